@@ -1,0 +1,27 @@
+"""algophase: which algorithm did this neural network learn?"""
+
+from algophase.analysis.analyze import Analysis as Analysis
+from algophase.analysis.analyze import analyze as analyze
+from algophase.analysis.anatomy import anatomy as anatomy
+from algophase.analysis.circles import find_circles as find_circles
+from algophase.analysis.circles import isolate_circles as isolate_circles
+from algophase.analysis.circles import isolate_components as isolate_components
+from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
+from algophase.analysis.grid import grid_logits as grid_logits
+from algophase.analysis.principal import network_components as network_components
+from algophase.analysis.verdict import Thresholds as Thresholds
+from algophase.errors import InputError as InputError
+from algophase.networks import Network as Network
+from algophase.networks import build as build
+from algophase.networks import initialise as initialise
+from algophase.networks.handmade import handmade_clock as handmade_clock
+from algophase.networks.handmade import handmade_pizza as handmade_pizza
+from algophase.settings import LinearSettings as LinearSettings
+from algophase.settings import RunSettings as RunSettings
+from algophase.settings import TaskSettings as TaskSettings
+from algophase.settings import TrainingSettings as TrainingSettings
+from algophase.settings import TransformerSettings as TransformerSettings
+from algophase.storage import load as load
+from algophase.storage import save as save
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""What a network computes: metrics, circles, closed forms, verdict. Numbers only; drawing is in `report`."""

@@ -1,0 +1,142 @@
+"""The inside of a linear Pizza (appendix L), for the models that add their embeddings: alpha, alpha', beta, gamma.
+
+    logits = W_U relu(b_2 + W_2 relu(b_1 + W_1 (E_a + E_b)))
+
+Aligned, W_1 acts on the principal directions of the embedding and W_2 onto those of the unembedding. Model alpha has no
+W_2: it is the identity, without a second ReLU. In each plane of a matching pair of circles, the readout
+
+    f(x, y) = (aligned W_2) relu((aligned W_1)(x, y) + b_1)
+
+at (cos t, sin t) is the Pizza's A cos(2t + phi).
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.circles import find_circles, plane
+from algophase.analysis.grid import accuracy, cross_entropy, grid_logits
+from algophase.analysis.principal import network_components, principal_components
+from algophase.errors import InputError
+from algophase.networks import Linear, Network
+
+SIGNIFICANT = 0.1  # "coefficients of absolute value > 0.1" (appendix L.4)
+READOUT_POINTS = 720
+
+
+@dataclass(frozen=True)
+class IdleReLU:
+    """The second ReLU taken out: accuracy and cross-entropy over all pairs, before and after (appendix L.3)."""
+
+    accuracy: float
+    accuracy_without: float
+    cross_entropy: float
+    cross_entropy_without: float
+
+
+@dataclass(frozen=True)
+class Readout:
+    """f(cos t, sin t) of one pizza onto one axis (1 or 2) of its unembedding plane, and its best A cos(2t + phi), A > 0."""
+
+    axis: int
+    angles: Tensor
+    values: Tensor
+    amplitude: float
+    phase: float
+    variance_explained: float
+
+
+@dataclass(frozen=True)
+class PizzaAnatomy:
+    """One matching pair of circles: its components on both sides, the hidden units that serve it, its readouts."""
+
+    frequency: int
+    embedding_components: tuple[int, ...]
+    unembedding_components: tuple[int, ...]
+    rows: tuple[int, ...]
+    readouts: tuple[Readout, ...]
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """aligned_w1: (hidden, embedding components); aligned_w2: (unembedding components, hidden).
+
+    exclusive_share: of the hidden units that serve any pizza, how many serve one alone (the domino pattern).
+    """
+
+    pizzas: tuple[PizzaAnatomy, ...]
+    unmatched: tuple[int, ...]
+    aligned_w1: Tensor
+    aligned_w2: Tensor
+    exclusive_share: float
+    second_relu: IdleReLU | None
+
+
+def has_anatomy(network: Network) -> bool:
+    return isinstance(network, Linear) and network.settings.model != "delta"
+
+
+def _hidden_bias(network: Linear) -> Tensor:
+    """b_1 as the sum E_a + E_b meets it: model gamma applies L_1 to each operand, so its bias comes twice."""
+    return network.l1.bias * (2 if network.settings.model == "gamma" else 1)
+
+
+def without_second_relu(network: Linear) -> Tensor:
+    """Logits (p, p, p) of model beta or gamma with the second ReLU removed."""
+    first, second = network.operand_tables()
+    p = network.task.modulus
+    sums = first.repeat_interleave(p, dim=0) + second.repeat(p, 1)
+    hidden = torch.relu(sums @ network.l1.weight.T + _hidden_bias(network))
+    return (network.l2(hidden) @ network.unembed.weight.T).unflatten(0, (p, p))
+
+
+def _idle_relu(network: Linear, logits: Tensor | None) -> IdleReLU | None:
+    if network.settings.model not in ("beta", "gamma"):
+        return None
+    logits = grid_logits(network) if logits is None else logits
+    removed = without_second_relu(network)
+    return IdleReLU(accuracy(logits), accuracy(removed), cross_entropy(logits), cross_entropy(removed))
+
+
+def _readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
+    """Project onto exp(2 i t): the least-squares A cos(2t + phi) on an even grid of angles."""
+    coefficient = 2 * (values * torch.exp(-2j * angles)).mean()
+    amplitude, phase = coefficient.abs().item(), torch.angle(coefficient).item()
+    spread = values.var(correction=0).item()
+    return Readout(axis, angles, values, amplitude, phase, amplitude**2 / 2 / spread if spread > 0 else math.nan)
+
+
+@torch.no_grad()
+def anatomy(network: Network, logits: Tensor | None = None) -> Anatomy:
+    """Open a linear network that adds its embeddings. `logits`, if known, saves computing them again."""
+    if not isinstance(network, Linear) or not has_anatomy(network):
+        kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
+        raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")
+    embedding = network_components(network)
+    unembedding = principal_components((network.unembed.weight,))
+    w1 = network.l1.weight
+    w2 = network.l2.weight if network.settings.model in ("beta", "gamma") else torch.eye(len(w1), dtype=w1.dtype)
+    answers = {circle.frequency: circle for circle in find_circles(unembedding)}
+    angles = torch.arange(READOUT_POINTS, dtype=w1.dtype) * (2 * torch.pi / READOUT_POINTS)
+    point = torch.stack([angles.cos(), angles.sin()])  # (2, points)
+    pizzas, unmatched = [], []
+    served = torch.zeros(len(w1), dtype=torch.long)
+    for circle in find_circles(embedding):
+        reading = w1 @ plane(embedding, circle).T  # (hidden, 2)
+        rows = (reading.abs() > SIGNIFICANT).any(dim=1)
+        served += rows
+        answer = answers.get(circle.frequency)
+        if answer is None:
+            unmatched.append(circle.frequency)
+            continue
+        hidden = torch.relu(reading[rows] @ point + _hidden_bias(network)[rows, None])  # (rows, points)
+        values = plane(unembedding, answer) @ w2[:, rows] @ hidden  # (2, points)
+        readouts = [_readout(axis, angles, values[axis - 1]) for axis in (1, 2)]
+        row_numbers = tuple(rows.nonzero().flatten().tolist())
+        pizzas.append(PizzaAnatomy(circle.frequency, circle.components, answer.components, row_numbers, tuple(readouts)))
+    busy = (served > 0).sum().item()
+    exclusive = (served == 1).sum().item() / busy if busy else math.nan
+    aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2
+    return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, _idle_relu(network, logits))

@@ -1,0 +1,97 @@
+"""Principal components of the embeddings, and what frequencies they are made of.
+
+Components are those of the centred embedding matrix of the number tokens (an equals sign is not a number). Where the two
+operands have tables of their own, each is centred by its own mean and the rows are stacked: 2p points, one set of axes.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from algophase.networks import Network
+from algophase.waves import cos_turn, sin_turn
+
+
+@dataclass(frozen=True)
+class PrincipalComponents:
+    """E = mean + coordinates @ directions, for each operand table.
+
+    means: one (width,) vector a table; coordinates: (tables, p, r); directions: (r, width), orthonormal;
+    variance_share: (r,), descending. Component l of the paper is index l - 1.
+    """
+
+    means: tuple[Tensor, ...]
+    coordinates: Tensor
+    directions: Tensor
+    variance_share: Tensor
+
+    @property
+    def count(self) -> int:
+        return len(self.directions)
+
+    @property
+    def modulus(self) -> int:
+        return self.coordinates.shape[1]
+
+    def rebuild(self, coordinates: Tensor) -> tuple[Tensor, Tensor]:
+        """Operand tables with other coordinates (tables, p, r), the means added back."""
+        tables = [mean + some @ self.directions for mean, some in zip(self.means, coordinates, strict=True)]
+        return tables[0], tables[-1]
+
+
+def principal_components(tables: tuple[Tensor, ...], resolution: float | None = None) -> PrincipalComponents:
+    """Components of one table, or of several stacked. Those within rounding of zero are left out.
+
+    resolution: relative rounding of the weights, by default that of the tables' precision. A float32 circle widened to
+    float64 is no rounder, so a caller that widened it says where it came from.
+    A component's sign is free; it is set so that the token farthest out along it has a positive coordinate.
+    """
+    if resolution is None:
+        resolution = torch.finfo(tables[0].dtype).eps
+    tables = tuple(table.detach() for table in tables)
+    means = tuple(table.mean(dim=0) for table in tables)
+    centred = torch.cat([table - mean for table, mean in zip(tables, means, strict=True)]).double()
+    left, sizes, right = torch.linalg.svd(centred, full_matrices=False)
+    largest = max((table.double().abs().max().item() for table in tables), default=0.0) * max(centred.shape) ** 0.5
+    keep = sizes > max(centred.shape) * resolution * largest
+    left, sizes, right = left[:, keep], sizes[keep], right[keep]
+    if len(sizes):
+        farthest = left.abs().argmax(dim=0)
+        signs = left[farthest, torch.arange(len(sizes))].sign()
+        left, right = left * signs, right * signs[:, None]
+    coordinates = (left * sizes).unflatten(0, (len(tables), -1))
+    share = sizes**2 / (sizes**2).sum()
+    return PrincipalComponents(means, coordinates.to(tables[0].dtype), right.to(tables[0].dtype), share)
+
+
+def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:
+    """Components of a network's operand embeddings: of its one table, or of its two stacked."""
+    return principal_components(network.distinct_tables(), resolution)
+
+
+def frequencies(modulus: int) -> range:
+    """Frequencies that tell tokens apart: 1 to floor(p / 2), since k and p - k are the same circle."""
+    return range(1, modulus // 2 + 1)
+
+
+def fourier_basis(modulus: int, frequency: int) -> Tensor:
+    """Orthonormal rows spanning the waves of one frequency over the tokens: (2, p), or (1, p) at p / 2."""
+    turns = frequency * torch.arange(modulus)
+    if 2 * frequency == modulus:  # sin vanishes on every token
+        return cos_turn(turns, modulus)[None] / modulus**0.5
+    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)]) * (2 / modulus) ** 0.5
+
+
+def frequency_shares(components: PrincipalComponents) -> Tensor:
+    """Share of each component's variance at each frequency, (r, floor(p / 2)); a component's shares sum to 1.
+
+    This is the paper's 2 / (p sum v^2) |sum_j v_j exp(2 pi i j k / p)|^2 (appendix B), except at k = p / 2 for even p,
+    where the printed formula counts the single wave twice and would leave [0, 1].
+    """
+    p, values = components.modulus, components.coordinates.double()
+    power = torch.fft.fft(values, dim=1)[:, 1 : p // 2 + 1].abs() ** 2 * (2 / p)  # (tables, k, r)
+    if p % 2 == 0:
+        power[:, -1] /= 2
+    total = (values**2).sum(dim=(0, 1))
+    return (power.sum(dim=0) / total).T

@@ -1,0 +1,196 @@
+"""Which algorithm: Clock, Pizza, hybrid, non-circular or not learned, and why.
+
+The paper's thresholds stand in `Thresholds`, with their places. Its rule for conflicts (section 4.1.3): distance irrelevance
+decides for the Pizza, gradient symmetricity rules the Clock out. Where the two leave a network in between, what its circles do decides.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, circles_by_frequency
+from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.principal import PrincipalComponents, frequency_shares
+
+Label = Literal["Clock", "Pizza", "hybrid", "non-circular", "not learned"]
+Shape = Literal["line-like", "several frequencies", "nearly circular"]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where the verdict draws its lines.
+
+    accuracy: runs short of 100% were removed (appendix F.1).
+    circularity: "we consider models with circularity >= 99.5% circular" (appendix B).
+    pizza_distance_irrelevance: "typical ... Pizza ranges from 0 to 0.4" (section 4.1.2).
+    clock_distance_irrelevance: the phase boundary's "distance irrelevance < 0.6" (figure 6).
+    gradient_symmetricity: the phase boundary's "gradient symmetricity > 98%" (figure 6).
+    hybrid_share: ours. The lesser algorithm's share of the logit variance of all circles from which a network is a hybrid;
+        a fifth means circles at least half as strong as the others'.
+    """
+
+    accuracy: float = 1.0
+    circularity: float = 0.995
+    pizza_distance_irrelevance: float = 0.4
+    clock_distance_irrelevance: float = 0.6
+    gradient_symmetricity: float = 0.98
+    hybrid_share: float = 0.2
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """label, its reasons in plain words, and whether the two metrics point the same way (None where one is undefined).
+
+    shape: how a non-circular embedding looks; pizza_share: share of the circles' logit variance that is the Pizza's.
+    """
+
+    label: Label
+    reasons: tuple[str, ...]
+    metrics_agree: bool | None = None
+    shape: Shape | None = None
+    pizza_share: float | None = None
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """The numbers a verdict rests on. NaN where a metric is undefined."""
+
+    accuracy: float
+    wrong_pairs: int
+    distance_irrelevance: float
+    gradient_symmetricity: float
+    circularity: float
+    circularity_name: str = "circularity"
+
+
+def decide(
+    measured: Measurements, components: PrincipalComponents, evidence: list[CircleEvidence], thresholds: Thresholds
+) -> Verdict:
+    if not measured.accuracy >= thresholds.accuracy:
+        reason = f"accuracy {measured.accuracy:.2%} is below {thresholds.accuracy:.0%}: {measured.wrong_pairs} pairs are answered wrong"
+        return Verdict("not learned", (reason,))
+    if not measured.circularity >= thresholds.circularity:
+        return _non_circular(measured, components, evidence, thresholds)
+    return _circular(measured, evidence, thresholds)
+
+
+def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None, bool | None, list[str]]:
+    """What the two metrics say together: an algorithm or None for in between, whether they agree, and the reasons."""
+    q, s = measured.distance_irrelevance, measured.gradient_symmetricity
+    low, high, symmetric_from = (
+        thresholds.pizza_distance_irrelevance,
+        thresholds.clock_distance_irrelevance,
+        thresholds.gradient_symmetricity,
+    )
+    symmetric = s > symmetric_from
+    compare = ">" if symmetric else "<="
+    s_reason = f"gradient symmetricity {s:.4f} {compare} {symmetric_from:g}: " + (
+        "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
+    )
+    if math.isnan(q):
+        reasons = ["all correct logits are equal, so they do not depend on the distance a - b at all", s_reason]
+        return ("Clock" if not symmetric else None), not symmetric, reasons
+    if q < low:
+        q_reason = f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as a Pizza's does"
+    elif q < high:
+        q_reason = f"distance irrelevance {q:.4f} lies between {low:g} and {high:g}, where Pizza and Clock meet"
+    else:
+        q_reason = f"distance irrelevance {q:.4f} >= {high:g}: the correct logit hardly depends on a - b, as a Clock's"
+    reasons = [q_reason, s_reason]
+    if q < low:
+        if not symmetric:
+            reasons.append("the two metrics disagree; distance irrelevance decides for the Pizza (section 4.1.3)")
+        return "Pizza", symmetric, reasons
+    if symmetric:
+        reasons.append("the two metrics disagree: symmetric gradients rule out a Clock, the logits are no clear Pizza's")
+        return None, False, reasons
+    return ("Clock" if q >= high else None), True, reasons
+
+
+def pizza_share(evidence: list[CircleEvidence]) -> float | None:
+    """The Pizza's share of the logit variance of all circles with a role; accompanying circles serve their Pizza.
+
+    A mixed circle counts half. None where no circle has a role.
+    """
+    part = {"Pizza": 1.0, "accompanying": 1.0, "mixed": 0.5, "Clock": 0.0}
+    known = [(part[item.role], item.logit_variance) for item in evidence if item.role in part]
+    total = sum(variance for _, variance in known)
+    return sum(share * variance for share, variance in known) / total if total > 0 else None
+
+
+def _roles(evidence: list[CircleEvidence]) -> list[str]:
+    """Which circles do what, one phrase an algorithm."""
+    phrases = []
+    for role in ("Clock", "Pizza", "mixed", "accompanying", "unclear"):
+        members = [str(item.circle.frequency) for item in evidence if item.role == role]
+        if not members:
+            continue
+        pairs = [f"{item.circle.frequency} with {item.accompanies}" for item in evidence if item.accompanies]
+        doing = {
+            "Clock": "act as a Clock",
+            "Pizza": "act as a Pizza",
+            "mixed": "act as a mixture of both",
+            "accompanying": f"accompany a Pizza ({', '.join(pairs)})" if pairs else "follow the accompanying form, without a partner",
+            "unclear": "follow neither form",
+        }[role]
+        phrases.append(f"circles of frequency {', '.join(members)} {doing}")
+    return phrases
+
+
+def _circular(measured: Measurements, evidence: list[CircleEvidence], thresholds: Thresholds) -> Verdict:
+    reasons = [f"{measured.circularity_name} {measured.circularity:.4f} >= {thresholds.circularity:g}: the embedding is circular"]
+    vote, agree, metric_reasons = _vote(measured, thresholds)
+    share = pizza_share(evidence)
+    reasons += metric_reasons + _roles(evidence)
+    lesser = None if share is None else min(share, 1 - share)
+    label: Label
+    if lesser is not None and lesser >= thresholds.hybrid_share:
+        label = "hybrid"
+        reasons.append(f"both algorithms carry the logits: {share:.0%} of the circles' logit variance is the Pizza's")
+    elif vote is not None:
+        label = vote
+        if lesser and lesser > 0.005 and share is not None and (share > 0.5) == (vote == "Pizza"):
+            other = "Clock" if vote == "Pizza" else "Pizza"
+            reasons.append(f"a trace of {other}: {lesser:.1%} of the circles' logit variance")
+    elif share is not None and share > 0.5:
+        label = "Pizza"
+        reasons.append(f"the circles decide: {share:.0%} of their logit variance is the Pizza's")
+    elif share is not None and agree:
+        label = "Clock"
+        reasons.append(f"the circles decide: only {share:.0%} of their logit variance is the Pizza's")
+    else:
+        label = "hybrid"
+        reasons.append("neither metric nor circles single out one algorithm")
+    return Verdict(label, tuple(reasons), agree, None, share)
+
+
+def _non_circular(
+    measured: Measurements, components: PrincipalComponents, evidence: list[CircleEvidence], thresholds: Thresholds
+) -> Verdict:
+    reasons = []
+    if math.isnan(measured.circularity):
+        reasons.append("the embedding has no principal component, so there is no circle")
+        return Verdict("non-circular", tuple(reasons))
+    reasons.append(f"{measured.circularity_name} {measured.circularity:.4f} < {thresholds.circularity:g}: the embedding is not circular")
+    shape, description = _shape(components)
+    _, agree, metric_reasons = _vote(measured, thresholds)
+    reasons += [description, *metric_reasons, *_roles(evidence)]
+    return Verdict("non-circular", tuple(reasons), agree, shape, pizza_share(evidence))
+
+
+def _shape(components: PrincipalComponents) -> tuple[Shape, str]:
+    """Line-like, a curve through several frequencies, or nearly circular, from the first four components (appendix B)."""
+    shares = frequency_shares(components)[:4]
+    leading = int(shares[0].argmax()) + 1
+    round_frequencies = {circle.frequency: circle for circle in circles_by_frequency(components)}
+    # The first component runs along one axis of its frequency's ellipse: without the other axis it is a line.
+    if shares[0, leading - 1] >= LEAST_ROUNDNESS and leading not in round_frequencies:
+        return "line-like", f"line-like: the first component is a wave of frequency {leading} that does not close to a circle"
+    impure = [index for index in range(len(shares)) if shares[index].max() < WAVE_CONCENTRATION]
+    unpaired = [i for i in range(0, len(shares) - 1, 2) if shares[i].argmax() != shares[i + 1].argmax()]
+    if impure or unpaired:
+        carried = components.variance_share[: len(shares)] @ shares
+        strongest = [int(k) + 1 for k in carried.argsort(descending=True)[:4] if carried[k] >= 0.1 * carried.max()]
+        names = ", ".join(map(str, strongest))
+        return "several frequencies", f"a curve through several frequencies: the first components mix {names}"
+    return "nearly circular", "nearly circular: each of the first components is a wave of one frequency, but not cleanly"

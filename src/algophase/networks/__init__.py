@@ -1,0 +1,36 @@
+"""The networks of the paper, written as the paper writes them: the specification every engine is checked against."""
+
+import torch
+
+from algophase.networks.handmade import Clock
+from algophase.networks.linear import Linear
+from algophase.networks.network import Cache, Network
+from algophase.networks.transformer import Transformer
+from algophase.settings import ClockSettings, LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+
+__all__ = ["Cache", "Clock", "Linear", "Network", "Transformer", "build", "initialise", "template"]
+
+
+def build(task: TaskSettings, settings: NetworkSettings) -> Network:
+    """A network with its memory allocated and nothing in it yet."""
+    match settings:
+        case TransformerSettings():
+            return Transformer(task, settings)
+        case LinearSettings():
+            return Linear(task, settings)
+        case ClockSettings():
+            return Clock(task, settings)
+
+
+def template(task: TaskSettings, settings: NetworkSettings) -> Network:
+    """The shapes of a network and no memory: what a file is checked against before anything is allocated."""
+    with torch.device("meta"):
+        return build(task, settings)
+
+
+def initialise(run: RunSettings) -> Network:
+    """The network a run starts from, drawn from its seed alone."""
+    network = build(run.task, run.network)
+    network.initialise(run.seed)
+    network.id, network.run = run.run_id, run
+    return network

@@ -1,0 +1,112 @@
+"""Networks with weights set by hand: the two algorithms themselves, as known answers for every metric.
+
+The Pizza is a real Model alpha whose weights are the absolute-difference form of appendix A. With t the angle of the
+midpoint of E_a and E_b, hidden units hold relu(+-u . (E_a + E_b)) for the half-angle directions u of every label c, so
+
+    Q_abc = |cos(w(a-b)/2)| (|cos(w(a+b-c)/2)| - |sin(w(a+b-c)/2)|),
+
+whose correct logit is |cos(w(a-b)/2)| exactly: gradient symmetricity 1, distance irrelevance 0.
+The Clock multiplies, which no ReLU network does exactly, so it is a module of its own: equation (1) on each circle.
+Both are in float64, and their tables are exact under the circle's symmetries (see `waves`).
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks.linear import Linear, Table
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.settings import ClockSettings, LinearSettings, TaskSettings
+from algophase.waves import cos_turn, sin_turn
+
+
+def circle(modulus: int, frequency: int) -> Tensor:
+    """(p, 2): token t at (cos w t, sin w t), w = 2 pi frequency / p."""
+    turns = frequency * torch.arange(modulus)
+    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1)
+
+
+def _check_frequencies(modulus: int, frequencies: Sequence[int]) -> list[int]:
+    for frequency in frequencies:
+        if isinstance(frequency, bool) or not isinstance(frequency, int) or not 1 <= frequency < modulus:
+            raise InputError(f"frequency is {frequency!r}; at modulus {modulus} choose integers from 1 to {modulus - 1}")
+    if not frequencies:
+        raise InputError(f"no frequency given; at modulus {modulus} choose integers from 1 to {modulus - 1}")
+    return list(frequencies)
+
+
+def _handmade_id(algorithm: str, modulus: int, frequencies: Sequence[int]) -> str:
+    return f"{algorithm}-p{modulus}-k{'-'.join(map(str, frequencies))}"
+
+
+class Clock(Network):
+    """Q_abc = sum over circles of (E_ax E_bx - E_ay E_by) E_cx + (E_ax E_by + E_ay E_bx) E_cy (equation 1)."""
+
+    settings: ClockSettings
+
+    def __init__(self, task: TaskSettings, settings: ClockSettings) -> None:
+        super().__init__(task, settings)
+        self.embed = Table(task.modulus, 2 * len(settings.frequencies))
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        return self.embed.weight, self.embed.weight
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        record(cache, "hook_embed", torch.stack([first, second], dim=1))
+        a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (n, circles, 2)
+        real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]
+        imaginary = a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]
+        product = record(cache, "hook_product", torch.stack([real, imaginary], dim=-1).flatten(-2))
+        return product @ self.embed.weight.T
+
+    def initial_values(self) -> dict[str, InitialValues]:
+        return {"embed.weight": InitialValues("normal", 1.0)}
+
+
+@torch.no_grad()
+def handmade_clock(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17)) -> Clock:
+    """A Clock with one unit circle per frequency."""
+    frequencies = _check_frequencies(modulus, frequencies)
+    network = Clock(TaskSettings(modulus=modulus), ClockSettings(tuple(frequencies))).double()
+    network.embed.weight.copy_(torch.cat([circle(modulus, k) for k in frequencies], dim=1))
+    network.id = _handmade_id("clock", modulus, frequencies)
+    return network
+
+
+@torch.no_grad()
+def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17), *, accompanied: bool = False) -> Linear:
+    """A Pizza as a Model alpha, one unit circle per frequency.
+
+    accompanied: add to each its accompanying pizza (appendix D), a circle of twice the frequency. At even p no set of
+    pizzas answers the pairs (a, a + p/2), antipodal on every circle that could tell their label; accompanying ones do.
+    """
+    frequencies = _check_frequencies(modulus, frequencies)
+    labels = torch.arange(modulus)
+    tables: list[Tensor] = []  # one circle (p, 2) each
+    readers: list[Tensor] = []  # rows of W_1 that read the circle, (units, 2)
+    writers: list[Tensor] = []  # their columns of W_U, (p, units)
+    for k in frequencies:
+        # Label c looks along half its angle: pi k c / p = 2 pi (k c) / (2 p).
+        cosine, sine = cos_turn(k * labels, 2 * modulus), sin_turn(k * labels, 2 * modulus)
+        along, across = torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)
+        half = 0.5 * torch.eye(modulus, dtype=torch.float64)  # E_ab is the average, the network adds
+        tables.append(circle(modulus, k))
+        readers.append(torch.cat([along, -along, across, -across]))  # |x| = relu(x) + relu(-x)
+        writers.append(torch.cat([half, half, -half, -half], dim=1))
+        if accompanied:
+            # A_c = -(cos w c, sin w c) . s, with s the midpoint on the circle of frequency 2 k; x = relu(x) - relu(-x)
+            plane = torch.eye(2, dtype=torch.float64)
+            tables.append(circle(modulus, 2 * k))
+            readers.append(torch.cat([plane, -plane]))
+            writers.append(torch.cat([-0.5 * circle(modulus, k), 0.5 * circle(modulus, k)], dim=1))
+    weight = torch.block_diag(*readers)
+    settings = LinearSettings(model="alpha", width=weight.shape[1], hidden=weight.shape[0])
+    network = Linear(TaskSettings(modulus=modulus), settings).double()
+    network.embed.weight.copy_(torch.cat(tables, dim=1))
+    network.l1.weight.copy_(weight)
+    network.l1.bias.zero_()
+    network.unembed.weight.copy_(torch.cat(writers, dim=1))
+    network.id = _handmade_id("accompanied-pizza" if accompanied else "pizza", modulus, frequencies)
+    return network

@@ -1,0 +1,89 @@
+"""The linear models of appendix E: embeddings added (alpha, beta, gamma, alpha') or concatenated (delta), one or two ReLU layers.
+
+    alpha   W_U relu(L_1(x_1 + x_2))            alpha'  the same with an embedding table for each operand
+    beta    W_U relu(L_2 relu(L_1(x_1 + x_2)))  gamma   W_U relu(L_2 relu(L_1(x_1) + L_1(x_2)))
+    delta   W_U relu(L_1([x_1; x_2]))
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.settings import LinearSettings, TaskSettings
+
+EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
+UNEMBEDDING_STD = 1 / 16
+
+
+class Table(nn.Module):
+    """A bare matrix: one row a token (embedding) or one row a label (unembedding)."""
+
+    def __init__(self, rows: int, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(rows, width))
+
+
+class Affine(nn.Module):
+    """x W^T + b."""
+
+    def __init__(self, width_in: int, width_out: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width_out, width_in))
+        self.bias = nn.Parameter(torch.empty(width_out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+
+class Linear(Network):
+    settings: LinearSettings
+
+    def __init__(self, task: TaskSettings, settings: LinearSettings) -> None:
+        super().__init__(task, settings)
+        if settings.model == "alpha-prime":
+            self.embed1 = Table(task.modulus, settings.embedding_width)
+            self.embed2 = Table(task.modulus, settings.embedding_width)
+        else:
+            self.embed = Table(task.modulus, settings.embedding_width)
+        self.l1 = Affine(settings.width, settings.hidden)
+        if settings.model in ("beta", "gamma"):
+            self.l2 = Affine(settings.hidden, settings.hidden)
+        self.unembed = Table(task.modulus, settings.hidden)
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        if self.settings.model == "alpha-prime":
+            return self.embed1.weight, self.embed2.weight
+        return self.embed.weight, self.embed.weight
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        record(cache, "hook_embed", torch.stack([first, second], dim=1))
+        if self.settings.model == "delta":
+            pre = self.l1(torch.cat([first, second], dim=-1))
+        elif self.settings.model == "gamma":
+            pre = self.l1(first) + self.l1(second)
+        else:
+            pre = self.l1(first + second)
+        hidden = self._relu(pre, cache, "l1")
+        if self.settings.model in ("beta", "gamma"):
+            hidden = self._relu(self.l2(hidden), cache, "l2")
+        return F.linear(hidden, self.unembed.weight)
+
+    @staticmethod
+    def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:
+        return record(cache, f"{layer}.hook_post", F.relu(record(cache, f"{layer}.hook_pre", pre)))
+
+    def initial_values(self) -> dict[str, InitialValues]:
+        """L_1 and L_2 start as PyTorch's Linear does: weight and bias uniform within 1 / sqrt(inputs)."""
+        rules = {}
+        for name, _ in self.named_parameters():
+            if name.startswith("embed"):
+                rules[name] = InitialValues("normal", EMBEDDING_STD)
+            elif name.startswith("unembed"):
+                rules[name] = InitialValues("normal", UNEMBEDDING_STD)
+            else:
+                inputs = self.settings.width if name.startswith("l1") else self.settings.hidden
+                rules[name] = InitialValues("uniform", 1 / math.sqrt(inputs))
+        return rules

@@ -1,0 +1,102 @@
+"""What every network offers, however it came about: released, trained or made by hand.
+
+A network maps the embeddings of its two operands to logits. Keeping that step apart from the embedding tables lets every
+analysis work on every architecture: gradients are taken with respect to the operand embeddings, and circle isolation
+runs the same network on other tables.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from algophase.errors import InputError
+from algophase.seeding import generator
+from algophase.settings import NetworkSettings, RunSettings, TaskSettings, check_pairing
+from algophase.task import all_pairs, tokens
+
+Cache = dict[str, Tensor]
+
+
+def record(cache: Cache | None, name: str, value: Tensor) -> Tensor:
+    """Keep a named intermediate activation if the caller asked for them."""
+    if cache is not None:
+        cache[name] = value
+    return value
+
+
+@dataclass(frozen=True)
+class InitialValues:
+    """How a tensor starts: `scale` is the standard deviation of a Gaussian, or the half-width of a uniform distribution."""
+
+    distribution: Literal["normal", "uniform", "zeros"]
+    scale: float = 0.0
+
+
+class Network(nn.Module):
+    """Base of all networks.
+
+    task, settings: what it solves and what it is.
+    id: how it is called in reports; run: its training settings where they are known.
+    """
+
+    def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:
+        super().__init__()
+        check_pairing(task, settings)
+        self.task = task
+        self.settings: NetworkSettings = settings
+        self.id = "unnamed"
+        self.run: RunSettings | None = None
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        """Embeddings of the first and of the second operand, each (p, width); the same tensor where they share one."""
+        raise NotImplementedError
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        """Logits (n, outputs) for operand embeddings (n, width); positional embeddings are added inside."""
+        raise NotImplementedError
+
+    def initial_values(self) -> dict[str, InitialValues]:
+        """The published initial distribution of every parameter, by name."""
+        raise NotImplementedError
+
+    def distinct_tables(self) -> tuple[Tensor, ...]:
+        """The operand tables, once where both operands share one."""
+        first, second = self.operand_tables()
+        return (first,) if first is second else (first, second)
+
+    def forward(self, sequence: Tensor, cache: Cache | None = None) -> Tensor:
+        """Logits (n, outputs) for tokens (n, context) as `task.tokens` writes them."""
+        first, second = self.operand_tables()
+        offset = self.task.modulus if self.task.separate_vocabularies else 0
+        return self.logits_from_embeddings(first[sequence[:, 0]], second[sequence[:, 1] - offset], cache)
+
+    def run_with_cache(self, sequence: Tensor | None = None) -> tuple[Tensor, Cache]:
+        """Logits and every named activation; on all p * p pairs, in lexicographic order, unless tokens are given."""
+        if sequence is None:
+            sequence = tokens(self.task, all_pairs(self.task.modulus))
+        cache: Cache = {}
+        return self(sequence, cache), cache
+
+    def check_finite(self) -> None:
+        """Stop at the first parameter that holds a NaN or an infinity, and name it."""
+        for name, parameter in self.named_parameters():
+            bad = int((~torch.isfinite(parameter)).sum())
+            if bad:
+                raise InputError(f"network {self.id}: parameter {name} holds {bad} values that are NaN or infinite")
+
+    @torch.no_grad()
+    def initialise(self, seed: int) -> None:
+        """Draw every parameter from its own stream of `seed`, on the CPU."""
+        rules = self.initial_values()
+        for name, parameter in self.named_parameters():
+            rule, draw = rules[name], generator(seed, name)
+            if rule.distribution == "normal":
+                values = draw.standard_normal(parameter.shape) * rule.scale
+            elif rule.distribution == "uniform":
+                values = draw.uniform(-rule.scale, rule.scale, parameter.shape)
+            else:
+                parameter.zero_()
+                continue
+            parameter.copy_(torch.from_numpy(values))

@@ -1,0 +1,137 @@
+"""The attention-rate transformer, as section 4.2 and appendices F.1 and G write it: no layer norm, no mask, no attention bias.
+
+Parameters and activations carry the names and shapes TransformerLens uses. Axes: n inputs, s positions, d width,
+h heads, e head size, m = 4 d hidden units, v vocabulary.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.settings import TaskSettings, TransformerSettings
+
+
+class Embed(nn.Module):
+    def __init__(self, vocabulary: int, width: int) -> None:
+        super().__init__()
+        self.W_E = nn.Parameter(torch.empty(vocabulary, width))
+
+
+class PositionalEmbed(nn.Module):
+    def __init__(self, context: int, width: int) -> None:
+        super().__init__()
+        self.W_pos = nn.Parameter(torch.empty(context, width))
+
+
+class Unembed(nn.Module):
+    def __init__(self, width: int, vocabulary: int) -> None:
+        super().__init__()
+        self.W_U = nn.Parameter(torch.empty(width, vocabulary))
+
+
+class Attention(nn.Module):
+    """sum_h M'_h x W_V^h W_O^h with the interpolated pattern M' = rate * softmax(q k / sqrt(e)) + (1 - rate) (section 4.2).
+
+    The rate applies to every entry: rows of M' do not sum to one unless the rate is 1.
+    """
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        heads, width, size = settings.heads, settings.width, settings.head_size
+        self.attention_rate = settings.attention_rate
+        self.W_Q = nn.Parameter(torch.empty(heads, width, size))
+        self.W_K = nn.Parameter(torch.empty(heads, width, size))
+        self.W_V = nn.Parameter(torch.empty(heads, width, size))
+        self.W_O = nn.Parameter(torch.empty(heads, size, width))
+
+    def forward(self, queries: Tensor, residual: Tensor, cache: Cache | None, prefix: str) -> Tensor:
+        """(n, s', d) from the positions that ask (n, s', d) and those that are read (n, s, d)."""
+        q = record(cache, f"{prefix}.hook_q", torch.einsum("nsd,hde->nshe", queries, self.W_Q))
+        k = record(cache, f"{prefix}.hook_k", torch.einsum("nsd,hde->nshe", residual, self.W_K))
+        v = record(cache, f"{prefix}.hook_v", torch.einsum("nsd,hde->nshe", residual, self.W_V))
+        scores = torch.einsum("nqhe,nkhe->nhqk", q, k) / math.sqrt(q.shape[-1])
+        record(cache, f"{prefix}.hook_attn_scores", scores)
+        pattern = self.attention_rate * torch.softmax(scores, dim=-1) + (1 - self.attention_rate)
+        record(cache, f"{prefix}.hook_pattern", pattern)
+        z = record(cache, f"{prefix}.hook_z", torch.einsum("nhqk,nkhe->nqhe", pattern, v))
+        return torch.einsum("nqhe,hed->nqd", z, self.W_O)
+
+
+class MLP(nn.Module):
+    """b_out + W_out act(b_in + W_in x)."""
+
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        width, hidden = settings.width, 4 * settings.width
+        self.activation = {"relu": F.relu, "gelu": F.gelu}[settings.activation]
+        self.W_in = nn.Parameter(torch.empty(width, hidden))
+        self.b_in = nn.Parameter(torch.empty(hidden))
+        self.W_out = nn.Parameter(torch.empty(hidden, width))
+        self.b_out = nn.Parameter(torch.empty(width))
+
+    def forward(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
+        pre = record(cache, f"{prefix}.hook_pre", x @ self.W_in + self.b_in)
+        post = record(cache, f"{prefix}.hook_post", self.activation(pre))
+        return post @ self.W_out + self.b_out
+
+
+class Block(nn.Module):
+    def __init__(self, settings: TransformerSettings) -> None:
+        super().__init__()
+        self.attn = Attention(settings)
+        self.mlp = MLP(settings)
+
+    def forward(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool) -> Tensor:
+        """(n, s, d) -> (n, s, d), or (n, 1, d) where only the last position is still needed."""
+        record(cache, f"{prefix}.hook_resid_pre", residual)
+        asking = residual[:, -1:] if last_position_only else residual
+        attention_out = record(cache, f"{prefix}.hook_attn_out", self.attn(asking, residual, cache, f"{prefix}.attn"))
+        middle = record(cache, f"{prefix}.hook_resid_mid", asking + attention_out)
+        mlp_out = record(cache, f"{prefix}.hook_mlp_out", self.mlp(middle, cache, f"{prefix}.mlp"))
+        return record(cache, f"{prefix}.hook_resid_post", middle + mlp_out)
+
+
+class Transformer(Network):
+    """Logits of the last position."""
+
+    settings: TransformerSettings
+
+    def __init__(self, task: TaskSettings, settings: TransformerSettings) -> None:
+        super().__init__(task, settings)
+        self.embed = Embed(task.vocabulary, settings.width)
+        self.pos_embed = PositionalEmbed(task.context, settings.width)
+        self.blocks = nn.ModuleList([Block(settings) for _ in range(settings.layers)])
+        self.unembed = Unembed(settings.width, task.vocabulary)
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        p, table = self.task.modulus, self.embed.W_E
+        first = table[:p]
+        return first, table[p : 2 * p] if self.task.separate_vocabularies else first
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        positions = [first, second]
+        if self.task.equals_sign:
+            positions.append(self.embed.W_E[-1].expand_as(first))
+        embedded = record(cache, "hook_embed", torch.stack(positions, dim=1))  # (n, s, d)
+        record(cache, "hook_pos_embed", self.pos_embed.W_pos)
+        residual = embedded + self.pos_embed.W_pos
+        for index, block in enumerate(self.blocks):
+            # The answer is read at the last position; the others matter in the last block only to someone who looks.
+            last_only = index == len(self.blocks) - 1 and cache is None
+            residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
+        return residual[:, -1] @ self.unembed.W_U
+
+    def initial_values(self) -> dict[str, InitialValues]:
+        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding the vocabulary, all others d."""
+        d, rules = self.settings.width, {}
+        for name, _ in self.named_parameters():
+            leaf = name.rsplit(".", 1)[-1]
+            if leaf in ("b_in", "b_out"):
+                rules[name] = InitialValues("zeros")
+            else:
+                fan = {"W_in": 4 * d, "W_U": self.task.vocabulary}.get(leaf, d)
+                rules[name] = InitialValues("normal", 1 / math.sqrt(fan))
+        return rules

@@ -1,0 +1,280 @@
+"""Settings of a task, a network, its training and a run: frozen, self-validating, JSON in and out.
+
+A run *is* its settings. `RunSettings.run_id` is a hash of the values that differ from the published defaults, so a field
+added later, with the old behaviour as its default, leaves every existing id unchanged. Defaults are therefore never changed.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, cast
+
+from algophase.errors import InputError
+
+ACTIVATIONS = ("relu", "gelu")
+LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
+
+
+def _check_integer(name: str, value: object, minimum: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InputError(f"{name} is {value!r}; it must be an integer of at least {minimum}")
+
+
+def _check_number(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
+    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"{name} is {value!r}; it must be {allowed}")
+    inside = (low < value if open_low else low <= value) and value <= high and math.isfinite(value)
+    if not inside:
+        raise InputError(f"{name} is {value!r}; it must be {allowed}")
+    return float(value)
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}; it must be true or false")
+
+
+class _Settings:
+    """JSON round trip shared by all settings. Unknown names stop the load."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(cast(Any, self))
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        if not isinstance(data, Mapping):
+            raise InputError(f"{cls.__name__} is {data!r}; it must be a JSON object")
+        names = [field.name for field in dataclasses.fields(cast(Any, cls))]
+        unknown = [str(key) for key in data if key not in names]
+        if unknown:
+            raise InputError(f"{cls.__name__} has no setting {', '.join(unknown)}; choose from {', '.join(names)}")
+        return cls(**data)
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class TaskSettings(_Settings):
+    """Addition modulo `modulus`, how it is written as tokens, and how the pairs are split.
+
+    separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of their own.
+    equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
+    training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+    """
+
+    modulus: int = 59
+    separate_vocabularies: bool = False
+    equals_sign: bool = False
+    training_fraction: float = 0.8
+
+    def __post_init__(self) -> None:
+        _check_integer("modulus", self.modulus, 2)
+        _check_flag("separate_vocabularies", self.separate_vocabularies)
+        _check_flag("equals_sign", self.equals_sign)
+        self._set("training_fraction", _check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
+        if int(self.training_fraction * self.modulus**2) < 1:
+            raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens in, and logits out: p or 2p, and one more for the equals sign."""
+        return self.modulus * (2 if self.separate_vocabularies else 1) + int(self.equals_sign)
+
+    @property
+    def context(self) -> int:
+        """Positions in the input: two operands, and the equals sign."""
+        return 3 if self.equals_sign else 2
+
+
+@dataclass(frozen=True)
+class TransformerSettings(_Settings):
+    """The attention-rate transformer of section 4.2 and appendix F.1; head size is floor(width / heads), the MLP has 4 width units."""
+
+    kind: ClassVar[str] = "transformer"
+    width: int = 128
+    layers: int = 1
+    heads: int = 4
+    activation: str = "relu"
+    attention_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_integer("layers", self.layers, 1)
+        _check_integer("heads", self.heads, 1)
+        _check_integer("width", self.width, self.heads)  # so that a head has at least one dimension
+        _check_choice("activation", self.activation, ACTIVATIONS)
+        self._set("attention_rate", _check_number("attention_rate", self.attention_rate, 0, 1))
+
+    @property
+    def head_size(self) -> int:
+        return self.width // self.heads
+
+
+@dataclass(frozen=True)
+class LinearSettings(_Settings):
+    """The linear models of appendix E. `width` is what the first linear layer reads: model delta concatenates two embeddings of width / 2."""
+
+    kind: ClassVar[str] = "linear"
+    model: str = "beta"
+    width: int = 256
+    hidden: int = 256
+
+    def __post_init__(self) -> None:
+        _check_choice("model", self.model, LINEAR_MODELS)
+        _check_integer("width", self.width, 1)
+        _check_integer("hidden", self.hidden, 1)
+        if self.model == "delta" and self.width % 2:
+            raise InputError(f"width is {self.width}; model delta concatenates two embeddings, so it must be even")
+
+    @property
+    def embedding_width(self) -> int:
+        return self.width // 2 if self.model == "delta" else self.width
+
+
+@dataclass(frozen=True)
+class ClockSettings(_Settings):
+    """The hand-made Clock: one circle a frequency, multiplied as in equation (1)."""
+
+    kind: ClassVar[str] = "clock"
+    frequencies: tuple[int, ...] = (1,)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.frequencies, str) or not hasattr(self.frequencies, "__iter__"):
+            raise InputError(f"frequencies is {self.frequencies!r}; it must be a list of integers of at least 1")
+        self._set("frequencies", tuple(self.frequencies))
+        if not self.frequencies:
+            raise InputError("frequencies is empty; give at least one integer of at least 1")
+        for frequency in self.frequencies:
+            _check_integer("frequency", frequency, 1)
+
+
+NetworkSettings = TransformerSettings | LinearSettings | ClockSettings
+NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
+    settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings)
+}
+
+
+def network_to_dict(network: NetworkSettings) -> dict[str, Any]:
+    return {"kind": network.kind, **network.to_dict()}
+
+
+def network_from_dict(data: Mapping[str, Any]) -> NetworkSettings:
+    if not isinstance(data, Mapping):
+        raise InputError(f"network is {data!r}; it must be a JSON object with a kind")
+    _check_choice("network kind", data.get("kind"), tuple(NETWORK_KINDS))
+    return NETWORK_KINDS[data["kind"]].from_dict({key: value for key, value in data.items() if key != "kind"})
+
+
+def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
+    """Only transformers read the token layouts of appendix I; a linear model adds its two operands and nothing else."""
+    if network.kind != TransformerSettings.kind and (task.separate_vocabularies or task.equals_sign):
+        raise InputError(
+            f"a {network.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
+            "need a transformer (model alpha-prime has separate embeddings of its own)"
+        )
+
+
+@dataclass(frozen=True)
+class TrainingSettings(_Settings):
+    """Full-batch AdamW. The learning rate is multiplied by min(step / warmup_steps, 1), step counted from 0."""
+
+    epochs: int = 20_000
+    learning_rate: float = 1e-3
+    weight_decay: float = 2.0
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-8
+    warmup_steps: int = 10
+
+    def __post_init__(self) -> None:
+        _check_integer("epochs", self.epochs, 0)
+        _check_integer("warmup_steps", self.warmup_steps, 0)
+        for name, low, high, open_low in (
+            ("learning_rate", 0.0, math.inf, True),
+            ("weight_decay", 0.0, math.inf, False),
+            ("beta1", 0.0, 1.0, False),
+            ("beta2", 0.0, 1.0, False),
+            ("epsilon", 0.0, math.inf, True),
+        ):
+            self._set(name, _check_number(name, getattr(self, name), low, high, open_low=open_low))
+
+
+def published_training(network: NetworkSettings) -> TrainingSettings:
+    """The published recipe: transformers warm up and use beta2 = 0.98, linear models use AdamW's defaults and no warm-up."""
+    if network.kind == LinearSettings.kind:
+        return TrainingSettings(beta2=0.999, warmup_steps=0)
+    return TrainingSettings()
+
+
+def _changes(settings: _Settings, default: _Settings) -> dict[str, Any]:
+    reference = default.to_dict()
+    return {name: value for name, value in settings.to_dict().items() if value != reference[name]}
+
+
+@dataclass(frozen=True)
+class RunSettings(_Settings):
+    """One training run. Initial weights and split come from `seed` alone. `training=None` takes the published recipe."""
+
+    task: TaskSettings = TaskSettings()
+    network: NetworkSettings = TransformerSettings()
+    training: TrainingSettings = cast(TrainingSettings, None)
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_pairing(self.task, self.network)
+        if self.training is None:
+            self._set("training", published_training(self.network))
+        _check_integer("seed", self.seed, 0)
+
+    @property
+    def run_id(self) -> str:
+        """Twelve hexadecimal digits that are the same for the same settings on every machine and in every version."""
+        identity = {
+            "kind": self.network.kind,
+            "task": _changes(self.task, TaskSettings()),
+            "network": _changes(self.network, type(self.network)()),
+            "training": _changes(self.training, published_training(self.network)),
+            "seed": self.seed,
+        }
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "task": self.task.to_dict(),
+            "network": network_to_dict(self.network),
+            "training": self.training.to_dict(),
+            "seed": self.seed,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        parts = dict(data)
+        for name, read in (
+            ("task", TaskSettings.from_dict),
+            ("network", network_from_dict),
+            ("training", TrainingSettings.from_dict),
+        ):
+            if parts.get(name) is not None:
+                parts[name] = read(parts[name])  # type: ignore[operator]
+        return super().from_dict(parts)
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        try:
+            data = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise InputError(f"run settings are not valid JSON: {error}") from None
+        return cls.from_dict(data)

@@ -1,0 +1,118 @@
+"""Our network files: NAME.safetensors holds the tensors, NAME.json says what they are.
+
+The JSON is written last and carries a checksum of the tensors, so a pair torn by a crash or a bad copy is noticed. On
+loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network, build, template
+from algophase.settings import NetworkSettings, RunSettings, TaskSettings, network_from_dict, network_to_dict
+from algophase.storage.files import read_bytes, write_atomically
+
+FORMAT = "algophase-network"
+VERSION = 1
+FLOATS = (torch.float32, torch.float64)
+
+
+def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not."""
+    tensor_path = _with_suffix(Path(path), ".safetensors")
+    if tensor_path.exists() and not overwrite:
+        raise InputError(f"{tensor_path} exists already; choose another name or allow overwriting")
+    network.check_finite()
+    tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    content = safetensors.torch.save(tensors)
+    description = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": network.id,
+        "task": network.task.to_dict(),
+        "network": network_to_dict(network.settings),
+        "run": None if network.run is None else network.run.to_dict(),
+        "tensors_sha256": hashlib.sha256(content).hexdigest(),
+    }
+    write_atomically(tensor_path, content)
+    write_atomically(tensor_path.with_suffix(".json"), (json.dumps(description, indent=2) + "\n").encode())
+    return tensor_path
+
+
+def _with_suffix(path: Path, suffix: str) -> Path:
+    return path if path.suffix == suffix else path.with_name(path.name + suffix)
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """A JSON object from a file, or one clear line."""
+    if not path.exists():
+        raise InputError(f"{what} {path} is missing")
+    try:
+        data = json.loads(read_bytes(path))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{what} {path} is not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise InputError(f"{what} {path} holds {type(data).__name__}, not a JSON object")
+    return data
+
+
+def load_network(path: Path) -> Network:
+    """A network from NAME.safetensors, with NAME.json beside it."""
+    description_path = path.with_suffix(".json")
+    content = read_bytes(path)
+    data = read_json(description_path, "the description of this network,")
+    if data.get("format") != FORMAT:
+        raise InputError(f"{description_path}: format is {data.get('format')!r}; this program reads {FORMAT!r}")
+    if data.get("version") != VERSION:
+        raise InputError(f"{description_path}: version is {data.get('version')!r}; this program reads version {VERSION}")
+    if not isinstance(data.get("id"), str):
+        raise InputError(f"{description_path}: id is {data.get('id')!r}; it must be text")
+    try:
+        task = TaskSettings.from_dict(data.get("task", {}))
+        settings = network_from_dict(data.get("network", {}))
+        run = None if data.get("run") is None else RunSettings.from_dict(data["run"])
+    except (InputError, TypeError) as error:
+        raise InputError(f"{description_path}: {error}") from None
+    try:
+        tensors = safetensors.torch.load(content)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is not a readable safetensors file (truncated or corrupt): {error}") from None
+    if hashlib.sha256(content).hexdigest() != data.get("tensors_sha256"):
+        raise InputError(f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short")
+    network = fill(task, settings, tensors, path)
+    network.id, network.run = data["id"], run
+    return network
+
+
+def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Tensor], path: Path) -> Network:
+    """A network from named tensors, each checked against the template of its settings before anything is allocated."""
+    try:
+        expected = dict(template(task, settings).named_parameters())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    if missing:
+        raise InputError(f"{path}: tensor {', '.join(sorted(missing))} is missing")
+    if extra:
+        raise InputError(f"{path}: tensor {', '.join(sorted(extra))} does not belong to this kind of network")
+    for name, parameter in expected.items():
+        if tensors[name].shape != parameter.shape:
+            raise InputError(f"{path}: tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}")
+        if tensors[name].dtype not in FLOATS:
+            raise InputError(f"{path}: tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+    network = build(task, settings).to(next(iter(tensors.values())).dtype)
+    network.load_state_dict(dict(tensors))
+    network.id = path.stem
+    try:
+        network.check_finite()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return network
