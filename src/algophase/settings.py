@@ -98,7 +98,10 @@ class TaskSettings(_Settings):
 
 @dataclass(frozen=True)
 class TransformerSettings(_Settings):
-    """The attention-rate transformer of section 4.2 and appendix F.1; head size is floor(width / heads), the MLP has 4 width units."""
+    """The attention-rate transformer of section 4.2 and appendix F.1.
+
+    A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
+    """
 
     kind: ClassVar[str] = "transformer"
     width: int = 128
@@ -121,7 +124,10 @@ class TransformerSettings(_Settings):
 
 @dataclass(frozen=True)
 class LinearSettings(_Settings):
-    """The linear models of appendix E. `width` is what the first linear layer reads: model delta concatenates two embeddings of width / 2."""
+    """The linear models of appendix E.
+
+    width: what the first linear layer reads; model delta concatenates two embeddings of width / 2.
+    """
 
     kind: ClassVar[str] = "linear"
     model: str = "beta"
@@ -265,7 +271,7 @@ class RunSettings(_Settings):
             ("training", TrainingSettings.from_dict),
         ):
             if parts.get(name) is not None:
-                parts[name] = read(parts[name])  # type: ignore[operator]
+                parts[name] = read(parts[name])
         return super().from_dict(parts)
 
     def to_json(self) -> str:

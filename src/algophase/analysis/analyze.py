@@ -117,6 +117,7 @@ def _anatomy_record(opened: Anatomy) -> dict[str, Any]:
         ],
         "unmatched_frequencies": list(opened.unmatched),
         "exclusive_share": opened.exclusive_share,
+        "same_pizza_share": opened.same_pizza_share,
         "second_relu": None if relu is None else vars(relu).copy(),
     }
 

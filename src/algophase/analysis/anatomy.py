@@ -63,7 +63,9 @@ class PizzaAnatomy:
 class Anatomy:
     """aligned_w1: (hidden, embedding components); aligned_w2: (unembedding components, hidden).
 
-    exclusive_share: of the hidden units that serve any pizza, how many serve one alone (the domino pattern).
+    unmatched: frequencies of embedding circles with no partner in the unembedding, such as accompanying ones.
+    exclusive_share: of the hidden units that read any pizza, how many read one alone (the domino pattern).
+    same_pizza_share: of all hidden units, how many write most to the pizza they read most.
     """
 
     pizzas: tuple[PizzaAnatomy, ...]
@@ -71,6 +73,7 @@ class Anatomy:
     aligned_w1: Tensor
     aligned_w2: Tensor
     exclusive_share: float
+    same_pizza_share: float
     second_relu: IdleReLU | None
 
 
@@ -122,21 +125,27 @@ def anatomy(network: Network, logits: Tensor | None = None) -> Anatomy:
     angles = torch.arange(READOUT_POINTS, dtype=w1.dtype) * (2 * torch.pi / READOUT_POINTS)
     point = torch.stack([angles.cos(), angles.sin()])  # (2, points)
     pizzas, unmatched = [], []
-    served = torch.zeros(len(w1), dtype=torch.long)
+    read_strength, write_strength = [], []  # of every hidden unit, one entry a pizza
     for circle in find_circles(embedding):
         reading = w1 @ plane(embedding, circle).T  # (hidden, 2)
         rows = (reading.abs() > SIGNIFICANT).any(dim=1)
-        served += rows
         answer = answers.get(circle.frequency)
         if answer is None:
             unmatched.append(circle.frequency)
             continue
         hidden = torch.relu(reading[rows] @ point + _hidden_bias(network)[rows, None])  # (rows, points)
-        values = plane(unembedding, answer) @ w2[:, rows] @ hidden  # (2, points)
+        writing = plane(unembedding, answer) @ w2  # (2, hidden)
+        values = writing[:, rows] @ hidden  # (2, points)
+        read_strength.append(reading.abs().amax(dim=1))
+        write_strength.append(writing.abs().amax(dim=0))
         readouts = [_readout(axis, angles, values[axis - 1]) for axis in (1, 2)]
         row_numbers = tuple(rows.nonzero().flatten().tolist())
         pizzas.append(PizzaAnatomy(circle.frequency, circle.components, answer.components, row_numbers, tuple(readouts)))
-    busy = (served > 0).sum().item()
-    exclusive = (served == 1).sum().item() / busy if busy else math.nan
+    exclusive, same = math.nan, math.nan
+    if pizzas:
+        read, written = torch.stack(read_strength), torch.stack(write_strength)  # (pizzas, hidden)
+        served = (read > SIGNIFICANT).sum(dim=0)
+        exclusive = ((served == 1).sum() / (served > 0).sum()).item()
+        same = (read.argmax(dim=0) == written.argmax(dim=0)).double().mean().item()
     aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2
-    return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, _idle_relu(network, logits))
+    return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, same, _idle_relu(network, logits))

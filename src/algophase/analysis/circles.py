@@ -117,13 +117,22 @@ def circles_by_frequency(components: PrincipalComponents) -> list[Circle]:
     return sorted(found, key=lambda circle: -circle.variance_share)
 
 
-def plane(components: PrincipalComponents, circle: Circle) -> Tensor:
-    """Two orthonormal directions (2, width) in which a circle lies: its two components, or the axes of its ellipse."""
+def _axes(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """The circle's two axes in component coordinates, (2, r): its two components, or the axes of its ellipse."""
     if circle.method == "components":
-        return components.directions[[component - 1 for component in circle.components]]
+        return torch.eye(components.count, dtype=components.directions.dtype)[[number - 1 for number in circle.components]]
     z = _fourier_coefficient(components.coordinates, circle.frequency)[0]
-    axes = torch.linalg.svd(torch.stack([z.real, z.imag]), full_matrices=False).Vh
-    return axes.to(components.directions.dtype) @ components.directions
+    return torch.linalg.svd(torch.stack([z.real, z.imag]), full_matrices=False).Vh.to(components.directions.dtype)
+
+
+def plane(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """Two orthonormal directions (2, width) in which a circle lies."""
+    return _axes(components, circle) @ components.directions
+
+
+def points_in_plane(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """The tokens seen in a circle's plane, (tables, p, 2)."""
+    return components.coordinates @ _axes(components, circle).T
 
 
 def find_circles(components: PrincipalComponents) -> list[Circle]:

@@ -3,10 +3,10 @@
 Two readings stand side by side. `fve_*` is the paper's fraction of variance explained by each formula alone (tables 2 and 3).
 The *weights* fit all forms at once,
 
-    Q_abc ~ [clock_weight + pizza_weight |cos w(a - b)/2|] cos w(a + b - c) + accompanying_weight (-cos v(a - b) cos v(a + b - c)),
+    Q_abc ~ [clock_weight + pizza_weight |cos w(a - b)/2|] cos w(a + b - c) - accompanying_weight cos v(a - b) cos v(a + b - c),
 
-v the accompanied circle's angle. The forms are orthogonal to anything that depends on c alone, so the offsets that isolation leaves in
-a network's logits, which can swamp `fve_*` (Model B), do not touch the weights.
+v the accompanied circle's angle. The forms are orthogonal to anything that depends on c alone, so the offsets that
+isolation leaves in a network's logits, which can swamp `fve_*` (Model B), do not touch the weights.
 """
 
 import math
@@ -78,8 +78,9 @@ def _fit(logits: Tensor, clock: Tensor, pizza: Tensor, accompanying: Tensor | No
     everything = (target @ target).item() / len(target)
     alone = moments.square() / gram.diagonal().clamp_min(1e-300)  # what each form explains by itself
     leads = accompanying is not None and bool(alone[2] > alone[:2].max())
-    values = [*weights.tolist(), 0.0][:3]
-    return _Fit(*values, variance, variance / everything if everything > 0 else 0.0, leads)
+    clock_weight, pizza_weight, accompanying_weight = [*weights.tolist(), 0.0][:3]
+    explained = variance / everything if everything > 0 else 0.0
+    return _Fit(clock_weight, pizza_weight, accompanying_weight, variance, explained, leads)
 
 
 def _role(fit: _Fit) -> Role:

@@ -12,6 +12,9 @@ from torch import Tensor
 from algophase.networks import Network
 from algophase.waves import cos_turn, sin_turn
 
+# Components whose sizes differ by less than this are equal: a few roundings of a float32 weight.
+EQUAL_SIZES = 1e-5
+
 
 @dataclass(frozen=True)
 class PrincipalComponents:
@@ -55,7 +58,7 @@ def principal_components(tables: tuple[Tensor, ...], resolution: float | None = 
     left, sizes, right = torch.linalg.svd(centred, full_matrices=False)
     largest = max((table.double().abs().max().item() for table in tables), default=0.0) * max(centred.shape) ** 0.5
     keep = sizes > max(centred.shape) * resolution * largest
-    left, sizes, right = left[:, keep], sizes[keep], right[keep]
+    left, sizes, right = _separate_equal_components(left[:, keep], sizes[keep], right[keep], len(tables[0]))
     if len(sizes):
         farthest = left.abs().argmax(dim=0)
         signs = left[farthest, torch.arange(len(sizes))].sign()
@@ -63,6 +66,24 @@ def principal_components(tables: tuple[Tensor, ...], resolution: float | None = 
     coordinates = (left * sizes).unflatten(0, (len(tables), -1))
     share = sizes**2 / (sizes**2).sum()
     return PrincipalComponents(means, coordinates.to(tables[0].dtype), right.to(tables[0].dtype), share)
+
+
+def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modulus: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Components of equal size are only defined up to rotation among themselves; choose those of one frequency each.
+
+    Circles of the same radius would otherwise come out blended by the whim of the decomposition. The cyclic Laplacian over
+    the tokens has a different eigenvalue 2 - 2 cos(2 pi k / p) for every frequency, so diagonalising it inside a group of
+    equal components sorts the group by frequency.
+    """
+    edges = (sizes[:-1] - sizes[1:] > EQUAL_SIZES * sizes[:-1]).nonzero().flatten() + 1
+    for group in torch.arange(len(sizes)).tensor_split(edges):
+        if len(group) > 2:
+            waves = left[:, group].unflatten(0, (-1, modulus))
+            laplacian = 2 * waves - waves.roll(1, dims=1) - waves.roll(-1, dims=1)
+            rotation = torch.linalg.eigh(torch.einsum("tpi,tpj->ij", waves, laplacian)).eigenvectors
+            left[:, group] = left[:, group] @ rotation
+            right[group] = rotation.T @ right[group]
+    return left, sizes, right
 
 
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:

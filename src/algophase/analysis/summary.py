@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def _number(value: float, digits: int = 4) -> str:
-    return "undefined" if math.isnan(value) else f"{value:.{digits}f}"
+    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
 
 
 def _percent(value: float) -> str:
@@ -68,7 +68,11 @@ def _circle_table(circles: tuple["CircleEvidence", ...]) -> list[str]:
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     left = (1, 3)  # text columns; numbers line up on the right
     return [
-        "  " + "  ".join(cell.ljust(width) if i in left else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=True)))
+        "  "
+        + "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
         for row in [head, *rows]
     ]
 
@@ -93,5 +97,8 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
     if opened.unmatched:
         lines.append(f"    no circle in the unembedding for frequency {', '.join(map(str, opened.unmatched))}")
     if not math.isnan(opened.exclusive_share):
-        lines.append(f"    {_percent(opened.exclusive_share)} of the hidden units in use serve one circle alone")
+        lines.append(
+            f"    {_percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone, and "
+            f"{_percent(opened.same_pizza_share)} write to the one they read"
+        )
     return lines

@@ -1,7 +1,7 @@
 """Which algorithm: Clock, Pizza, hybrid, non-circular or not learned, and why.
 
 The paper's thresholds stand in `Thresholds`, with their places. Its rule for conflicts (section 4.1.3): distance irrelevance
-decides for the Pizza, gradient symmetricity rules the Clock out. Where the two leave a network in between, what its circles do decides.
+decides for the Pizza, gradient symmetricity rules the Clock out. Where the two leave a network in between, its circles decide.
 """
 
 import math
@@ -67,7 +67,8 @@ def decide(
     measured: Measurements, components: PrincipalComponents, evidence: list[CircleEvidence], thresholds: Thresholds
 ) -> Verdict:
     if not measured.accuracy >= thresholds.accuracy:
-        reason = f"accuracy {measured.accuracy:.2%} is below {thresholds.accuracy:.0%}: {measured.wrong_pairs} pairs are answered wrong"
+        wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
+        reason = f"accuracy {measured.accuracy:.2%} is below {thresholds.accuracy:.0%}: {wrong}"
         return Verdict("not learned", (reason,))
     if not measured.circularity >= thresholds.circularity:
         return _non_circular(measured, components, evidence, thresholds)
@@ -84,7 +85,7 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None,
     )
     symmetric = s > symmetric_from
     compare = ">" if symmetric else "<="
-    s_reason = f"gradient symmetricity {s:.4f} {compare} {symmetric_from:g}: " + (
+    s_reason = f"gradient symmetricity {round(s, 4) + 0.0:.4f} {compare} {symmetric_from:g}: " + (
         "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
     )
     if math.isnan(q):
@@ -130,7 +131,9 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
             "Clock": "act as a Clock",
             "Pizza": "act as a Pizza",
             "mixed": "act as a mixture of both",
-            "accompanying": f"accompany a Pizza ({', '.join(pairs)})" if pairs else "follow the accompanying form, without a partner",
+            "accompanying": f"accompany a Pizza ({', '.join(pairs)})"
+            if pairs
+            else "follow the accompanying form, without a partner",
             "unclear": "follow neither form",
         }[role]
         phrases.append(f"circles of frequency {', '.join(members)} {doing}")
@@ -138,7 +141,9 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
 
 
 def _circular(measured: Measurements, evidence: list[CircleEvidence], thresholds: Thresholds) -> Verdict:
-    reasons = [f"{measured.circularity_name} {measured.circularity:.4f} >= {thresholds.circularity:g}: the embedding is circular"]
+    reasons = [
+        f"{measured.circularity_name} {measured.circularity:.4f} >= {thresholds.circularity:g}: the embedding is circular"
+    ]
     vote, agree, metric_reasons = _vote(measured, thresholds)
     share = pizza_share(evidence)
     reasons += metric_reasons + _roles(evidence)
@@ -171,7 +176,9 @@ def _non_circular(
     if math.isnan(measured.circularity):
         reasons.append("the embedding has no principal component, so there is no circle")
         return Verdict("non-circular", tuple(reasons))
-    reasons.append(f"{measured.circularity_name} {measured.circularity:.4f} < {thresholds.circularity:g}: the embedding is not circular")
+    reasons.append(
+        f"{measured.circularity_name} {measured.circularity:.4f} < {thresholds.circularity:g}: the embedding is not circular"
+    )
     shape, description = _shape(components)
     _, agree, metric_reasons = _vote(measured, thresholds)
     reasons += [description, *metric_reasons, *_roles(evidence)]

@@ -5,6 +5,7 @@ h heads, e head size, m = 4 d hidden units, v vocabulary.
 """
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -66,7 +67,7 @@ class MLP(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
         width, hidden = settings.width, 4 * settings.width
-        self.activation = {"relu": F.relu, "gelu": F.gelu}[settings.activation]
+        self.activation: Callable[[Tensor], Tensor] = torch.relu if settings.activation == "relu" else F.gelu
         self.W_in = nn.Parameter(torch.empty(width, hidden))
         self.b_in = nn.Parameter(torch.empty(hidden))
         self.W_out = nn.Parameter(torch.empty(hidden, width))

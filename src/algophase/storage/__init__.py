@@ -1,4 +1,4 @@
-"""Reading and writing networks. `load` takes our files and the authors' released ones alike; no file that can run code is loaded."""
+"""Reading and writing networks. `load` takes our files and the authors' released ones alike; no code in a file ever runs."""
 
 from pathlib import Path
 

@@ -6,6 +6,7 @@ loading, the settings give a template, and every tensor is checked against it, b
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,11 @@ def _with_suffix(path: Path, suffix: str) -> Path:
     return path if path.suffix == suffix else path.with_name(path.name + suffix)
 
 
+def clean_id(text: str) -> str:
+    """An id becomes a file name and is printed: letters, digits, dots, dashes and underscores, no leading dot."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:100] or "unnamed"
+
+
 def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or one clear line."""
     if not path.exists():
@@ -86,9 +92,11 @@ def load_network(path: Path) -> Network:
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(f"{path} is not a readable safetensors file (truncated or corrupt): {error}") from None
     if hashlib.sha256(content).hexdigest() != data.get("tensors_sha256"):
-        raise InputError(f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short")
+        raise InputError(
+            f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
+        )
     network = fill(task, settings, tensors, path)
-    network.id, network.run = data["id"], run
+    network.id, network.run = clean_id(data["id"]), run
     return network
 
 
@@ -105,12 +113,14 @@ def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Te
         raise InputError(f"{path}: tensor {', '.join(sorted(extra))} does not belong to this kind of network")
     for name, parameter in expected.items():
         if tensors[name].shape != parameter.shape:
-            raise InputError(f"{path}: tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}")
+            raise InputError(
+                f"{path}: tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
+            )
         if tensors[name].dtype not in FLOATS:
             raise InputError(f"{path}: tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
     network = build(task, settings).to(next(iter(tensors.values())).dtype)
     network.load_state_dict(dict(tensors))
-    network.id = path.stem
+    network.id = clean_id(path.stem)
     try:
         network.check_finite()
     except InputError as error:

@@ -1,6 +1,7 @@
 """The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json beside it.
 
-A .pt file is a pickle. It is opened with `weights_only=True`, which builds tensors and refuses everything else: no code in a file runs.
+A .pt file is a pickle. It is opened with `weights_only=True`, which builds tensors and refuses everything else, so that
+no code in a file runs.
 """
 
 import pickle
@@ -15,7 +16,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
-from algophase.storage.network_files import fill, read_json
+from algophase.storage.network_files import clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
@@ -30,7 +31,7 @@ def load_released(path: Path) -> Network:
     except InputError as error:
         raise InputError(f"{config_path}: {error}") from None
     network = fill(task, settings, _to_our_names(_read_tensors(path), settings, path), path)
-    network.id = str(config.get("runid") or path.stem.removeprefix("model_"))
+    network.id = clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
     return network
 
 
@@ -91,7 +92,9 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except pickle.UnpicklingError as error:
         if "Unsupported" in str(error) or "weights_only" in str(error).lower():
-            raise InputError(f"{path} holds more than tensors (a pickle that would run code): refused, nothing in it was run") from None
+            raise InputError(
+                f"{path} holds more than tensors (a pickle that would run code): refused, nothing in it was run"
+            ) from None
         raise InputError(f"{path} is not a readable .pt file (truncated or corrupt)") from None
     except Exception as error:  # torch raises many kinds for a broken archive, RuntimeError and EOFError among them
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -102,7 +105,7 @@ def _read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _to_our_names(tensors: dict[str, Tensor], settings: NetworkSettings, path: Path) -> dict[str, Tensor]:
-    """Transposed to our orientation, the unused mask left out. A tensor of the wrong rank keeps its shape and is named later."""
+    """Transposed to our orientation, the unused mask left out. A tensor of the wrong rank is left as it is and named later."""
     if isinstance(settings, LinearSettings):
         return tensors
     assert isinstance(settings, TransformerSettings)
@@ -117,8 +120,9 @@ def _to_our_names(tensors: dict[str, Tensor], settings: NetworkSettings, path: P
         elif leaf in ("W_Q", "W_K", "W_V") and value.ndim == 3:
             value = value.transpose(1, 2)
         elif leaf == "W_O" and value.ndim == 2:
-            if value.shape != (settings.width, heads * size):
-                raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {(settings.width, heads * size)}")
+            expected = (settings.width, heads * size)
+            if value.shape != expected:
+                raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {expected}")
             value = value.T.unflatten(0, (heads, size))
         ours[name] = value
     return ours

@@ -1,0 +1,170 @@
+"""The command line: parse, call, print. Errors a user can cause are one line on standard error and a non-zero exit."""
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from algophase.errors import InputError
+
+if TYPE_CHECKING:
+    from algophase.analysis.analyze import Analysis
+    from algophase.networks import Network
+
+app = typer.Typer(
+    help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Algorithm(StrEnum):
+    clock = "clock"
+    pizza = "pizza"
+
+
+class ImageFormat(StrEnum):
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
+def _complain(message: object) -> None:
+    line = " ".join(str(message).split())
+    typer.echo(f"algophase: error: {line}", err=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from algophase import __version__
+
+        typer.echo(f"algophase {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command(epilog="Example:  algophase analyze networks/ --figures pictures/")
+def analyze(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Networks: NAME.safetensors (ours), model_<id>.pt (the authors' released ones), or directories of them.",
+        ),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list, one object a network, instead of text.")] = False,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")
+    ] = None,
+    figure_format: Annotated[ImageFormat, typer.Option(help="Format of the pictures.")] = ImageFormat.png,
+    min_accuracy: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Accuracy below which a network counts as not learned; the paper asks for 1."),
+    ] = 1.0,
+) -> None:
+    """Say which algorithm networks learned, with the evidence.
+
+    A file that cannot be read is reported and the others are still analysed; the exit code is then 1.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from algophase.analysis.analyze import analyze as analyze_network
+    from algophase.analysis.verdict import Thresholds
+    from algophase.storage import find_networks, load
+
+    thresholds = Thresholds(accuracy=min_accuracy)
+    failed = 0
+    files: list[Path] = []
+    for path in paths:
+        try:
+            files += find_networks(path)
+        except InputError as error:
+            _complain(error)
+            failed += 1
+    analyses: list[Analysis] = []
+    drawn: dict[str, int] = {}
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("analysing", total=len(files))
+        for file in files:
+            progress.update(bar, description=f"analysing {file.name}".replace("[", r"\["))
+            try:
+                network = load(file)
+                analysis = analyze_network(network, thresholds)
+                analyses.append(analysis)
+                if not as_json:
+                    progress.console.file.flush()
+                    typer.echo(f"{analysis}\n")
+                if figures is not None:
+                    _draw(network, analysis, figures, figure_format, drawn)
+            except InputError as error:
+                _complain(error)
+                failed += 1
+            progress.advance(bar)
+    if as_json and analyses:
+        typer.echo(json.dumps([analysis.to_dict() for analysis in analyses], indent=2))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _draw(network: "Network", analysis: "Analysis", directory: Path, image_format: str, drawn: dict[str, int]) -> None:
+    """Pictures go to DIR/<id>; a second network of the same id gets DIR/<id>-2."""
+    from algophase.report.figures import draw_all
+
+    drawn[analysis.id] = drawn.get(analysis.id, 0) + 1
+    name = analysis.id if drawn[analysis.id] == 1 else f"{analysis.id}-{drawn[analysis.id]}"
+    paths = draw_all(network, analysis, directory / name, image_format)
+    typer.echo(f"figures of {analysis.id}: {len(paths)} in {directory / name}", err=True)
+
+
+@app.command(epilog="Example:  algophase handmade pizza --modulus 113 -k 1 -k 8 -k 30 --out networks/")
+def handmade(
+    algorithm: Annotated[Algorithm, typer.Argument(help="Which algorithm to build.")],
+    modulus: Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")] = 59,
+    frequency: Annotated[
+        list[int] | None,
+        typer.Option("--frequency", "-k", help="A circle of this frequency; repeat for several. [default: 1 5 17]"),
+    ] = None,
+    accompanied: Annotated[
+        bool, typer.Option("--accompanied", help="Give each Pizza its accompanying one; an even modulus needs them.")
+    ] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory to write the network to.")] = Path("networks"),
+) -> None:
+    """Write a Clock or a Pizza whose weights are set by hand: a network whose every metric is known."""
+    from algophase.networks.handmade import handmade_clock, handmade_pizza
+    from algophase.storage import save
+
+    frequencies = frequency or [1, 5, 17]
+    if algorithm is Algorithm.pizza:
+        network: Network = handmade_pizza(modulus, frequencies, accompanied=accompanied)
+    elif accompanied:
+        raise InputError("--accompanied goes with a pizza; a clock has no blind spot to cover")
+    else:
+        network = handmade_clock(modulus, frequencies)
+    path = save(network, out / network.id, overwrite=True)
+    typer.echo(f"wrote {path}")
+
+
+def main() -> None:
+    """Entry point of the `algophase` command."""
+    try:
+        app()
+    except InputError as error:
+        _complain(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        sys.exit(130)

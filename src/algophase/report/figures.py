@@ -1,0 +1,260 @@
+"""The pictures of one network: correct logits, circles, isolated circles, gradients, attention, a linear network's inside."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.analyze import Analysis, in_float64
+from algophase.analysis.circles import Circle, isolate_circles, points_in_plane
+from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
+from algophase.analysis.metrics import embedding_gradients, paper_triples
+from algophase.analysis.principal import PrincipalComponents, network_components
+from algophase.networks import Network, Transformer
+from algophase.report.style import (
+    COLOURS,
+    DIVERGING,
+    HEATMAP,
+    MARKERS,
+    MISSING,
+    check_format,
+    house_style,
+    new_figure,
+    save_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+MOST_CIRCLES = 8  # a picture of more than eight panels is not read
+PER_ROW = 4
+GRADIENT_COMPONENTS = 6
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A network with what every picture of it needs, computed once."""
+
+    network: Network  # in float64
+    analysis: Analysis
+    components: PrincipalComponents
+
+    @property
+    def modulus(self) -> int:
+        return self.network.task.modulus
+
+    @property
+    def circles(self) -> list[Circle]:
+        return [item.circle for item in self.analysis.circles][:MOST_CIRCLES]
+
+    @property
+    def title(self) -> str:
+        return f"{self.analysis.id}: {self.analysis.verdict.label}"
+
+
+def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_format: str = "png") -> list[Path]:
+    """Write every picture that applies to this network into `directory` and return the paths."""
+    check_format(image_format)
+    exact = in_float64(network)
+    subject = Subject(exact, analysis, network_components(exact, torch.finfo(next(network.parameters()).dtype).eps))
+    pictures: list[tuple[str, Callable[[Subject], Figure]]] = [
+        ("correct_logits", draw_correct_logits),
+        ("gradients", draw_gradients),
+    ]
+    if subject.circles:
+        pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
+    if isinstance(exact, Transformer):
+        pictures.append(("attention", draw_attention))
+    if analysis.anatomy is not None and analysis.anatomy.pizzas:
+        pictures.append(("anatomy", draw_anatomy))
+    paths = []
+    with house_style():
+        for name, draw in pictures:
+            paths.append(save_figure(draw(subject), Path(directory) / f"{name}.{image_format}"))
+    return paths
+
+
+def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figure", list["Axes"]]:
+    """A figure of `count` square panels, at most PER_ROW a row."""
+    columns = min(count, PER_ROW)
+    rows = math.ceil(count / columns)
+    figure = new_figure(max(3.4, panel * columns), panel * rows + 0.5 + extra_height)
+    axes = figure.subplots(rows, columns, squeeze=False).flatten().tolist()
+    for unused in axes[count:]:
+        unused.remove()
+    return figure, axes[:count]
+
+
+def _heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None) -> "AxesImage":
+    import matplotlib
+
+    palette = matplotlib.colormaps[colours].with_extremes(bad=MISSING)
+    low = None if limit is None else -limit
+    return axes.imshow(
+        matrix.numpy(), cmap=palette, origin="lower", interpolation="nearest", aspect="auto", vmin=low, vmax=limit
+    )
+
+
+def draw_correct_logits(subject: Subject) -> "Figure":
+    """Rows a - b, columns a + b (figure 3): a Pizza shows horizontal bands, a Clock none."""
+    figure = new_figure(4.2, 3.6)
+    axes = figure.subplots()
+    matrix = by_difference_and_sum(correct_logits(grid_logits(subject.network)))
+    image = _constant_safe(axes, matrix)
+    p = subject.modulus
+    axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{subject.title}\ncorrect logits")
+    figure.colorbar(image, ax=axes, label="correct logit")
+    return figure
+
+
+def _constant_safe(axes: "Axes", matrix: Tensor) -> "AxesImage":
+    """A heatmap whose colours do not magnify rounding: a matrix constant to nine digits is drawn in one colour."""
+    values = matrix[~matrix.isnan()]
+    middle, spread = values.mean().item(), (values.max() - values.min()).item()
+    image = _heatmap(axes, matrix)
+    if spread <= 1e-9 * max(1.0, values.abs().max().item()):
+        image.set_clim(middle - 0.5, middle + 0.5)
+    return image
+
+
+def circle_order(modulus: int, frequency: int) -> Tensor:
+    """Residues in the order in which they lie on a circle: those with k d = 0, 1, 2, ... (mod p)."""
+    return (frequency * torch.arange(modulus) % modulus).argsort(stable=True)
+
+
+def draw_isolated_logits(subject: Subject) -> "Figure":
+    """Correct logits with one circle kept, rows and columns in steps of its spacing (figures 4 and 5)."""
+    p = subject.modulus
+    figure, panels = _panels(len(subject.circles), 2.3)
+    for axes, circle in zip(panels, subject.circles, strict=True):
+        isolation = isolate_circles(subject.network, [circle], principal=subject.components)
+        order = circle_order(p, circle.frequency)
+        matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
+        image = _constant_safe(axes, matrix)
+        axes.set_title(_circle_title(circle) + f"\naccuracy alone {isolation.accuracy:.1%}")
+        axes.set(xlabel=f"{circle.frequency}(a + b) mod {p}", ylabel=f"{circle.frequency}(a − b) mod {p}")
+        if math.gcd(circle.frequency, p) > 1:  # several residues share a place: positions are not values
+            axes.set(
+                xlabel=f"a + b, by {circle.frequency}(a + b) mod {p}", ylabel=f"a − b, by {circle.frequency}(a − b) mod {p}"
+            )
+            axes.set(xticks=[], yticks=[])
+        figure.colorbar(image, ax=axes)
+    figure.suptitle(f"{subject.title}, correct logits after isolating each circle")
+    return figure
+
+
+def _circle_title(circle: Circle) -> str:
+    if circle.method == "components":
+        return f"components {circle.components[0]}, {circle.components[1]}; k = {circle.frequency}"
+    return f"frequency k = {circle.frequency}"
+
+
+def draw_circles(subject: Subject) -> "Figure":
+    """The embedding in the plane of each circle, every point labelled with its token."""
+    separate = len(subject.components.coordinates) > 1
+    figure, panels = _panels(len(subject.circles), 2.6, extra_height=0.3 if separate else 0.0)
+    size = 6.5 if subject.modulus <= 70 else 4.5
+    for axes, circle in zip(panels, subject.circles, strict=True):
+        for table, points in enumerate(points_in_plane(subject.components, circle)):
+            axes.scatter(points[:, 0], points[:, 1], s=9, color=COLOURS[table], alpha=0.35, linewidths=0)
+            for token, (x, y) in enumerate(points.tolist()):
+                axes.annotate(str(token), (x, y), fontsize=size, ha="center", va="center", color=COLOURS[table])
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.margins(0.1)
+        first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
+        prefix = "component " if circle.method == "components" else ""
+        axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
+        axes.set_title(f"k = {circle.frequency}, {circle.variance_share:.1%} of variance")
+    if separate:
+        handles = [figure.axes[0].scatter([], [], color=COLOURS[table], s=16) for table in (0, 1)]
+        figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
+    figure.suptitle(f"{subject.title}, circles in the embedding")
+    return figure
+
+
+def draw_gradients(subject: Subject) -> "Figure":
+    """Gradients of a logit on the first six principal components, first operand against second (figure 2)."""
+    triples = paper_triples(subject.modulus)[:3]
+    gradients = embedding_gradients(subject.network, triples)
+    directions = subject.components.directions[:GRADIENT_COMPONENTS]
+    first, second = (gradient @ directions.T for gradient in gradients)
+    figure, panels = _panels(len(triples), 2.4, extra_height=0.4)
+    for axes, triple, x, y in zip(panels, triples.tolist(), first, second, strict=True):
+        reach = 1.15 * max(x.abs().max().item(), y.abs().max().item(), 1e-12)
+        axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
+        for index in range(len(directions)):
+            colour, marker, label = COLOURS[index], MARKERS[index], f"component {index + 1}"
+            axes.scatter(x[index], y[index], s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5)
+        axes.set(
+            xlim=(-reach, reach), ylim=(-reach, reach), xlabel="gradient, first operand", ylabel="gradient, second operand"
+        )
+        axes.set_aspect("equal")
+        axes.set_title("(a, b, c) = ({}, {}, {})".format(*triple))
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.suptitle(f"{subject.title}, gradient symmetricity {subject.analysis.gradient_symmetricity_exact:.3f}")
+    return figure
+
+
+def draw_attention(subject: Subject) -> "Figure":
+    """What the position that answers takes from each operand, head by head, after the attention rate is applied."""
+    network = subject.network
+    assert isinstance(network, Transformer)
+    _, cache = network.run_with_cache()
+    layers, heads, p = network.settings.layers, network.settings.heads, subject.modulus
+    # With two positions the weights on a and b add up to a constant, so one picture says both.
+    operands = ("a", "b") if network.task.equals_sign else ("a",)
+    rows = [(layer, position) for layer in range(layers) for position in range(len(operands))]
+    figure = new_figure(1.9 * heads + 0.8, 1.9 * len(rows) + 0.7)
+    panels = figure.subplots(len(rows), heads, squeeze=False)
+    rate = network.settings.attention_rate
+    image = None
+    for (layer, position), row in zip(rows, panels, strict=True):
+        pattern = cache[f"blocks.{layer}.attn.hook_pattern"][:, :, -1, position].unflatten(0, (p, p))  # (a, b, head)
+        for head, axes in enumerate(row):
+            image = _heatmap(axes, pattern[..., head])
+            image.set_clim(1 - rate, 1 if rate > 0 else 1 + 1e-6)
+            axes.set_title(f"layer {layer + 1}, head {head + 1}" + (f", on {operands[position]}" if len(operands) > 1 else ""))
+            axes.set(xlabel="b", ylabel="a" if head == 0 else None)
+    assert image is not None
+    figure.colorbar(image, ax=panels, label="weight on " + " or ".join(operands))
+    figure.suptitle(f"{subject.title}, attention of the last position (rate {rate:g})")
+    return figure
+
+
+def draw_anatomy(subject: Subject) -> "Figure":
+    """Aligned W_1 and W_2, hidden units grouped by their pizza, and the readouts against A cos(2t + phi) (appendix L)."""
+    opened = subject.analysis.anatomy
+    assert opened is not None
+    pizzas = opened.pizzas[:PER_ROW]
+    order = list(dict.fromkeys(row for pizza in pizzas for row in pizza.rows))
+    w1, w2 = opened.aligned_w1[order][:, :16].T, opened.aligned_w2[:16][:, order]
+    figure = new_figure(8.0, 6.0)
+    grid = figure.add_gridspec(3, len(pizzas))
+    for position, (matrix, name) in enumerate(((w1, "aligned $W_1$"), (w2, "aligned $W_2$"))):
+        axes = figure.add_subplot(grid[position, :])
+        limit = matrix.abs().quantile(0.995).item()
+        figure.colorbar(_heatmap(axes, matrix, DIVERGING, limit), ax=axes)
+        side = "embedding" if position == 0 else "unembedding"
+        axes.set(xlabel="hidden unit, grouped by the circle it reads", ylabel=f"{side}\ncomponent", title=name)
+        ticks = range(0, len(matrix), 4)
+        axes.set_yticks(list(ticks), [str(tick + 1) for tick in ticks])
+    for column, pizza in enumerate(pizzas):
+        axes = figure.add_subplot(grid[2, column])
+        readout = pizza.readouts[0]
+        fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
+        axes.plot(readout.angles, readout.values, color=COLOURS[0], label="f(cos t, sin t)")
+        sign = "+" if readout.phase >= 0 else "−"
+        label = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
+        axes.plot(readout.angles, fit, color=COLOURS[5], linestyle="--", label=label)
+        axes.set(xlabel="t", title=f"k = {pizza.frequency}, {len(pizza.rows)} units")
+        axes.set_xticks([0, math.pi, 2 * math.pi], ["0", "π", "2π"])
+        axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
+        axes.legend(loc="upper center", frameon=False)
+    figure.suptitle(f"{subject.title}, inside the linear network")
+    return figure

@@ -1,0 +1,65 @@
+"""One look for every picture: column-width panels, colour-blind-safe colours, text that survives printing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from algophase.errors import InputError
+from algophase.storage.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+HEATMAP = "viridis"
+DIVERGING = "PuOr"
+# Okabe and Ito's palette, distinguishable with every common kind of colour blindness.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MISSING = "#e8e8e8"  # cells that hold no pair
+
+_RC: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.fontsize": 8,
+    "figure.dpi": 100,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "algophase",  # the same data gives the same file
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    import matplotlib
+
+    with matplotlib.rc_context(_RC):
+        yield
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """A figure outside pyplot's global state, so that drawing never opens a window or leaks memory."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def check_format(name: str) -> None:
+    if name not in FORMATS:
+        raise InputError(f"figure format is {name!r}; choose one of {', '.join(FORMATS)}")
+
+
+def save_figure(figure: "Figure", path: Path) -> Path:
+    """Write a figure in the format its name ends in, whole or not at all, without a time stamp."""
+    buffer = BytesIO()
+    kind = path.suffix.removeprefix(".")
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
+    figure.savefig(buffer, format=kind, metadata=metadata)
+    write_atomically(path, buffer.getvalue())
+    return path
