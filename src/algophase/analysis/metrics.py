@@ -60,17 +60,19 @@ def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> fl
 def gradient_symmetricity_exact(network: Network) -> float:
     """s_g over all p^3 triples: the quantity the paper estimates with 100.
 
-    All p output rows of one batch of pairs go through a single batched backward pass, in chunks of bounded memory.
+    All p logits of a batch of pairs go through one batched backward pass, in chunks of bounded memory. It starts at the
+    last features: the logits are linear in them, so what flows back to them, a row of the readout, is the same for every pair.
     """
     p = network.task.modulus
     first, second = (table.detach() for table in network.operand_tables())
+    rows = [readout.detach()[:, :p].T for readout in network.readouts()]  # each (c, size)
     pairs = torch.cartesian_prod(torch.arange(p), torch.arange(p))
     total, count = 0.0, 0
     for chunk in pairs.split(rows_per_chunk(network, p)):
         a, b = first[chunk[:, 0]].requires_grad_(), second[chunk[:, 1]].requires_grad_()
-        logits = network.logits_from_embeddings(a, b)[:, :p]
-        each_output = torch.eye(p, dtype=logits.dtype)[:, None].expand(p, len(chunk), p)
-        to_a, to_b = torch.autograd.grad(logits, (a, b), each_output, is_grads_batched=True)  # (c, pairs, width)
+        features = network.features_from_embeddings(a, b)
+        flowing_back = [row[:, None].expand(p, len(chunk), -1) for row in rows]
+        to_a, to_b = torch.autograd.grad(features, (a, b), flowing_back, is_grads_batched=True)  # (c, pairs, width)
         chunk_total, chunk_count = _sum_of_similarities(to_a, to_b)
         total, count = total + chunk_total, count + chunk_count
     return total / count if count else float("nan")

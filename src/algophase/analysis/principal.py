@@ -111,6 +111,8 @@ def frequency_shares(components: PrincipalComponents) -> Tensor:
     where the printed formula counts the single wave twice and would leave [0, 1].
     """
     p, values = components.modulus, components.coordinates.double()
+    if components.count == 0:
+        return torch.zeros(0, p // 2, dtype=torch.float64)
     power = torch.fft.fft(values, dim=1)[:, 1 : p // 2 + 1].abs() ** 2 * (2 / p)  # (tables, k, r)
     if p % 2 == 0:
         power[:, -1] /= 2

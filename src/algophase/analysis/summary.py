@@ -97,8 +97,5 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
     if opened.unmatched:
         lines.append(f"    no circle in the unembedding for frequency {', '.join(map(str, opened.unmatched))}")
     if not math.isnan(opened.exclusive_share):
-        lines.append(
-            f"    {_percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone, and "
-            f"{_percent(opened.same_pizza_share)} write to the one they read"
-        )
+        lines.append(f"    {_percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone")
     return lines

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, circles_by_frequency
+from algophase.analysis.circles import WAVE_CONCENTRATION, circles_by_frequency
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 
@@ -69,7 +69,7 @@ def decide(
     if not measured.accuracy >= thresholds.accuracy:
         wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
         reason = f"accuracy {measured.accuracy:.2%} is below {thresholds.accuracy:.0%}: {wrong}"
-        return Verdict("not learned", (reason,))
+        return Verdict("not learned", (reason, *_roles(evidence)), pizza_share=pizza_share(evidence))
     if not measured.circularity >= thresholds.circularity:
         return _non_circular(measured, components, evidence, thresholds)
     return _circular(measured, evidence, thresholds)
@@ -189,9 +189,9 @@ def _shape(components: PrincipalComponents) -> tuple[Shape, str]:
     """Line-like, a curve through several frequencies, or nearly circular, from the first four components (appendix B)."""
     shares = frequency_shares(components)[:4]
     leading = int(shares[0].argmax()) + 1
-    round_frequencies = {circle.frequency: circle for circle in circles_by_frequency(components)}
+    round_frequencies = {circle.frequency for circle in circles_by_frequency(components)}
     # The first component runs along one axis of its frequency's ellipse: without the other axis it is a line.
-    if shares[0, leading - 1] >= LEAST_ROUNDNESS and leading not in round_frequencies:
+    if shares[0, leading - 1] >= WAVE_CONCENTRATION and leading not in round_frequencies:
         return "line-like", f"line-like: the first component is a wave of frequency {leading} that does not close to a circle"
     impure = [index for index in range(len(shares)) if shares[index].max() < WAVE_CONCENTRATION]
     unpaired = [i for i in range(0, len(shares) - 1, 2) if shares[i].argmax() != shares[i + 1].argmax()]

@@ -54,12 +54,20 @@ class Clock(Network):
         return self.embed.weight, self.embed.weight
 
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        return self._product(first, second, cache) @ self.embed.weight.T
+
+    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
+        return (self._product(first, second, None),)
+
+    def readouts(self) -> tuple[Tensor, ...]:
+        return (self.embed.weight.T,)
+
+    def _product(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
         a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (n, circles, 2)
         real = a[..., 0] * b[..., 0] - a[..., 1] * b[..., 1]
         imaginary = a[..., 0] * b[..., 1] + a[..., 1] * b[..., 0]
-        product = record(cache, "hook_product", torch.stack([real, imaginary], dim=-1).flatten(-2))
-        return product @ self.embed.weight.T
+        return record(cache, "hook_product", torch.stack([real, imaginary], dim=-1).flatten(-2))
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {"embed.weight": InitialValues("normal", 1.0)}
@@ -79,8 +87,9 @@ def handmade_clock(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17)) -
 def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17), *, accompanied: bool = False) -> Linear:
     """A Pizza as a Model alpha, one unit circle per frequency.
 
-    accompanied: add to each its accompanying pizza (appendix D), a circle of twice the frequency. At even p no set of
-    pizzas answers the pairs (a, a + p/2), antipodal on every circle that could tell their label; accompanying ones do.
+    accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice the frequency. At even
+    p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones cannot tell their label
+    c from c + p/2. Accompanying pizzas answer them.
     """
     frequencies = _check_frequencies(modulus, frequencies)
     labels = torch.arange(modulus)
@@ -96,11 +105,13 @@ def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17), *
         readers.append(torch.cat([along, -along, across, -across]))  # |x| = relu(x) + relu(-x)
         writers.append(torch.cat([half, half, -half, -half], dim=1))
         if accompanied:
-            # A_c = -(cos w c, sin w c) . s, with s the midpoint on the circle of frequency 2 k; x = relu(x) - relu(-x)
+            # A_c = -(cos w c, sin w c) . s, with s the midpoint on the circle of frequency 2 k; x = relu(x) - relu(-x).
+            # At half strength the correct logit x - (2 x^2 - 1) / 2, x = |cos w(a-b)/2|, is at least 1/2 everywhere;
+            # at full strength it would cancel the Pizza where a = b.
             plane = torch.eye(2, dtype=torch.float64)
             tables.append(circle(modulus, 2 * k))
             readers.append(torch.cat([plane, -plane]))
-            writers.append(torch.cat([-0.5 * circle(modulus, k), 0.5 * circle(modulus, k)], dim=1))
+            writers.append(torch.cat([-0.25 * circle(modulus, k), 0.25 * circle(modulus, k)], dim=1))
     weight = torch.block_diag(*readers)
     settings = LinearSettings(model="alpha", width=weight.shape[1], hidden=weight.shape[0])
     network = Linear(TaskSettings(modulus=modulus), settings).double()

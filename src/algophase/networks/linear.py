@@ -59,6 +59,15 @@ class Linear(Network):
         return self.embed.weight, self.embed.weight
 
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        return F.linear(self._last_hidden(first, second, cache), self.unembed.weight)
+
+    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
+        return (self._last_hidden(first, second, None),)
+
+    def readouts(self) -> tuple[Tensor, ...]:
+        return (self.unembed.weight.T,)
+
+    def _last_hidden(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
         if self.settings.model == "delta":
             pre = self.l1(torch.cat([first, second], dim=-1))
@@ -69,7 +78,7 @@ class Linear(Network):
         hidden = self._relu(pre, cache, "l1")
         if self.settings.model in ("beta", "gamma"):
             hidden = self._relu(self.l2(hidden), cache, "l2")
-        return F.linear(hidden, self.unembed.weight)
+        return hidden
 
     @staticmethod
     def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:

@@ -57,6 +57,14 @@ class Network(nn.Module):
         """Logits (n, outputs) for operand embeddings (n, width); positional embeddings are added inside."""
         raise NotImplementedError
 
+    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
+        """The last activations, each (n, size), that logits are linear in: the sum of features @ readouts, and a constant."""
+        raise NotImplementedError
+
+    def readouts(self) -> tuple[Tensor, ...]:
+        """For each of those features the matrix (size, outputs) that reads it."""
+        raise NotImplementedError
+
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ h heads, e head size, m = 4 d hidden units, v vocabulary.
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -73,10 +74,12 @@ class MLP(nn.Module):
         self.W_out = nn.Parameter(torch.empty(hidden, width))
         self.b_out = nn.Parameter(torch.empty(width))
 
-    def forward(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
+    def hidden(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
         pre = record(cache, f"{prefix}.hook_pre", x @ self.W_in + self.b_in)
-        post = record(cache, f"{prefix}.hook_post", self.activation(pre))
-        return post @ self.W_out + self.b_out
+        return record(cache, f"{prefix}.hook_post", self.activation(pre))
+
+    def forward(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
+        return self.hidden(x, cache, prefix) @ self.W_out + self.b_out
 
 
 class Block(nn.Module):
@@ -85,12 +88,15 @@ class Block(nn.Module):
         self.attn = Attention(settings)
         self.mlp = MLP(settings)
 
-    def forward(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool) -> Tensor:
-        """(n, s, d) -> (n, s, d), or (n, 1, d) where only the last position is still needed."""
+    def attend(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool) -> Tensor:
+        """The residual stream after attention: (n, s, d), or (n, 1, d) where only the last position is still needed."""
         record(cache, f"{prefix}.hook_resid_pre", residual)
         asking = residual[:, -1:] if last_position_only else residual
         attention_out = record(cache, f"{prefix}.hook_attn_out", self.attn(asking, residual, cache, f"{prefix}.attn"))
-        middle = record(cache, f"{prefix}.hook_resid_mid", asking + attention_out)
+        return record(cache, f"{prefix}.hook_resid_mid", asking + attention_out)
+
+    def forward(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool = False) -> Tensor:
+        middle = self.attend(residual, cache, prefix, last_position_only=last_position_only)
         mlp_out = record(cache, f"{prefix}.hook_mlp_out", self.mlp(middle, cache, f"{prefix}.mlp"))
         return record(cache, f"{prefix}.hook_resid_post", middle + mlp_out)
 
@@ -112,18 +118,35 @@ class Transformer(Network):
         first = table[:p]
         return first, table[p : 2 * p] if self.task.separate_vocabularies else first
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def _residual(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
+        """The residual stream (n, s, d) before the first block."""
         positions = [first, second]
         if self.task.equals_sign:
             positions.append(self.embed.W_E[-1].expand_as(first))
         embedded = record(cache, "hook_embed", torch.stack(positions, dim=1))  # (n, s, d)
         record(cache, "hook_pos_embed", self.pos_embed.W_pos)
-        residual = embedded + self.pos_embed.W_pos
+        return embedded + self.pos_embed.W_pos
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        residual = self._residual(first, second, cache)
         for index, block in enumerate(self.blocks):
             # The answer is read at the last position; the others matter in the last block only to someone who looks.
             last_only = index == len(self.blocks) - 1 and cache is None
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
         return residual[:, -1] @ self.unembed.W_U
+
+    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
+        """Of the last position: the residual stream before the last MLP, and that MLP's hidden units."""
+        residual = self._residual(first, second, None)
+        *earlier, last = cast(list[Block], list(self.blocks))
+        for block in earlier:
+            residual = block(residual, None, "")
+        middle = last.attend(residual, None, "", last_position_only=True).squeeze(1)
+        return middle, last.mlp.hidden(middle, None, "")
+
+    def readouts(self) -> tuple[Tensor, ...]:
+        last = cast(Block, self.blocks[-1])
+        return self.unembed.W_U, last.mlp.W_out @ self.unembed.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:
         """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding the vocabulary, all others d."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, in_float64
 from algophase.analysis.circles import Circle, isolate_circles, points_in_plane
+from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import PrincipalComponents, network_components
@@ -50,8 +51,8 @@ class Subject:
         return self.network.task.modulus
 
     @property
-    def circles(self) -> list[Circle]:
-        return [item.circle for item in self.analysis.circles][:MOST_CIRCLES]
+    def evidence(self) -> tuple[CircleEvidence, ...]:
+        return self.analysis.circles[:MOST_CIRCLES]
 
     @property
     def title(self) -> str:
@@ -67,7 +68,7 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
         ("correct_logits", draw_correct_logits),
         ("gradients", draw_gradients),
     ]
-    if subject.circles:
+    if subject.evidence:
         pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
     if isinstance(exact, Transformer):
         pictures.append(("attention", draw_attention))
@@ -129,21 +130,22 @@ def circle_order(modulus: int, frequency: int) -> Tensor:
 
 
 def draw_isolated_logits(subject: Subject) -> "Figure":
-    """Correct logits with one circle kept, rows and columns in steps of its spacing (figures 4 and 5)."""
+    """Correct logits with one circle kept, rows and columns in the order of the circle (figures 4, 5 and 12)."""
     p = subject.modulus
-    figure, panels = _panels(len(subject.circles), 2.3)
-    for axes, circle in zip(panels, subject.circles, strict=True):
+    figure, panels = _panels(len(subject.evidence), 2.3)
+    for axes, item in zip(panels, subject.evidence, strict=True):
+        circle = item.circle
         isolation = isolate_circles(subject.network, [circle], principal=subject.components)
-        order = circle_order(p, circle.frequency)
+        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
+        k = item.accompanies or circle.frequency
+        order = circle_order(p, k)
         matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
         image = _constant_safe(axes, matrix)
-        axes.set_title(_circle_title(circle) + f"\naccuracy alone {isolation.accuracy:.1%}")
-        axes.set(xlabel=f"{circle.frequency}(a + b) mod {p}", ylabel=f"{circle.frequency}(a − b) mod {p}")
-        if math.gcd(circle.frequency, p) > 1:  # several residues share a place: positions are not values
-            axes.set(
-                xlabel=f"a + b, by {circle.frequency}(a + b) mod {p}", ylabel=f"a − b, by {circle.frequency}(a − b) mod {p}"
-            )
-            axes.set(xticks=[], yticks=[])
+        axes.set_title(f"{_circle_title(circle)}\naccuracy alone {isolation.accuracy:.1%}")
+        if math.gcd(k, p) == 1:
+            axes.set(xlabel=f"{k}(a + b) mod {p}", ylabel=f"{k}(a − b) mod {p}")
+        else:  # several residues share a place on the circle: positions are an order, not values
+            axes.set(xlabel=f"a + b, by {k}(a + b) mod {p}", ylabel=f"a − b, by {k}(a − b) mod {p}", xticks=[], yticks=[])
         figure.colorbar(image, ax=axes)
     figure.suptitle(f"{subject.title}, correct logits after isolating each circle")
     return figure
@@ -158,9 +160,9 @@ def _circle_title(circle: Circle) -> str:
 def draw_circles(subject: Subject) -> "Figure":
     """The embedding in the plane of each circle, every point labelled with its token."""
     separate = len(subject.components.coordinates) > 1
-    figure, panels = _panels(len(subject.circles), 2.6, extra_height=0.3 if separate else 0.0)
+    figure, panels = _panels(len(subject.evidence), 2.6, extra_height=0.3 if separate else 0.0)
     size = 6.5 if subject.modulus <= 70 else 4.5
-    for axes, circle in zip(panels, subject.circles, strict=True):
+    for axes, circle in zip(panels, (item.circle for item in subject.evidence), strict=True):
         for table, points in enumerate(points_in_plane(subject.components, circle)):
             axes.scatter(points[:, 0], points[:, 1], s=9, color=COLOURS[table], alpha=0.35, linewidths=0)
             for token, (x, y) in enumerate(points.tolist()):

@@ -4,6 +4,7 @@ A .pt file is a pickle. It is opened with `weights_only=True`, which builds tens
 no code in a file runs.
 """
 
+import io
 import pickle
 import warnings
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
+from algophase.storage.files import read_bytes
 from algophase.storage.network_files import clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
@@ -84,19 +86,19 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
 
 
 def _read_tensors(path: Path) -> dict[str, Tensor]:
+    content = io.BytesIO(read_bytes(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old serialisation formats warn; they load all the same
-            data = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+            data = torch.load(content, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        if "Unsupported" in str(error) or "weights_only" in str(error).lower():
-            raise InputError(
-                f"{path} holds more than tensors (a pickle that would run code): refused, nothing in it was run"
-            ) from None
-        raise InputError(f"{path} is not a readable .pt file (truncated or corrupt)") from None
-    except Exception as error:  # torch raises many kinds for a broken archive, RuntimeError and EOFError among them
+        if "global" in str(error).lower():
+            raise InputError(f"{path} holds code beside its tensors: refused, nothing in it was run") from None
+        raise InputError(
+            f"{path} is not a readable .pt file of tensors (truncated, corrupt, or a pickle that holds code): "
+            "refused, nothing in it was run"
+        ) from None
+    except Exception as error:  # torch raises many kinds for a broken archive: RuntimeError, EOFError, OSError, ...
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{path} is not a readable .pt file (truncated or corrupt): {reason}") from None
     if not isinstance(data, Mapping) or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in data.items()):

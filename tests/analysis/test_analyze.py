@@ -1,0 +1,120 @@
+import json
+import math
+
+import pytest
+import torch
+
+from algophase.analysis.analyze import analyze
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+from algophase.networks import initialise
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+
+REQUIRED = [
+    "id",
+    "accuracy",
+    "distance_irrelevance",
+    "distance_irrelevance_wrong_logit",
+    "gradient_symmetricity",
+    "gradient_symmetricity_exact",
+    "circularity",
+    "verdict",
+    "reasons",
+    "circles",
+]
+REQUIRED_OF_A_CIRCLE = [
+    "frequency",
+    "components",
+    "variance_share",
+    "accompanies",
+    "fve_clock",
+    "fve_pizza",
+    "fve_accompanying",
+    "accuracy_alone",
+]
+
+
+@pytest.mark.parametrize(("p", "frequencies"), [(59, (1, 5, 17)), (60, (1, 7, 11)), (31, (4,))])
+def test_handmade_networks_end_to_end(p: int, frequencies: tuple[int, ...]) -> None:
+    clock = analyze(handmade_clock(p, frequencies))
+    assert clock.verdict.label == "Clock"
+    assert clock.gradient_symmetricity_exact == pytest.approx(0, abs=1e-12)
+    pizza = analyze(handmade_pizza(p, frequencies, accompanied=True))
+    assert pizza.verdict.label == "Pizza"
+    assert pizza.gradient_symmetricity_exact == pytest.approx(1)
+    assert pizza.distance_irrelevance == pytest.approx(0, abs=1e-9)
+    assert {item.circle.frequency for item in clock.circles} == set(frequencies)
+    for analysis in (clock, pizza):
+        assert analysis.circularity == pytest.approx(1)
+        assert {item.accompanies for item in pizza.circles} == {None, *frequencies}
+
+
+def test_p_113() -> None:
+    assert analyze(handmade_clock(113, (1, 30))).verdict.label == "Clock"
+
+
+def test_a_network_stored_in_float32_gets_the_same_verdict() -> None:
+    assert analyze(handmade_clock().float()).verdict.label == "Clock"
+    assert math.isnan(analyze(handmade_clock().float()).distance_irrelevance)
+    assert analyze(handmade_pizza().float()).verdict.label == "Pizza"
+
+
+UNTRAINED: list[tuple[TaskSettings, NetworkSettings]] = [
+    (TaskSettings(modulus=11), TransformerSettings(width=10, layers=4, attention_rate=0.3)),
+    (TaskSettings(modulus=11), TransformerSettings(width=14, activation="gelu")),
+    (TaskSettings(modulus=10, separate_vocabularies=True), TransformerSettings(width=12)),
+    (TaskSettings(modulus=11, equals_sign=True), TransformerSettings(width=12)),
+    (TaskSettings(modulus=11, separate_vocabularies=True, equals_sign=True), TransformerSettings(width=13)),
+    (TaskSettings(modulus=11), LinearSettings(model="alpha-prime", width=12, hidden=10)),
+    (TaskSettings(modulus=2), LinearSettings(model="delta", width=12, hidden=10)),
+    (TaskSettings(modulus=3), TransformerSettings(width=4)),
+]
+
+
+@pytest.mark.parametrize(("task", "settings"), UNTRAINED)
+def test_untrained_networks_of_every_kind_are_not_learned(task: TaskSettings, settings: NetworkSettings) -> None:
+    analysis = analyze(initialise(RunSettings(task=task, network=settings)))
+    assert analysis.verdict.label == "not learned"
+    separate = task.separate_vocabularies or settings == LinearSettings(model="alpha-prime", width=12, hidden=10)
+    assert math.isnan(analysis.circularity) == separate
+    assert len(analysis.operand_circularity) == (2 if separate else 1)
+    assert "not learned" in str(analysis)
+
+
+def test_record_is_valid_json_with_every_promised_name() -> None:
+    record = analyze(handmade_clock()).to_dict()
+    assert set(REQUIRED) <= record.keys()
+    assert all(set(REQUIRED_OF_A_CIRCLE) <= circle.keys() for circle in record["circles"])
+    assert record["distance_irrelevance"] is None  # undefined, and NaN is not JSON
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def test_analysis_leaves_the_network_alone() -> None:
+    network = initialise(RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=8)))
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    analyze(network)
+    for name, value in network.state_dict().items():
+        assert torch.equal(value, before[name])
+        assert value.dtype == torch.float32
+    assert all(parameter.grad is None and parameter.requires_grad for parameter in network.parameters())
+
+
+def test_networks_with_nan_or_overflow_are_refused() -> None:
+    network = handmade_pizza(7, (1,))
+    with torch.no_grad():
+        network.l1.weight[0, 0] = math.nan
+    with pytest.raises(InputError, match=r"pizza-p7-k1: parameter l1\.weight holds 1 values"):
+        analyze(network)
+    network = handmade_pizza(7, (1,))
+    with torch.no_grad():
+        network.l1.weight.mul_(1e200)
+        network.unembed.weight.mul_(1e200)
+    with pytest.raises(InputError, match="logits overflow"):
+        analyze(network)
+
+
+def test_thresholds_can_be_loosened() -> None:
+    even = handmade_pizza(12, (1, 5))  # wrong on the antipodal pairs
+    assert analyze(even).verdict.label == "not learned"
+    assert analyze(even, Thresholds(accuracy=0.9)).verdict.label == "Pizza"

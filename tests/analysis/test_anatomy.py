@@ -1,0 +1,92 @@
+import math
+
+import pytest
+import torch
+
+from algophase.analysis.anatomy import anatomy, without_second_relu
+from algophase.analysis.grid import grid_logits
+from algophase.errors import InputError
+from algophase.networks import Linear, build, initialise
+from algophase.networks.handmade import circle, handmade_clock
+from algophase.settings import LinearSettings, RunSettings, TaskSettings
+
+
+def tidy_pizza(model: str, p: int = 13, frequencies: tuple[int, ...] = (2, 3), units: int = 24) -> Linear:
+    """A linear Pizza as appendix L finds it: each pizza has units of its own at evenly spread angles, read out by cos 2t.
+
+    relu(r cos(t - v)) summed with weights cos(2v + phi) over the angles v is proportional to cos(2t + phi).
+    """
+    settings = LinearSettings(model=model, width=2 * len(frequencies), hidden=units * len(frequencies))
+    network = build(TaskSettings(modulus=p), settings).double()
+    assert isinstance(network, Linear)
+    angles = torch.arange(units).double() * (2 * math.pi / units)
+    reader = torch.stack([angles.cos(), angles.sin()], dim=1)
+    writer = torch.stack([(2 * angles).cos(), (2 * angles).sin()])  # (2, units)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.zero_()
+        sizes = [1.0 - 0.1 * i for i in range(len(frequencies))]
+        network.embed.weight.copy_(torch.cat([s * circle(p, k) for s, k in zip(sizes, frequencies, strict=True)], dim=1))
+        network.l1.weight.copy_(torch.block_diag(*[reader] * len(frequencies)))
+        network.l1.bias.fill_(0.0)
+        answer = torch.cat([s * circle(p, k) @ writer for s, k in zip(sizes, frequencies, strict=True)], dim=1)
+        if model == "alpha":
+            network.unembed.weight.copy_(answer)
+        else:  # the second layer passes everything on, lifted so that its ReLU never acts
+            network.l2.weight.copy_(torch.eye(settings.hidden))
+            network.l2.bias.fill_(5.0)
+            network.unembed.weight.copy_(answer)
+    return network
+
+
+@pytest.mark.parametrize("model", ["alpha", "beta", "gamma"])
+def test_a_tidy_pizza_is_read_as_built(model: str) -> None:
+    opened = anatomy(tidy_pizza(model))
+    assert [pizza.frequency for pizza in opened.pizzas] == [2, 3]
+    assert opened.unmatched == ()
+    assert opened.exclusive_share == 1
+    assert opened.same_pizza_share == 1
+    for pizza in opened.pizzas:
+        assert len(pizza.rows) == 24
+        for readout in pizza.readouts:
+            assert readout.variance_explained > 0.99
+            assert readout.amplitude > 0
+            fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
+            assert (fit - readout.values).abs().max() < 0.1 * readout.amplitude
+
+
+def test_an_idle_second_relu_changes_nothing() -> None:
+    network = tidy_pizza("beta")
+    torch.testing.assert_close(without_second_relu(network), grid_logits(network))
+    relu = anatomy(network).second_relu
+    assert relu is not None
+    assert relu.accuracy == relu.accuracy_without
+    assert relu.cross_entropy == pytest.approx(relu.cross_entropy_without)
+    assert anatomy(tidy_pizza("alpha")).second_relu is None
+
+
+def test_removing_a_working_relu_shows() -> None:
+    network = tidy_pizza("beta")
+    with torch.no_grad():
+        network.l2.bias.fill_(-0.5)
+    relu = anatomy(network).second_relu
+    assert relu is not None
+    assert abs(relu.cross_entropy - relu.cross_entropy_without) > 1e-6
+
+
+@pytest.mark.parametrize("model", ["alpha", "beta", "gamma", "alpha-prime"])
+def test_untrained_networks_open_without_pizzas(model: str) -> None:
+    network = initialise(RunSettings(network=LinearSettings(model=model))).double()
+    opened = anatomy(network)
+    assert opened.pizzas == ()
+    assert math.isnan(opened.exclusive_share)
+    assert opened.aligned_w1.shape[0] == 256
+
+
+def test_other_networks_have_no_such_anatomy() -> None:
+    with pytest.raises(
+        InputError, match="model delta has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma"
+    ):
+        anatomy(initialise(RunSettings(network=LinearSettings(model="delta"))))
+    with pytest.raises(InputError, match="a clock has no"):
+        anatomy(handmade_clock())

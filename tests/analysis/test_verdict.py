@@ -1,0 +1,133 @@
+"""The verdict's rules on made-up measurements, and on embeddings of known shape."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from algophase.analysis.circles import Circle
+from algophase.analysis.evidence import CircleEvidence, Role
+from algophase.analysis.principal import PrincipalComponents, principal_components
+from algophase.analysis.verdict import Measurements, Thresholds, decide, pizza_share
+
+
+def evidence(frequency: int, role: Role, variance: float = 1.0, accompanies: int | None = None) -> CircleEvidence:
+    circle = Circle(frequency, (1, 2), "components", 0.3, 1.0, 1.0, 0.0, 0.0)
+    return CircleEvidence(circle, role, accompanies, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, variance, 1.0)
+
+
+def waves(*parts: tuple[float, int, float], p: int = 59) -> PrincipalComponents:
+    """An embedding whose columns are size * cos(2 pi k t / p + phase)."""
+    t = torch.arange(p).double()
+    return principal_components((torch.stack([s * torch.cos(2 * math.pi * k * t / p + f) for s, k, f in parts], dim=1),))
+
+
+CIRCLES = waves((2, 3, 0), (2, 3, math.pi / 2), (1, 8, 0), (1, 8, math.pi / 2))
+PIZZA = Measurements(accuracy=1, wrong_pairs=0, distance_irrelevance=0.2, gradient_symmetricity=0.993, circularity=0.998)
+CLOCK = Measurements(accuracy=1, wrong_pairs=0, distance_irrelevance=0.85, gradient_symmetricity=0.35, circularity=0.998)
+ALL_PIZZA = [evidence(3, "Pizza"), evidence(8, "Pizza"), evidence(6, "accompanying", 0.2, accompanies=3)]
+ALL_CLOCK = [evidence(3, "Clock"), evidence(8, "Clock")]
+
+
+def test_clear_cases() -> None:
+    verdict = decide(PIZZA, CIRCLES, ALL_PIZZA, Thresholds())
+    assert (verdict.label, verdict.metrics_agree, verdict.pizza_share) == ("Pizza", True, 1)
+    verdict = decide(CLOCK, CIRCLES, ALL_CLOCK, Thresholds())
+    assert (verdict.label, verdict.metrics_agree, verdict.pizza_share) == ("Clock", True, 0)
+
+
+def test_one_wrong_pair_is_not_learned_unless_the_user_allows_it() -> None:
+    almost = replace(PIZZA, accuracy=1 - 1 / 3481, wrong_pairs=1)
+    verdict = decide(almost, CIRCLES, ALL_PIZZA, Thresholds())
+    assert verdict.label == "not learned"
+    assert "99.97% is below 100%: 1 of all pairs" in verdict.reasons[0]
+    assert decide(almost, CIRCLES, ALL_PIZZA, Thresholds(accuracy=0.99)).label == "Pizza"
+
+
+def test_a_network_without_an_accuracy_is_not_learned() -> None:
+    assert decide(replace(PIZZA, accuracy=math.nan), CIRCLES, ALL_PIZZA, Thresholds()).label == "not learned"
+
+
+def test_disagreement_is_said_and_distance_irrelevance_decides_for_the_pizza() -> None:
+    verdict = decide(replace(PIZZA, gradient_symmetricity=0.9), CIRCLES, ALL_PIZZA, Thresholds())
+    assert (verdict.label, verdict.metrics_agree) == ("Pizza", False)
+    assert any("disagree" in reason and "decides for the Pizza" in reason for reason in verdict.reasons)
+
+
+def test_symmetric_gradients_rule_out_the_clock() -> None:
+    symmetric = replace(CLOCK, gradient_symmetricity=0.99)
+    for circles in (ALL_PIZZA, ALL_CLOCK, []):
+        verdict = decide(symmetric, CIRCLES, circles, Thresholds())
+        assert verdict.label != "Clock"
+        assert verdict.metrics_agree is False
+        assert any("disagree" in reason for reason in verdict.reasons)
+    assert decide(symmetric, CIRCLES, ALL_PIZZA, Thresholds()).label == "Pizza"
+
+
+@pytest.mark.parametrize(("circles", "label"), [(ALL_PIZZA, "Pizza"), (ALL_CLOCK, "Clock"), ([], "hybrid")])
+def test_between_the_ranges_the_circles_decide(circles: list[CircleEvidence], label: str) -> None:
+    between = replace(CLOCK, distance_irrelevance=0.5, gradient_symmetricity=0.8)
+    assert decide(between, CIRCLES, circles, Thresholds()).label == label
+
+
+def test_a_hybrid_names_its_circles() -> None:
+    verdict = decide(CLOCK, CIRCLES, [evidence(3, "Clock", 3.0), evidence(8, "Pizza", 1.0)], Thresholds())
+    assert (verdict.label, verdict.pizza_share) == ("hybrid", 0.25)
+    assert "circles of frequency 3 act as a Clock" in verdict.reasons
+    assert "circles of frequency 8 act as a Pizza" in verdict.reasons
+
+
+def test_a_trace_of_the_other_algorithm_is_mentioned_but_does_not_decide() -> None:
+    verdict = decide(CLOCK, CIRCLES, [evidence(3, "Clock", 20.0), evidence(8, "Pizza", 1.0)], Thresholds())
+    assert verdict.label == "Clock"
+    assert any("trace of Pizza: 4.8%" in reason for reason in verdict.reasons)
+
+
+def test_pizza_share_counts_companions_and_half_of_mixtures() -> None:
+    assert pizza_share([evidence(1, "mixed"), evidence(2, "accompanying"), evidence(3, "unclear", 100.0)]) == 0.75
+    assert pizza_share([evidence(3, "unclear")]) is None
+
+
+def test_constant_correct_logits_are_a_clocks() -> None:
+    verdict = decide(replace(CLOCK, distance_irrelevance=math.nan, gradient_symmetricity=0.0), CIRCLES, ALL_CLOCK, Thresholds())
+    assert verdict.label == "Clock"
+    assert any("all correct logits are equal" in reason for reason in verdict.reasons)
+
+
+NOT_CIRCULAR = replace(CLOCK, circularity=0.9)
+
+
+def test_a_line_is_line_like() -> None:
+    line = waves((3, 5, 0), (1, 9, 0), (1, 9, math.pi / 2), (0.5, 2, 0))
+    verdict = decide(NOT_CIRCULAR, line, [], Thresholds())
+    assert (verdict.label, verdict.shape) == ("non-circular", "line-like")
+    assert any("frequency 5" in reason for reason in verdict.reasons)
+
+
+def test_a_curve_through_several_frequencies() -> None:
+    t = torch.arange(59).double()
+    columns = [
+        torch.cos(2 * math.pi * a * t / 59) + torch.cos(2 * math.pi * b * t / 59 + 1) for a, b in ((3, 11), (3, 20), (11, 20))
+    ]
+    columns += [torch.sin(2 * math.pi * k * t / 59) for k in (3, 11, 20)]
+    curve = principal_components((torch.stack([(5 - i) * c for i, c in enumerate(columns)], dim=1),))
+    verdict = decide(NOT_CIRCULAR, curve, [], Thresholds())
+    assert (verdict.label, verdict.shape) == ("non-circular", "several frequencies")
+    assert any("3" in reason and "11" in reason for reason in verdict.reasons)
+
+
+def test_circles_just_short_of_the_threshold_are_nearly_circular() -> None:
+    verdict = decide(replace(CLOCK, circularity=0.99), CIRCLES, ALL_CLOCK, Thresholds())
+    assert (verdict.label, verdict.shape) == ("non-circular", "nearly circular")
+    assert "circles of frequency 3, 8 act as a Clock" in verdict.reasons
+
+
+def test_an_embedding_of_one_point_is_non_circular() -> None:
+    nothing = principal_components((torch.ones(59, 4).double(),))
+    verdict = decide(replace(CLOCK, circularity=math.nan), nothing, [], Thresholds())
+    assert verdict.label == "non-circular"
+
+
+def test_the_papers_thresholds() -> None:
+    assert Thresholds() == Thresholds(1.0, 0.995, 0.4, 0.6, 0.98, 0.2)

@@ -1,0 +1,196 @@
+"""The authors' format, on files we write in it: every kind of network comes back as the function it was."""
+
+import json
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network, Transformer, initialise
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.storage import load
+
+MODEL_TYPES = {"alpha": "A", "beta": "B", "gamma": "C", "delta": "D", "alpha-prime": "X"}
+
+
+def their_tensors(network: Network) -> dict[str, Tensor]:
+    if not isinstance(network, Transformer):
+        return dict(network.state_dict())
+    theirs: dict[str, Tensor] = {}
+    for name, value in network.state_dict().items():
+        leaf = name.rsplit(".", 1)[-1]
+        if leaf in ("W_E", "W_in", "W_out"):
+            value = value.T
+        elif leaf in ("W_Q", "W_K", "W_V"):
+            value = value.transpose(1, 2)
+        elif leaf == "W_O":
+            value = value.flatten(0, 1).T
+        theirs[name] = value.contiguous()
+    for layer in range(network.settings.layers):
+        theirs[f"blocks.{layer}.attn.mask"] = torch.tril(torch.ones(network.task.context, network.task.context))
+    return theirs
+
+
+def their_config(network: Network) -> dict[str, Any]:
+    task, settings = network.task, network.settings
+    common = {"C": task.modulus, "epoch": 20000, "lr": 0.001, "weight_decay": 2.0, "frac": 0.8, "runid": "abc123", "func": None}
+    if isinstance(settings, LinearSettings):
+        size = {"n_vocab": task.modulus, "d_model": settings.width, "d_hidden": settings.hidden}
+        return {**common, **size, "model_type": MODEL_TYPES[settings.model]}
+    assert isinstance(settings, TransformerSettings)
+    rate = int(settings.attention_rate) if settings.attention_rate in (0, 1) else settings.attention_rate
+    return {
+        **common,
+        "name": f"modadd_{task.modulus}",
+        "n_heads": settings.heads,
+        "d_model": settings.width,
+        "n_layers": settings.layers,
+        "attention_dir": "casual",
+        "act_fn": {"relu": "ReLU", "gelu": "GeLU"}[settings.activation],
+        "attn_coeff": rate,
+        "diff_vocab": task.separate_vocabularies,
+        "eqn_sign": int(task.equals_sign),
+    }
+
+
+def write(directory: Path, tensors: Any, config: dict[str, Any] | None) -> Path:
+    path = directory / "model_abc123.pt"
+    torch.save(tensors, path)
+    if config is not None:
+        (directory / "config_abc123.json").write_text(json.dumps(config))
+    return path
+
+
+CASES: list[tuple[TaskSettings, NetworkSettings]] = [
+    (TaskSettings(modulus=7), TransformerSettings(width=18, layers=3, attention_rate=0.25)),
+    (TaskSettings(modulus=7), TransformerSettings(width=35, activation="gelu", attention_rate=1)),
+    (TaskSettings(modulus=6, separate_vocabularies=True), TransformerSettings(width=16, attention_rate=0)),
+    (TaskSettings(modulus=7, equals_sign=True), TransformerSettings(width=16)),
+    (TaskSettings(modulus=7, separate_vocabularies=True, equals_sign=True), TransformerSettings(width=17, layers=2)),
+    *[(TaskSettings(modulus=7), LinearSettings(model=model, width=8, hidden=6)) for model in MODEL_TYPES],
+]
+
+
+@pytest.mark.parametrize(("task", "settings"), CASES)
+def test_every_kind_comes_back_the_same(tmp_path: Path, task: TaskSettings, settings: NetworkSettings) -> None:
+    network = initialise(RunSettings(task=task, network=settings))
+    again = load(write(tmp_path, their_tensors(network), their_config(network)))
+    assert (again.id, again.task, again.settings) == ("abc123", task, settings)
+    torch.testing.assert_close(again.run_with_cache()[0], network.run_with_cache()[0])
+
+
+def example(task: TaskSettings = TaskSettings(modulus=5)) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    network = initialise(RunSettings(task=task, network=TransformerSettings(width=8)))
+    return their_tensors(network), their_config(network)
+
+
+def test_missing_config(tmp_path: Path) -> None:
+    tensors, _ = example()
+    with pytest.raises(InputError, match=r"config of this network, .*config_abc123\.json is missing"):
+        load(write(tmp_path, tensors, None))
+
+
+def test_any_other_name_takes_the_json_beside_it(tmp_path: Path) -> None:
+    tensors, config = example()
+    torch.save(tensors, tmp_path / "mine.pt")
+    (tmp_path / "mine.json").write_text(json.dumps({**config, "runid": None}))
+    assert load(tmp_path / "mine.pt").id == "mine"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"attn_coeff": 1.5}, r"config_abc123\.json: attention_rate is 1.5; it must be a number in \[0, 1\]"),
+        ({"attn_coeff": None}, "setting attn_coeff is missing"),
+        (
+            {"model_type": "Z"},
+            r"model_type is 'Z'; choose one of A \(alpha\), B \(beta\), C \(gamma\), D \(delta\), X \(alpha-prime\)",
+        ),
+        ({"act_fn": "Swish"}, "act_fn is 'Swish'; choose one of ReLU, GeLU"),
+        ({"diff_vocab": 2}, "diff_vocab is 2"),
+        ({"C": 1}, "modulus is 1"),
+        ({"n_layers": 0}, "layers is 0"),
+        ({"d_model": "128"}, "width is '128'"),
+    ],
+)
+def test_bad_configs_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    tensors, config = example()
+    with pytest.raises(InputError, match=message):
+        load(write(tmp_path, tensors, {**config, **changes}))
+
+
+def change(name: str, value: Tensor | None) -> Callable[[dict[str, Tensor]], None]:
+    def apply(tensors: dict[str, Tensor]) -> None:
+        if value is None:
+            del tensors[name]
+        else:
+            tensors[name] = value
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (change("embed.W_E", torch.zeros(8, 6)), r"tensor embed\.W_E has shape \(6, 8\); its settings call for \(5, 8\)"),
+        (change("embed.W_E", torch.zeros(8)), r"tensor embed\.W_E has shape \(8,\)"),
+        (change("blocks.0.attn.W_O", torch.zeros(8, 9)), r"tensor blocks\.0\.attn\.W_O has shape \(8, 9\); .* \(8, 8\)"),
+        (change("blocks.0.attn.W_Q", torch.zeros(4, 8)), r"tensor blocks\.0\.attn\.W_Q has shape \(4, 8\)"),
+        (change("unembed.W_U", None), r"tensor unembed\.W_U is missing"),
+        (change("surprise", torch.zeros(1)), r"tensor surprise does not belong"),
+        (change("embed.W_E", torch.zeros(8, 5, dtype=torch.int64)), r"tensor embed\.W_E is torch\.int64"),
+        (change("embed.W_E", torch.full((8, 5), float("nan"))), r"parameter embed\.W_E holds 40 values that are NaN"),
+    ],
+)
+def test_bad_tensors_are_named(tmp_path: Path, edit: Callable[[dict[str, Tensor]], None], message: str) -> None:
+    tensors, config = example()
+    edit(tensors)
+    with pytest.raises(InputError, match=message):
+        load(write(tmp_path, tensors, config))
+
+
+class Payload:
+    """Unpickled by an unwary program, this creates a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (os.mkdir, (str(self.marker),))
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_pickle_with_a_payload_is_refused_and_nothing_runs(tmp_path: Path, raw: bool) -> None:
+    tensors, config = example()
+    marker = tmp_path / "was-run"
+    crafted = {**tensors, "payload": Payload(marker)}
+    path = write(tmp_path, tensors, config)
+    if raw:
+        path.write_bytes(pickle.dumps(crafted))
+    else:
+        torch.save(crafted, path)
+    with pytest.raises(InputError, match="refused, nothing in it was run"):
+        load(path)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("keep", [0, 3, 200, -40])
+def test_truncated_files(tmp_path: Path, keep: int) -> None:
+    tensors, config = example()
+    path = write(tmp_path, tensors, config)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(InputError, match=r"not a readable \.pt file"):
+        load(path)
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"a": 1}, {1: torch.zeros(1)}, torch.zeros(3)])
+def test_files_that_hold_something_else(tmp_path: Path, content: Any) -> None:
+    _, config = example()
+    with pytest.raises(InputError, match="does not hold a state dict"):
+        load(write(tmp_path, content, config))
