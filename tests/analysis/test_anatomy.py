@@ -55,6 +55,15 @@ def test_a_tidy_pizza_is_read_as_built(model: str) -> None:
             assert (fit - readout.values).abs().max() < 0.1 * readout.amplitude
 
 
+def test_a_mean_that_the_bias_cancels_can_be_put_back() -> None:
+    network = tidy_pizza("alpha")
+    with torch.no_grad():
+        network.embed.weight.add_(1.0)
+        network.l1.bias.sub_(2 * network.l1.weight.sum(dim=1))
+    assert anatomy(network).pizzas[0].readouts[0].variance_explained < 0.9
+    assert anatomy(network, with_mean=True).pizzas[0].readouts[0].variance_explained > 0.99
+
+
 def test_an_idle_second_relu_changes_nothing() -> None:
     network = tidy_pizza("beta")
     torch.testing.assert_close(without_second_relu(network), grid_logits(network))

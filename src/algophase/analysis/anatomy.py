@@ -112,8 +112,11 @@ def _readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
 
 
 @torch.no_grad()
-def anatomy(network: Network, logits: Tensor | None = None) -> Anatomy:
-    """Open a linear network that adds its embeddings. `logits`, if known, saves computing them again."""
+def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool = False) -> Anatomy:
+    """Open a linear network that adds its embeddings. `logits`, if known, saves computing them again.
+
+    with_mean: let the readouts' bias include what the means of the embeddings add to it. The paper's f has b_1 alone.
+    """
     if not isinstance(network, Linear) or not has_anatomy(network):
         kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")
@@ -122,6 +125,9 @@ def anatomy(network: Network, logits: Tensor | None = None) -> Anatomy:
     w1 = network.l1.weight
     w2 = network.l2.weight if network.settings.model in ("beta", "gamma") else torch.eye(len(w1), dtype=w1.dtype)
     answers = {circle.frequency: circle for circle in find_circles(unembedding)}
+    bias = _hidden_bias(network)
+    if with_mean:
+        bias = bias + w1 @ (embedding.means[0] + embedding.means[-1])
     angles = torch.arange(READOUT_POINTS, dtype=w1.dtype) * (2 * torch.pi / READOUT_POINTS)
     point = torch.stack([angles.cos(), angles.sin()])  # (2, points)
     pizzas, unmatched = [], []
@@ -133,7 +139,7 @@ def anatomy(network: Network, logits: Tensor | None = None) -> Anatomy:
         if answer is None:
             unmatched.append(circle.frequency)
             continue
-        hidden = torch.relu(reading[rows] @ point + _hidden_bias(network)[rows, None])  # (rows, points)
+        hidden = torch.relu(reading[rows] @ point + bias[rows, None])  # (rows, points)
         writing = plane(unembedding, answer) @ w2  # (2, hidden)
         values = writing[:, rows] @ hidden  # (2, points)
         read_strength.append(reading.abs().amax(dim=1))

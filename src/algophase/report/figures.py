@@ -21,7 +21,6 @@ from algophase.report.style import (
     DIVERGING,
     HEATMAP,
     MARKERS,
-    MISSING,
     check_format,
     house_style,
     new_figure,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
 
+MOST_LABELS = 64  # on a circle: more would overlap
 MOST_CIRCLES = 8  # a picture of more than eight panels is not read
 PER_ROW = 4
 GRADIENT_COMPONENTS = 6
@@ -93,13 +93,9 @@ def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figur
 
 
 def _heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None) -> "AxesImage":
-    import matplotlib
-
-    palette = matplotlib.colormaps[colours].with_extremes(bad=MISSING)
     low = None if limit is None else -limit
-    return axes.imshow(
-        matrix.numpy(), cmap=palette, origin="lower", interpolation="nearest", aspect="auto", vmin=low, vmax=limit
-    )
+    values = matrix.numpy()
+    return axes.imshow(values, cmap=colours, vmin=low, vmax=limit, origin="lower", interpolation="nearest", aspect="auto")
 
 
 def draw_correct_logits(subject: Subject) -> "Figure":
@@ -107,21 +103,31 @@ def draw_correct_logits(subject: Subject) -> "Figure":
     figure = new_figure(4.2, 3.6)
     axes = figure.subplots()
     matrix = by_difference_and_sum(correct_logits(grid_logits(subject.network)))
-    image = _constant_safe(axes, matrix)
     p = subject.modulus
+    image = _logit_map(axes, matrix)
     axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{subject.title}\ncorrect logits")
     figure.colorbar(image, ax=axes, label="correct logit")
     return figure
 
 
-def _constant_safe(axes: "Axes", matrix: Tensor) -> "AxesImage":
-    """A heatmap whose colours do not magnify rounding: a matrix constant to nine digits is drawn in one colour."""
-    values = matrix[~matrix.isnan()]
+def _logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
+    """Logits by a - b and a + b, whatever the order of rows and columns.
+
+    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture.
+    Colours do not magnify rounding: a matrix constant to nine digits is drawn in one colour.
+    """
+    p = len(matrix)
+    values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
+    image = _heatmap(axes, values)
+    image.set_extent((-0.5, p - 0.5, -0.5, p - 0.5))
     middle, spread = values.mean().item(), (values.max() - values.min()).item()
-    image = _heatmap(axes, matrix)
     if spread <= 1e-9 * max(1.0, values.abs().max().item()):
         image.set_clim(middle - 0.5, middle + 0.5)
     return image
+
+
+def _times(frequency: int, term: str) -> str:
+    return term if frequency == 1 else f"{frequency}({term})"
 
 
 def circle_order(modulus: int, frequency: int) -> Tensor:
@@ -140,10 +146,10 @@ def draw_isolated_logits(subject: Subject) -> "Figure":
         k = item.accompanies or circle.frequency
         order = circle_order(p, k)
         matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
-        image = _constant_safe(axes, matrix)
+        image = _logit_map(axes, matrix)
         axes.set_title(f"{_circle_title(circle)}\naccuracy alone {isolation.accuracy:.1%}")
         if math.gcd(k, p) == 1:
-            axes.set(xlabel=f"{k}(a + b) mod {p}", ylabel=f"{k}(a − b) mod {p}")
+            axes.set(xlabel=f"{_times(k, 'a + b')} mod {p}", ylabel=f"{_times(k, 'a − b')} mod {p}")
         else:  # several residues share a place on the circle: positions are an order, not values
             axes.set(xlabel=f"a + b, by {k}(a + b) mod {p}", ylabel=f"a − b, by {k}(a − b) mod {p}", xticks=[], yticks=[])
         figure.colorbar(image, ax=axes)
@@ -158,15 +164,17 @@ def _circle_title(circle: Circle) -> str:
 
 
 def draw_circles(subject: Subject) -> "Figure":
-    """The embedding in the plane of each circle, every point labelled with its token."""
+    """The embedding in the plane of each circle, points labelled with their tokens (every second one and so on if many)."""
     separate = len(subject.components.coordinates) > 1
     figure, panels = _panels(len(subject.evidence), 2.6, extra_height=0.3 if separate else 0.0)
-    size = 6.5 if subject.modulus <= 70 else 4.5
     for axes, circle in zip(panels, (item.circle for item in subject.evidence), strict=True):
         for table, points in enumerate(points_in_plane(subject.components, circle)):
             axes.scatter(points[:, 0], points[:, 1], s=9, color=COLOURS[table], alpha=0.35, linewidths=0)
-            for token, (x, y) in enumerate(points.tolist()):
-                axes.annotate(str(token), (x, y), fontsize=size, ha="center", va="center", color=COLOURS[table])
+            # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
+            shift = 1.0 if not separate else (0.9, 1.1)[table]
+            for token in circle_order(subject.modulus, circle.frequency)[:: math.ceil(subject.modulus / MOST_LABELS)].tolist():
+                x, y = (shift * points[token]).tolist()
+                axes.annotate(str(token), (x, y), fontsize=6.5, ha="center", va="center", color=COLOURS[table])
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.1)
         first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
@@ -199,7 +207,9 @@ def draw_gradients(subject: Subject) -> "Figure":
         axes.set_aspect("equal")
         axes.set_title("(a, b, c) = ({}, {}, {})".format(*triple))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(f"{subject.title}, gradient symmetricity {subject.analysis.gradient_symmetricity_exact:.3f}")
+    figure.suptitle(
+        f"{subject.title}, gradient symmetricity {round(subject.analysis.gradient_symmetricity_exact, 3) + 0.0:.3f}"
+    )
     return figure
 
 

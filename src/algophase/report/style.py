@@ -18,7 +18,6 @@ DIVERGING = "PuOr"
 # Okabe and Ito's palette, distinguishable with every common kind of colour blindness.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-MISSING = "#e8e8e8"  # cells that hold no pair
 
 _RC: dict[Any, Any] = {
     "font.size": 9,
