@@ -1,0 +1,70 @@
+"""Many networks as one set of stacked parameters: a leading axis over networks, seeded starts, zero padding, taking one out.
+
+Networks that differ only in width can share a stack: each sits in the leading corner of the padded tensors and the rest is
+zero. That is exact, for padded units stay at zero and receive zero gradient under ReLU and GELU alike.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network, build, initialise, template
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TransformerSettings
+
+
+def padded_settings(runs: Sequence[RunSettings]) -> NetworkSettings:
+    """The smallest network that holds every one of these in its leading corner."""
+    first = runs[0].network
+    if isinstance(first, TransformerSettings):
+        width = max(run.network.width for run in runs)  # type: ignore[union-attr]
+        return TransformerSettings(width, first.layers, first.heads, first.activation)
+    if isinstance(first, LinearSettings) and first.model != "delta":  # delta's first layer reads two halves: no corner
+        width = max(run.network.width for run in runs)  # type: ignore[union-attr]
+        hidden = max(run.network.hidden for run in runs)  # type: ignore[union-attr]
+        return LinearSettings(first.model, width, hidden)
+    return first
+
+
+def check_stackable(runs: Sequence[RunSettings]) -> None:
+    """Runs share a stack if they solve the same task with the same kind of network; widths and rates may differ."""
+    kinds = {stack_key(run) for run in runs}
+    if len(kinds) > 1:
+        raise InputError(f"these runs cannot share a stack, they differ in more than width and rate: {sorted(map(str, kinds))}")
+
+
+def stack_key(run: RunSettings) -> tuple[object, ...]:
+    """What must be equal for two runs to share a stack."""
+    task, network = run.task, run.network
+    layout = (task.modulus, task.separate_vocabularies, task.equals_sign, task.training_fraction)
+    if isinstance(network, TransformerSettings):
+        return (*layout, network.kind, network.layers, network.heads, network.activation)
+    if isinstance(network, LinearSettings) and network.model != "delta":
+        return (*layout, network.kind, network.model)
+    return (*layout, network)
+
+
+def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[str, Tensor]:
+    """Every run's own start, drawn from its seed, in the leading corner of (n, *shape in the padded network)."""
+    check_stackable(runs)
+    shapes = {name: parameter.shape for name, parameter in template(runs[0].task, padded).named_parameters()}
+    stacked = {name: torch.zeros(len(runs), *shape) for name, shape in shapes.items()}
+    for index, run in enumerate(runs):
+        for name, parameter in initialise(run).named_parameters():
+            _corner(stacked[name][index], parameter.shape).copy_(parameter.detach())
+    return stacked
+
+
+def _corner(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    return tensor[tuple(slice(0, size) for size in shape)]
+
+
+@torch.no_grad()
+def take_out(stacked: Mapping[str, Tensor], index: int, run: RunSettings) -> Network:
+    """One network of a stack, at its own size, on the CPU in float32."""
+    network = build(run.task, run.network)
+    for name, parameter in network.named_parameters():
+        parameter.copy_(_corner(stacked[name][index], parameter.shape))
+    network.id, network.run = run.run_id, run
+    return network

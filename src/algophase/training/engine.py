@@ -1,0 +1,89 @@
+"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it does on all pairs.
+
+An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back under the specification's names.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.networks.stacking import padded_settings, stack_initial, take_out
+from algophase.settings import NetworkSettings, RunSettings
+from algophase.task import labels, split
+from algophase.training.flat import Flat
+
+PRECISIONS = ("float32", "tf32", "tf32x3", "float64")
+
+
+class Engine:
+    """An ensemble of runs that share a stack (see `networks.stacking`), on one device."""
+
+    name: ClassVar[str]
+
+    def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
+        if precision not in PRECISIONS:
+            raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
+        self.runs, self.device, self.precision = list(runs), device, precision
+        self.dtype = torch.float64 if precision == "float64" else torch.float32
+        self.task = runs[0].task
+        self.settings = self.padded(runs)
+        self.modulus = self.task.modulus
+        self.labels = labels(self.modulus).to(device)
+        # (n, p, p): 1 / number of training pairs at training pairs, 0 elsewhere
+        weights = torch.zeros(len(runs), self.modulus**2, dtype=torch.float64)
+        for index, run in enumerate(runs):
+            training = split(run.task, run.seed).training
+            weights[index, training] = 1 / len(training)
+        self.weights = weights.view(-1, self.modulus, self.modulus).to(device, self.dtype)
+        initial = stack_initial(runs, self.settings)
+        self.parameters = self.allocate({name: tuple(value.shape[1:]) for name, value in initial.items()})
+        self.gradients = self.parameters.like()
+        self.load(initial)
+
+    @classmethod
+    def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
+        """Why this engine cannot train a run on a device, or None if it can."""
+        raise NotImplementedError
+
+    @staticmethod
+    def padded(runs: Sequence[RunSettings]) -> NetworkSettings:
+        """The network that holds every run of the ensemble; an engine that likes round sizes may make it larger."""
+        return padded_settings(runs)
+
+    @property
+    def count(self) -> int:
+        return len(self.runs)
+
+    def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
+        """Parameters in this engine's layout, given the specification's names and padded shapes."""
+        return Flat(self.count, shapes, self.device, self.dtype)
+
+    def load(self, stacked: dict[str, Tensor]) -> None:
+        """Fill the parameters from stacked tensors under the specification's names."""
+        for name, value in stacked.items():
+            self.parameters[name].copy_(value)
+
+    def export(self, values: Flat | None = None) -> dict[str, Tensor]:
+        """Parameters (or gradients, or anything of their shape) as stacked tensors under the specification's names."""
+        return dict(self.parameters if values is None else values)
+
+    def loss_and_gradient(self) -> Tensor:
+        """Mean cross-entropy over each network's training pairs, (n,); its gradient is left in `self.gradients`."""
+        raise NotImplementedError
+
+    def all_pairs(self) -> tuple[Tensor, Tensor]:
+        """Loss and right or wrong of every pair at the current parameters, each (n, p, p)."""
+        raise NotImplementedError
+
+    def network(self, index: int) -> Network:
+        """One network, taken out at its own size."""
+        return take_out(self.export(), index, self.runs[index])
+
+
+def run_values(runs: Sequence[RunSettings], name: str, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """A network setting of every run, (n,)."""
+    return torch.tensor([getattr(run.network, name) for run in runs], device=device, dtype=dtype)

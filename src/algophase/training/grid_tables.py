@@ -1,0 +1,186 @@
+"""The one-layer transformer as tables over tokens, and their backward pass: everything outside the p x p grid.
+
+Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings (position added),
+u = v W_O the heads' outputs and A the interpolated attention of the last position, the residual stream before the MLP is
+
+    two positions      x_2[b] + (2 - rate) sum_h u_2[h, b] + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
+    with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h] + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] - u_3[h])
+
+because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b] (A_2 = -A_1 in the first).
+Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden pre-activations and direct logits.
+
+Axes: n networks, s positions, d width, h heads, e head size, m hidden units, v outputs, W = m + v.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from algophase.settings import TaskSettings
+from algophase.training.flat import Flat
+
+
+@dataclass
+class Tables:
+    """What the grid reads, and what its backward pass needs of how it was made."""
+
+    attention_1: Tensor  # A_1 (n, h, a, b)
+    attention_2: Tensor | None  # A_2 (n, h, a, b); None where it is -A_1
+    tables: Tensor  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p
+    base: Tensor  # G (n, p or 1, W)
+    readout: Tensor  # W_out W_U (n, m, v)
+    inputs: Tensor  # x of every position, stacked (n, rows, d)
+    queries: Tensor  # (n, h, p or 1, e)
+    keys: Tensor  # (n, h, rows, e)
+    values: Tensor  # (n, h, rows, e), or differences from the equals sign's
+    softmax_1: Tensor  # before the rate is applied
+    softmax_2: Tensor | None
+    projected: Tensor  # W_O [W_in | W_U] (n, h, e, W)
+
+
+@dataclass
+class TableGradients:
+    attention_1: Tensor
+    attention_2: Tensor | None
+    tables: Tensor
+    base: Tensor
+    readout: Tensor
+
+
+class TableMaker:
+    """Forward and backward between an ensemble's parameters and its tables.
+
+    Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out (m, d), b_out (d).
+    """
+
+    def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
+        self.task, self.p, self.hidden = task, task.modulus, hidden
+        self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
+
+    def _inputs(self, P: Flat) -> Tensor:
+        """x_1, x_2 and, with an equals sign, x_3, stacked: (n, 2p or 2p + 1, d)."""
+        p, embed, pos = self.p, P["embed"], P["pos"]
+        second = embed[:, p : 2 * p] if self.task.separate_vocabularies else embed[:, :p]
+        parts = [embed[:, :p] + pos[:, :1], second + pos[:, 1:2]]
+        if self.task.equals_sign:
+            parts.append(embed[:, -1:] + pos[:, 2:3])
+        return torch.cat(parts, dim=1)
+
+    def forward(self, P: Flat) -> Tables:
+        p, m = self.p, self.hidden
+        x = self._inputs(P)
+        n, rows, d = x.shape
+        heads, size = P["O"].shape[1:3]
+        qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
+        asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
+        q = qkv[:, asking, 0].transpose(1, 2)
+        k, v = qkv[:, :, 1].transpose(1, 2), qkv[:, :, 2].transpose(1, 2)
+        projected = torch.bmm(P["O"].flatten(1, 2), P["IU"]).view(n, heads, size, -1)
+        bias = torch.cat([P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, m:])[:, 0]], dim=1)
+        last = x[:, asking]
+        base = torch.baddbmm(bias[:, None], last, P["IU"])
+        rate = self.rate
+        if self.task.equals_sign:
+            # one query; its scores depend on a alone, b alone, and on nothing
+            scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
+            s1, s2, s3 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p], scores[:, :, 2 * p :, None]
+            top = torch.maximum(torch.maximum(s1, s2), s3)
+            e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
+            whole = e1 + e2 + e3
+            soft_1, soft_2 = e1 / whole, e2 / whole
+            tables = v @ projected
+            base = base + (3 - 2 * rate[:, 0]) * tables[:, :, 2 * p :].sum(1)
+            v = v[:, :, : 2 * p] - v[:, :, 2 * p :]
+            tables = tables[:, :, : 2 * p] - tables[:, :, 2 * p :]
+            attention_1, attention_2 = rate * soft_1 + (1 - rate), rate * soft_2 + (1 - rate)
+            return Tables(attention_1, attention_2, tables, base, self._readout(P), x, q, k, v, soft_1, soft_2, projected)
+        own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
+        soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
+        tables = torch.matmul(v, projected)
+        base = base + (2 - rate[:, 0]) * tables[:, :, p:].sum(1)
+        return Tables(rate * soft_1 + (1 - rate), None, tables, base, self._readout(P), x, q, k, v, soft_1, None, projected)
+
+    def _readout(self, P: Flat) -> Tensor:
+        return torch.bmm(P["W_out"], P["IU"][:, :, self.hidden :])
+
+    def backward(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
+        """Fill `out` with the gradient of every parameter, given the gradients of the tables."""
+        p, m, rate = self.p, self.hidden, self.rate
+        n, heads, rows, size = t.keys.shape
+        out.flat.zero_()
+        # readout and base
+        W_U = P["IU"][:, :, m:]
+        out["W_out"].copy_(torch.bmm(g.readout, W_U.mT))
+        column = g.base.sum(1)  # d bias
+        out["b_in"].copy_(column[:, :m])
+        out["b_out"].copy_(torch.bmm(W_U, column[:, m:, None])[:, :, 0])
+        asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
+        last = t.inputs[:, asking]
+        d_IU = torch.bmm(last.mT, g.base)
+        d_inputs = torch.zeros_like(t.inputs)
+        d_inputs[:, asking] = torch.bmm(g.base, P["IU"].mT)
+        # tables = values @ projected, and the share of the base that is a sum of tables
+        d_tables = g.tables
+        if self.task.equals_sign:
+            # T = v projected - (equals sign's row); base has (3 - 2 rate) times that row
+            whole = (3 - 2 * rate[:, 0]) * g.base  # (n, 1, W)
+            d_row = whole[:, None] - d_tables.sum(2, keepdim=True)
+            d_values = torch.cat([d_tables, d_row.expand(n, heads, 1, -1)], dim=2) @ t.projected.mT
+            # t.values holds differences: put the equals sign's own value back for the product with d_row
+            own_value = self._own_value(P, t)
+            d_projected = t.values.mT @ d_tables + own_value.mT @ whole[:, None]
+        else:
+            d_tables[:, :, p:] += ((2 - rate[:, 0]) * g.base)[:, None]
+            d_values = d_tables @ t.projected.mT
+            d_projected = t.values.mT @ d_tables
+        flat_projected = d_projected.flatten(1, 2)
+        out["O"].flatten(1, 2).copy_(torch.bmm(flat_projected, P["IU"].mT))
+        d_IU.baddbmm_(P["O"].flatten(1, 2).mT, flat_projected)
+        d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
+        d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], column[:, None, m:])
+        out["IU"].copy_(d_IU)
+        # attention
+        d_qkv = torch.zeros(n, rows, 3, heads, size, dtype=t.keys.dtype, device=t.keys.device)
+        d_qkv[:, :, 2] = d_values.transpose(1, 2)
+        self._attention_backward(t, g, d_qkv, asking)
+        d_qkv = d_qkv.flatten(2)
+        out["QKV"].flatten(2).copy_(torch.bmm(t.inputs.mT, d_qkv))
+        d_inputs.baddbmm_(d_qkv, P["QKV"].flatten(2).mT)
+        # embeddings
+        first, second = d_inputs[:, :p], d_inputs[:, p : 2 * p]
+        out["embed"][:, :p] += first
+        start = p if self.task.separate_vocabularies else 0
+        out["embed"][:, start : start + p] += second
+        out["pos"][:, 0] = first.sum(1)
+        out["pos"][:, 1] = second.sum(1)
+        if self.task.equals_sign:
+            out["embed"][:, -1] += d_inputs[:, 2 * p]
+            out["pos"][:, 2] = d_inputs[:, 2 * p]
+
+    def _own_value(self, P: Flat, t: Tables) -> Tensor:
+        """The equals sign's value (n, h, 1, e)."""
+        n, heads, _, size = t.keys.shape
+        row = torch.bmm(t.inputs[:, 2 * self.p :], P["QKV"][:, :, 2].flatten(2))
+        return row.view(n, 1, heads, size).transpose(1, 2)
+
+    def _attention_backward(self, t: Tables, g: TableGradients, d_qkv: Tensor, asking: slice) -> None:
+        """Through softmax and scores into d_qkv (n, rows, 3, h, e)."""
+        p, rate, scale = self.p, self.rate, self.scale
+        q, k = t.queries, t.keys
+        if t.softmax_2 is None or g.attention_2 is None:
+            d_score = g.attention_1 * (t.softmax_1 * (1 - t.softmax_1)) * (rate * scale)  # (n, h, a, b)
+            over_a = d_score.sum(2)[..., None]  # (n, h, b, 1)
+            d_qkv[:, asking, 0] = (d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]).transpose(1, 2)
+            d_qkv[:, :p, 1] = (d_score @ q).transpose(1, 2)
+            d_qkv[:, p:, 1] = (-over_a * q).transpose(1, 2)
+            return
+        w1, w2 = t.softmax_1, t.softmax_2
+        g1, g2 = g.attention_1 * rate, g.attention_2 * rate
+        mean = w1 * g1 + w2 * g2
+        d1 = (w1 * (g1 - mean)).sum(3)  # (n, h, a)
+        d2 = (w2 * (g2 - mean)).sum(2)  # (n, h, b)
+        d3 = -((1 - w1 - w2) * mean).sum((2, 3))[..., None]  # (n, h, 1)
+        d_score = torch.cat([d1, d2, d3], dim=2)[..., None] * scale  # (n, h, rows, 1)
+        d_qkv[:, asking, 0] = (d_score.mT @ k).transpose(1, 2)
+        d_qkv[:, :, 1] = (d_score * q).transpose(1, 2)

@@ -1,0 +1,68 @@
+"""AdamW for many networks at once, each with its own learning rate, decay, betas and warm-up.
+
+    theta <- theta (1 - r lambda);  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
+    theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps),   r = rate * min((t - 1) / warmup, 1)
+
+with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives on the device, so that a whole
+epoch can be captured in a CUDA graph.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from algophase.settings import RunSettings
+from algophase.training.flat import Flat
+
+
+class AdamW:
+    def __init__(self, parameters: Flat, runs: Sequence[RunSettings]) -> None:
+        self.parameters = parameters.flat
+        self.first_moment = torch.zeros_like(self.parameters)
+        self.second_moment = torch.zeros_like(self.parameters)
+        device = self.parameters.device
+
+        def column(name: str) -> Tensor:
+            return torch.tensor([[getattr(run.training, name)] for run in runs], dtype=torch.float64, device=device)
+
+        self.rate, self.decay = column("learning_rate"), column("weight_decay")
+        self.beta1, self.beta2, self.epsilon = column("beta1"), column("beta2"), column("epsilon")
+        self.warmup = column("warmup_steps")
+        self.steps = torch.zeros((), dtype=torch.float64, device=device)
+        # 1 for a network in training, 0 for one that is frozen because it diverged.
+        self.alive = torch.ones(len(runs), 1, dtype=torch.float64, device=device)
+
+    def coefficients(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Advance the step count; per network (n, 1): shrink factor, step size over 1 - b1^t, and 1 / sqrt(1 - b2^t)."""
+        warm = torch.where(self.warmup > 0, (self.steps / self.warmup.clamp_min(1)).clamp_max(1), 1.0)
+        rate = self.rate * warm * self.alive
+        self.steps += 1
+        step_size = rate / (1 - self.beta1**self.steps)
+        correction = torch.rsqrt(1 - self.beta2**self.steps)
+        return 1 - rate * self.decay, step_size, correction
+
+    @torch.no_grad()
+    def step(self, gradients: Flat) -> None:
+        dtype = self.parameters.dtype
+        shrink, step_size, correction = (value.to(dtype) for value in self.coefficients())
+        gradient = gradients.flat
+        self.first_moment.lerp_(gradient, (1 - self.beta1).to(dtype).expand_as(gradient))
+        self.second_moment.mul_(self.beta2.to(dtype)).addcmul_(gradient, gradient * (1 - self.beta2).to(dtype))
+        denominator = self.second_moment.sqrt().mul_(correction).add_(self.epsilon.to(dtype))
+        update = torch.div(self.first_moment, denominator, out=denominator).mul_(step_size)
+        # A frozen network has step size 0, and 0 * inf would still poison it: leave its numbers as they are.
+        moved = torch.where(self.alive > 0, self.parameters * shrink - update, self.parameters)
+        self.parameters.copy_(moved)
+
+    def freeze(self, diverged: Tensor) -> None:
+        """Stop the networks marked in (n,) booleans."""
+        self.alive.masked_fill_(diverged[:, None], 0.0)
+
+    def state(self) -> dict[str, Tensor]:
+        return {
+            "first_moment": self.first_moment,
+            "second_moment": self.second_moment,
+            "steps": self.steps,
+            "alive": self.alive,
+        }
