@@ -6,7 +6,20 @@ from pathlib import Path
 import algophase
 
 ROOT = Path(algophase.__file__).parent
-ORDER = ["errors", "waves", "seeding", "settings", "task", "networks", "analysis", "storage", "report", "cli"]
+ORDER = [
+    "errors",
+    "waves",
+    "seeding",
+    "settings",
+    "task",
+    "networks",
+    "training",
+    "analysis",
+    "storage",
+    "report",
+    "cli_train",
+    "cli",
+]
 
 
 def imported(path: Path) -> list[str]:

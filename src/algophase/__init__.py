@@ -23,5 +23,9 @@ from algophase.settings import TrainingSettings as TrainingSettings
 from algophase.settings import TransformerSettings as TransformerSettings
 from algophase.storage import load as load
 from algophase.storage import save as save
+from algophase.training.loop import EarlyStop as EarlyStop
+from algophase.training.train import train as train
+from algophase.training.trained import TrainedRun as TrainedRun
+from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
 
 __version__ = "0.1.0"

@@ -1,0 +1,261 @@
+"""Training one ensemble: an epoch is one call (on a GPU one replayed CUDA graph), all else happens between chunks of epochs.
+
+A chunk ends at the next epoch at which something is recorded, or after about half a second, whichever is first: progress,
+Ctrl-C and checkpoints are then timely, and the host does nothing inside a chunk but start epochs. No number depends on where
+chunks end.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks.stacking import take_out
+from algophase.training.checkpoint import Checkpoint, Checkpointer, Description
+from algophase.training.interrupt import held_interrupts
+from algophase.training.optimizer import AdamW
+from algophase.training.plan import Group
+from algophase.training.precision import missing_triton
+from algophase.training.recorder import Recorder
+from algophase.training.trained import Notice, TrainedRun, TrainingInterrupted, ignore
+
+CHUNK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class EarlyStop:
+    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss` at the
+    last `points` history points. Networks that diverged are not waited for."""
+
+    training_loss: float = 1e-6
+    points: int = 3
+
+    def __post_init__(self) -> None:
+        if not self.training_loss > 0:
+            raise InputError(f"the training loss of an early stop is {self.training_loss!r}; it must be above 0")
+        if self.points < 1:
+            raise InputError(f"the points of an early stop are {self.points!r}; it must be at least 1")
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to record along training, and whether to stop early. Epoch 0 and the last are always in the history."""
+
+    history_stride: int = 100
+    snapshot_epochs: tuple[int, ...] = ()
+    early_stop: EarlyStop | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.history_stride, bool) or not isinstance(self.history_stride, int) or self.history_stride < 1:
+            raise InputError(f"history_stride is {self.history_stride!r}; it must be an integer of at least 1")
+        for epoch in self.snapshot_epochs:
+            if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
+                raise InputError(f"a snapshot epoch is {epoch!r}; it must be an integer of at least 0")
+        object.__setattr__(self, "snapshot_epochs", tuple(sorted(set(self.snapshot_epochs))))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "snapshot_epochs": list(self.snapshot_epochs)}
+
+
+class Ensemble:
+    """A group of runs in training: engine, optimiser, what was recorded, and the epoch reached."""
+
+    def __init__(self, group: Group, watch: Watch = Watch(), notice: Notice = ignore) -> None:
+        self.group, self.watch, self.notice = group, watch, notice
+        self.engine = group.engine_class(list(group.runs), group.device, group.precision)
+        on_gpu = group.device.type == "cuda"
+        kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
+        self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel)
+        # the epoch at which each network's training loss was first not finite, -1 before that
+        self.diverged_at = torch.full((len(group.runs),), -1, dtype=torch.int64, device=group.device)
+        self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
+        self.recorder = Recorder()
+        self.snapshots: dict[int, dict[str, Tensor]] = {}
+        # The yardstick stays as it is written; the others run from a graph.
+        self.graph = self._captured() if on_gpu and group.engine != "plain" else None
+        self._visit()
+
+    def advance(self) -> None:
+        """One epoch."""
+        if self.graph is None:
+            self._update()
+        else:
+            self.graph.replay()
+
+    def _update(self) -> None:
+        """What an epoch does, all of it on the device. A network whose loss is not finite stops here, before it is updated."""
+        loss = self.engine.loss_and_gradient()
+        diverged = ~torch.isfinite(loss)
+        first = diverged & (self.diverged_at < 0)
+        self.diverged_at.copy_(torch.where(first, self.optimizer.steps.long(), self.diverged_at))
+        self.optimizer.freeze(diverged)
+        self.optimizer.step(self.engine.gradients)
+
+    def _captured(self) -> torch.cuda.CUDAGraph:
+        """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not count as training."""
+        before = {name: value.clone() for name, value in self._state().items()}
+        stream = torch.cuda.Stream(self.group.device)
+        stream.wait_stream(torch.cuda.current_stream(self.group.device))
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                self._update()
+        torch.cuda.current_stream(self.group.device).wait_stream(stream)
+        self._set_state(before)
+        del before  # so that the graph's own memory can take its place
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.device(self.group.device), torch.cuda.graph(graph):
+            self._update()
+        return graph
+
+    def _state(self) -> dict[str, Tensor]:
+        """Every tensor that an epoch changes."""
+        return {"parameters": self.engine.parameters.flat, "diverged_at": self.diverged_at, **self.optimizer.state()}
+
+    def _set_state(self, values: Mapping[str, Tensor]) -> None:
+        for name, tensor in self._state().items():
+            tensor.copy_(values[name])
+
+    @property
+    def finished(self) -> bool:
+        return self.epoch >= self.group.epochs or self._stops_early()
+
+    def _stops_early(self) -> bool:
+        rule = self.watch.early_stop
+        if rule is None or len(self.recorder.epochs) < rule.points or self.recorder.epochs[-1] != self.epoch:
+            return False
+        losses, accuracies = (
+            np.stack(self.recorder.curves[name][-rule.points :]) for name in ("training_loss", "validation_accuracy")
+        )
+        there = ((losses < rule.training_loss) & (accuracies == 1)).all(axis=0)
+        return bool((there | (self.diverged_at >= 0).cpu().numpy()).all())
+
+    def _next_stop(self) -> int:
+        """The next epoch at which something is recorded."""
+        stride = self.watch.history_stride
+        snapshots = [epoch for epoch in self.watch.snapshot_epochs if epoch > self.epoch]
+        return min(self.group.epochs, (self.epoch // stride + 1) * stride, *snapshots)
+
+    def _visit(self) -> None:
+        """Record what is due at this epoch, and report networks that diverged."""
+        if self.epoch % self.watch.history_stride == 0 or self.epoch == self.group.epochs:
+            self.recorder.record(self.epoch, self.engine)
+        if self.epoch in self.watch.snapshot_epochs:
+            self.snapshots[self.epoch] = {name: value.cpu().clone() for name, value in self.engine.export().items()}
+        if self.epoch == self.group.epochs:  # no further epoch would notice it
+            lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss"))).to(self.group.device)
+            self.diverged_at.masked_fill_(lost & (self.diverged_at < 0), self.epoch)
+        for index, epoch in enumerate(self.diverged_at.tolist()):
+            if epoch >= 0 and index not in self.reported:
+                self.reported.add(index)
+                others = "; the others go on" if len(self.group.runs) > 1 else ""
+                run = self.group.runs[index]
+                self.notice(f"run {run.run_id} (seed {run.seed}) diverged at epoch {epoch} and is frozen{others}")
+
+    def train(
+        self, checkpointer: Checkpointer | None = None, progress: Callable[["Ensemble", float], None] | None = None
+    ) -> None:
+        """Train to the end. `progress` gets the ensemble and its epochs per second after every chunk."""
+        begun, began_at, chunk = time.perf_counter(), self.epoch, 1
+        written, already = begun, self.seconds
+        with held_interrupts() as pressed:
+            while not self.finished:
+                started, target = time.perf_counter(), min(self.epoch + chunk, self._next_stop())
+                for _ in range(target - self.epoch):
+                    self.advance()
+                if self.group.device.type == "cuda":
+                    torch.cuda.synchronize(self.group.device)
+                now = time.perf_counter()
+                per_epoch = (now - started) / (target - self.epoch)
+                chunk = max(1, min(2 * chunk, int(CHUNK_SECONDS / max(per_epoch, 1e-9))))
+                self.epoch = target
+                self._visit()
+                self.seconds = already + time.perf_counter() - begun
+                stop = pressed()
+                try:
+                    if progress is not None:
+                        progress(self, (self.epoch - began_at) / (time.perf_counter() - begun))
+                except KeyboardInterrupt:
+                    stop = True
+                if stop:  # even at the last epoch: a caller with more to train must know
+                    if checkpointer is not None:
+                        checkpointer.write(self.checkpoint())
+                    raise TrainingInterrupted(self.results(), saved=checkpointer is not None)
+                if checkpointer is not None and now - written >= checkpointer.every_seconds and not self.finished:
+                    checkpointer.write(self.checkpoint())
+                    written = time.perf_counter()
+
+    def description(self) -> Description:
+        group = self.group
+        layout = {name: list(shape) for name, shape in self.engine.parameters.shapes.items()}
+        return Description(
+            group.runs,
+            group.engine,
+            group.device.type,
+            group.precision,
+            self.watch.to_dict(),
+            layout,
+            self.epoch,
+            self.seconds,
+            tuple(self.recorder.epochs),
+        )
+
+    def checkpoint(self) -> Checkpoint:
+        tensors = {f"state/{name}": value for name, value in self._state().items()}
+        tensors |= {f"history/{name}": value for name, value in self.recorder.tensors().items()}
+        for epoch, stacked in self.snapshots.items():
+            tensors |= {f"snapshot/{epoch}/{name}": value for name, value in stacked.items()}
+        return Checkpoint(self.description(), tensors)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Go on where a checkpoint of the same ensemble stopped. One of another ensemble is refused."""
+        held, here = checkpoint.description, self.description()
+        refusal = held.refusal(self.group, self.watch.to_dict())
+        if refusal is None and dict(held.layout) != dict(here.layout):
+            refusal = "it was written by a version with another layout of parameters"
+        if refusal is not None:
+            raise InputError(f"this checkpoint cannot be continued: {refusal}")
+        parts: dict[str, dict[str, Tensor]] = {"state": {}, "history": {}, "snapshot": {}}
+        for name, value in checkpoint.tensors.items():
+            kind, _, rest = name.partition("/")
+            parts[kind][rest] = value
+        self._set_state(parts["state"])
+        self.epoch, self.seconds = held.epoch, held.seconds
+        self.recorder.restore(held.history_epochs, parts["history"])
+        self.snapshots = {}
+        for name, value in parts["snapshot"].items():
+            epoch, _, rest = name.partition("/")
+            self.snapshots.setdefault(int(epoch), {})[rest] = value
+
+    def results(self) -> list[TrainedRun]:
+        """Every run as it stands, in the group's order."""
+        stacked = {name: value.cpu() for name, value in self.engine.export().items()}
+        return [self._result(index, stacked) for index in range(len(self.group.runs))]
+
+    def _result(self, index: int, stacked: Mapping[str, Tensor]) -> TrainedRun:
+        group, run, diverged_at = self.group, self.group.runs[index], int(self.diverged_at[index])
+        snapshots = {}
+        for epoch, values in self.snapshots.items():
+            if _finite(values, index):
+                snapshots[epoch] = take_out(values, index, run)
+                snapshots[epoch].id = f"{run.run_id}.epoch{epoch}"
+        return TrainedRun(
+            run=run,
+            network=take_out(stacked, index, run) if _finite(stacked, index) else None,
+            engine=group.engine,
+            device=str(group.device),
+            precision=group.precision,
+            epochs=self.epoch if diverged_at < 0 else diverged_at,
+            history=self.recorder.history(index),
+            snapshots=snapshots,
+            diverged_at=None if diverged_at < 0 else diverged_at,
+            seconds=self.seconds / len(group.runs),
+        )
+
+
+def _finite(stacked: Mapping[str, Tensor], index: int) -> bool:
+    return all(bool(torch.isfinite(value[index]).all()) for value in stacked.values())

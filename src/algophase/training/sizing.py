@@ -1,0 +1,57 @@
+"""How many networks share an ensemble: as many as fit well into memory.
+
+The counts are estimates, on the high side, of what an engine allocates for each network; where one is still too low, training
+halves the ensemble and goes on.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import torch
+
+from algophase.networks import template
+from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+
+MOST_ON_CUDA = 512  # beyond this a GPU is full, and a larger ensemble only finishes later
+MOST_ON_CPU = 64
+SHARE_OF_FREE_MEMORY = 0.6
+CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which works through its networks one by one
+
+
+@lru_cache(maxsize=4096)
+def _parameter_count(task: TaskSettings, network: TransformerSettings | LinearSettings) -> int:
+    return sum(parameter.numel() for parameter in template(task, network).parameters())
+
+
+def numbers_per_network(engine: str, run: RunSettings) -> int:
+    """Floating-point numbers an engine holds at once for each network of an ensemble."""
+    task, network = run.task, run.network
+    p, outputs, pairs = task.modulus, task.vocabulary, task.modulus**2
+    if isinstance(network, TransformerSettings):
+        parameters = _parameter_count(task, replace(network, attention_rate=1.0))
+        d, heads = network.width, network.heads
+        if engine in ("grid", "fused"):
+            table = 2 * p * heads * (4 * d + 2 * outputs)
+            work = 4 * table + 6 * heads * pairs + 4 * pairs * outputs * (engine == "fused")
+        else:
+            # residual stream, queries, keys, values and the MLP's two 4d of every position, with their gradients
+            work = pairs * (24 * d * network.layers * task.context + 4 * task.context * p + 6 * outputs)
+    else:
+        assert isinstance(network, LinearSettings)
+        parameters = _parameter_count(task, network)
+        work = pairs * (6 * network.hidden + 4 * outputs + (4 * network.width + 4 * p) * (engine == "stacked"))
+    return 10 * parameters + work + 4 * pairs  # weights, gradients, two moments, their copies, the update's intermediates
+
+
+def largest_ensemble(engine: str, run: RunSettings, device: torch.device, precision: str) -> int:
+    """How many networks as large as this run's may share an ensemble."""
+    if engine == "plain":
+        return 1
+    per_network = numbers_per_network(engine, run) * (8 if precision == "float64" else 4)
+    if device.type == "cuda":
+        return max(1, min(MOST_ON_CUDA, int(SHARE_OF_FREE_MEMORY * _free_memory(device)) // per_network))
+    return max(1, min(MOST_ON_CPU, CPU_BUDGET // per_network))
+
+
+def _free_memory(device: torch.device) -> int:
+    return torch.cuda.mem_get_info(device)[0]

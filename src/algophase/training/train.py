@@ -1,0 +1,234 @@
+"""`train`: any list of runs in, trained runs out, in the same order."""
+
+import importlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import torch
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings
+from algophase.training.checkpoint import Checkpointer
+from algophase.training.loop import EarlyStop, Ensemble, Watch
+from algophase.training.plan import Group, describe, plan
+from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
+
+
+def train(
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    device: str = "auto",
+    precision: str | None = None,
+    *,
+    history_stride: int = 100,
+    snapshot_epochs: Sequence[int] = (),
+    early_stop: EarlyStop | None = None,
+    checkpoint: Checkpointer | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice | None = None,
+    ensemble_size: int | None = None,
+    check_gradients: bool = True,
+) -> list[TrainedRun]:
+    """Train every run and return the outcomes in the order given.
+
+    engine: auto (the fastest that supports a run), plain, stacked, grid or fused. device: auto, cpu, cuda, cuda:1, ...
+    precision: None for the device's default, or float32, float64 and, on a GPU, tf32 and tf32x3.
+    history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and `EarlyStop`.
+    checkpoint: where interrupted ensembles are kept, and continued from.
+    progress, notice: called with where training stands, and with lines worth telling.
+    ensemble_size: networks that train together; None for as many as fit well.
+    check_gradients: on a GPU, compare an engine's gradients with the yardstick's before anything is trained with it.
+
+    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what is finished.
+    """
+    watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
+    found: dict[int, TrainedRun] = {}
+    finished = train_by_ensemble(
+        runs, engine, device, precision, watch, checkpoint, progress, notice or ignore, ensemble_size, check_gradients
+    )
+    try:
+        for group, outcomes in finished:
+            found.update(zip(group.indices, outcomes, strict=True))
+    except TrainingInterrupted as interruption:
+        done = [found[index] for index in sorted(found)]
+        raise TrainingInterrupted(interruption.partial, interruption.saved, done) from None
+    return [found[index] for index in range(len(runs))]
+
+
+def train_by_ensemble(
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    device: str = "auto",
+    precision: str | None = None,
+    watch: Watch = Watch(),
+    checkpoint: Checkpointer | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice = ignore,
+    ensemble_size: int | None = None,
+    check_gradients: bool = True,
+) -> Iterator[tuple[Group, list[TrainedRun]]]:
+    """As `train`, ensemble by ensemble. A checkpoint is forgotten when the next is asked for: save the outcome before that."""
+    longest = max((run.training.epochs for run in runs if isinstance(run, RunSettings)), default=0)
+    for epoch in watch.snapshot_epochs:
+        if runs and epoch > longest:
+            raise InputError(
+                f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, the last one trained"
+            )
+    groups = plan(runs, engine, device, precision, ensemble_size, notice)
+    if checkpoint is not None:
+        groups = _continued(runs, groups, checkpoint, watch, notice)
+    for line in describe(groups):
+        notice(line)
+    return _train_groups(groups, watch, checkpoint, progress, notice, check_gradients)
+
+
+def _train_groups(
+    groups: list[Group],
+    watch: Watch,
+    checkpoint: Checkpointer | None,
+    progress: Callable[[Progress], None] | None,
+    notice: Notice,
+    check_gradients: bool,
+) -> Iterator[tuple[Group, list[TrainedRun]]]:
+    if check_gradients:
+        _check_gradients(groups)
+    waiting, done = list(groups), 0
+    while waiting:
+        group = waiting[0]
+        try:
+            ensemble = _build(group, watch, notice, checkpoint)
+        except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
+            if not _out_of_memory(error):
+                raise
+            halved = _halved(group)
+            notice(f"{len(group.runs)} networks do not fit into memory: training them {len(halved[0].runs)} at a time")
+            waiting[:1] = halved
+        else:
+            later = sum(len(other.runs) * other.epochs for other in waiting[1:])
+            ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
+            outcomes = ensemble.results()
+            del ensemble  # its memory is the next one's
+            yield group, outcomes
+            if checkpoint is not None:
+                checkpoint.remove(group.runs)
+            waiting.pop(0)
+            done += 1
+        _release(group.device)  # not earlier: an error in hand still holds the ensemble that did not fit
+
+
+def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer | None) -> Ensemble:
+    ensemble = Ensemble(group, watch, notice)
+    if checkpoint is not None:
+        for held in checkpoint.pending():
+            if held.runs == group.runs:
+                ensemble.restore(checkpoint.read(held))
+                notice(f"continuing {len(group.runs)} networks at epoch {held.epoch} of {group.epochs}")
+                break
+    return ensemble
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+def _halved(group: Group) -> tuple[Group, Group]:
+    if len(group.runs) == 1:
+        run = group.runs[0]
+        raise InputError(
+            f"one network of run {run.run_id} does not fit into the memory of {group.device} with the {group.engine} engine; "
+            "choose a smaller network or modulus, or another device"
+        )
+    return group.halves()
+
+
+def _release(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _reporter(
+    progress: Callable[[Progress], None] | None, number: int, count: int, later: int
+) -> Callable[[Ensemble, float], None] | None:
+    """What the loop calls after a chunk. later: networks x epochs of the ensembles still to come."""
+    if progress is None:
+        return None
+
+    def report(ensemble: Ensemble, epochs_per_second: float) -> None:
+        networks, epochs = len(ensemble.group.runs), ensemble.group.epochs
+        rate = networks * epochs_per_second
+        left = networks * (epochs - ensemble.epoch) + later
+        progress(
+            Progress(
+                networks=networks,
+                epoch=ensemble.epoch,
+                epochs=epochs,
+                ensemble=number,
+                ensembles=count,
+                rate=rate,
+                seconds_left=left / rate if rate > 0 else math.nan,
+                training_loss=ensemble.recorder.median("training_loss"),
+                validation_accuracy=ensemble.recorder.median("validation_accuracy"),
+            )
+        )
+
+    return report
+
+
+def _continued(
+    runs: Sequence[RunSettings], groups: list[Group], checkpoint: Checkpointer, watch: Watch, notice: Notice
+) -> list[Group]:
+    """Interrupted ensembles first, each with the very members it had; the other runs as planned."""
+    planned = {index: group for group in groups for index in group.indices}
+    first = []
+    for held in checkpoint.pending():
+        indices = _places(held.runs, runs, planned.keys())
+        if indices is None:
+            if any(run in held.runs for run in runs):
+                notice(f"{checkpoint.where(held)} holds only some of these runs: it is left alone, and they start anew")
+            continue
+        like = planned[indices[0]]
+        group = Group(tuple(indices), held.runs, like.engine, like.device, like.precision)
+        refusal = held.refusal(group, watch.to_dict())
+        if refusal is not None:
+            raise InputError(
+                f"{checkpoint.where(held)} holds these runs at epoch {held.epoch} and cannot be continued: {refusal}; "
+                "ask for what it has, or remove it to start anew"
+            )
+        first.append(group)
+        for index in indices:
+            del planned[index]
+    rest = []
+    for group in groups:
+        left = [index for index in group.indices if index in planned]
+        if left:
+            rest.append(Group(tuple(left), tuple(runs[i] for i in left), group.engine, group.device, group.precision))
+    return first + rest
+
+
+def _places(wanted: Sequence[RunSettings], runs: Sequence[RunSettings], free: Iterable[int]) -> list[int] | None:
+    """Where each wanted run stands in `runs`, no place taken twice; None if one is missing."""
+    left: dict[RunSettings, list[int]] = {}
+    for index in sorted(free, reverse=True):
+        left.setdefault(runs[index], []).append(index)
+    try:
+        return [left[run].pop() for run in wanted]
+    except (KeyError, IndexError):
+        return None
+
+
+def _check_gradients(groups: Sequence[Group]) -> None:
+    """On a GPU: the quick form of `check-gradients` for every engine and precision that is about to be used."""
+    on_gpu = [group for group in groups if group.device.type == "cuda" and group.engine != "plain"]
+    if not on_gpu:
+        return
+    try:
+        module = importlib.import_module("algophase.training.gradient_check")
+    except ModuleNotFoundError:
+        return
+    seen = set()
+    for group in on_gpu:
+        key = (group.engine_class, group.precision)
+        if key not in seen:
+            seen.add(key)
+            module.quick(group.runs[0], group.engine, group.device, group.precision)

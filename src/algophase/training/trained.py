@@ -1,0 +1,98 @@
+"""What training gives back: the network, how it got there, and what it was trained with."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from algophase.networks import Network
+from algophase.settings import RunSettings
+
+CURVES = ("training_loss", "validation_loss", "training_accuracy", "validation_accuracy", "parameter_norm")
+
+
+@dataclass(frozen=True)
+class History:
+    """One network along training, all arrays (points,) in float64. Epoch e is the network after e updates; 0 is its start.
+
+    parameter_norm is the root of the sum of squares of all parameters. What is undefined (a diverged network's loss, the
+    validation of a task without validation pairs) is NaN.
+    """
+
+    epochs: tuple[int, ...]
+    training_loss: np.ndarray
+    validation_loss: np.ndarray
+    training_accuracy: np.ndarray
+    validation_accuracy: np.ndarray
+    parameter_norm: np.ndarray
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, null for what is not a number."""
+        curves = {name: [value if math.isfinite(value) else None for value in getattr(self, name).tolist()] for name in CURVES}
+        return {"epochs": list(self.epochs), **curves}
+
+
+@dataclass(frozen=True)
+class TrainedRun:
+    """A run's outcome.
+
+    network: None only where training ended in weights that are not finite.
+    epochs: updates made; fewer than the settings ask for after an early stop, an interruption or a divergence.
+    snapshots: the network at the epochs asked for.
+    diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as it was then.
+    seconds: this run's share of the time its ensemble took.
+    """
+
+    run: RunSettings
+    network: Network | None
+    engine: str
+    device: str
+    precision: str
+    epochs: int
+    history: History
+    snapshots: dict[int, Network] = field(default_factory=dict)
+    diverged_at: int | None = None
+    seconds: float = math.nan
+
+    @property
+    def id(self) -> str:
+        return self.run.run_id
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where training stands.
+
+    networks, epoch, epochs: of the ensemble in work, which is number `ensemble` of `ensembles`.
+    rate: networks x epochs per second; seconds_left: for all ensembles, if the others go as fast (NaN before the first epoch).
+    training_loss, validation_accuracy: medians over the ensemble at its last history point.
+    """
+
+    networks: int
+    epoch: int
+    epochs: int
+    ensemble: int
+    ensembles: int
+    rate: float
+    seconds_left: float
+    training_loss: float
+    validation_accuracy: float
+
+
+class TrainingInterrupted(Exception):
+    """Ctrl-C. What was finished before, the interrupted ensemble as it stands, and whether a checkpoint lets it go on."""
+
+    def __init__(self, partial: Sequence[TrainedRun], saved: bool, finished: Sequence[TrainedRun] = ()) -> None:
+        self.partial, self.saved, self.finished = list(partial), saved, list(finished)
+        epoch = partial[0].history.epochs[-1] if partial else 0
+        kept = "saved, to be continued" if saved else "not saved"
+        super().__init__(f"training was interrupted: {len(self.partial)} networks, last measured at epoch {epoch}, {kept}")
+
+
+Notice = Callable[[str], None]
+
+
+def ignore(_: object) -> None:
+    """The callback of someone who does not listen."""

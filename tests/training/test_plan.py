@@ -1,0 +1,184 @@
+import pytest
+import torch
+
+from algophase.errors import InputError
+from algophase.settings import (
+    ClockSettings,
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
+from algophase.training import plan as planning
+from algophase.training import sizing
+from algophase.training.fused import FusedTransformer
+from algophase.training.plan import ENGINES, choose_device, choose_engine, describe, plan
+
+CUDA = torch.device("cuda:0")
+
+
+def a_run(
+    network: NetworkSettings = TransformerSettings(width=8), epochs: int = 5, seed: int = 0, modulus: int = 5
+) -> RunSettings:
+    return RunSettings(TaskSettings(modulus=modulus), network, TrainingSettings(epochs=epochs), seed)
+
+
+def test_runs_that_differ_in_rate_seed_and_width_share_an_ensemble() -> None:
+    runs = [a_run(TransformerSettings(width=8 + i, attention_rate=i / 3), seed=i) for i in range(4)]
+    (group,) = plan(runs, device="cpu")
+    assert group.indices == (0, 1, 2, 3)
+    assert group.engine == "grid"
+    assert group.precision == "float32"
+
+
+def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_their_places() -> None:
+    runs = [
+        a_run(),
+        a_run(TransformerSettings(width=8, layers=2)),
+        a_run(TransformerSettings(width=8, activation="gelu")),
+        a_run(modulus=7),
+        a_run(epochs=6),
+        a_run(LinearSettings("alpha", 8, 8)),
+        a_run(seed=3),
+    ]
+    groups = plan(runs, device="cpu")
+    assert [group.indices for group in groups] == [(0, 6), (1,), (2,), (3,), (4,), (5,)]
+    assert [group.engine for group in groups] == ["grid", "stacked", "grid", "grid", "grid", "grid"]
+    assert all(group.runs == tuple(runs[i] for i in group.indices) for group in groups)
+
+
+def test_widths_too_far_apart_are_not_padded() -> None:
+    widths = [128, 8, 130, 24, 25, 160, 161]
+    groups = plan(
+        [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)], device="cpu", ensemble_size=9
+    )
+    assert [[widths[i] for i in group.indices] for group in groups] == [[8, 24], [25], [128, 130, 160], [161]]
+    linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 90)]
+    assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(1,), (2, 0)]
+
+
+def test_ensembles_are_filled_up_to_the_limit() -> None:
+    runs = [a_run(seed=seed) for seed in range(7)]
+    assert [len(group.runs) for group in plan(runs, device="cpu", ensemble_size=3)] == [3, 3, 1]
+    assert [len(group.runs) for group in plan(runs, "plain", "cpu", ensemble_size=3)] == [1] * 7
+
+
+def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
+    cpu = torch.device("cpu")
+    paper = RunSettings()
+    assert 1 <= sizing.largest_ensemble("grid", paper, cpu, "float32") <= 8
+    assert sizing.largest_ensemble("stacked", paper, cpu, "float32") == 1
+    assert sizing.largest_ensemble("grid", a_run(), cpu, "float32") == 64
+
+
+def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
+    assert sizing.largest_ensemble("fused", RunSettings(), CUDA, "tf32") == 512
+    deep = RunSettings(network=TransformerSettings(layers=4))
+    assert 32 <= sizing.largest_ensemble("stacked", deep, CUDA, "tf32") < 512
+    monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
+    assert sizing.largest_ensemble("stacked", deep, CUDA, "tf32") == 1
+
+
+def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: None if device.type == "cuda" else "no")
+    cases: list[tuple[NetworkSettings, str, str]] = [
+        (TransformerSettings(), "cuda", "fused"),
+        (TransformerSettings(), "cpu", "grid"),
+        (LinearSettings(), "cpu", "grid"),
+    ]
+    for network, device, expected in cases:
+        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32") == expected
+    monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: "no")
+    cases = [
+        (TransformerSettings(), "cuda", "stacked"),
+        (TransformerSettings(layers=2), "cuda", "stacked"),
+        (TransformerSettings(layers=2), "cpu", "stacked"),
+        (LinearSettings(), "cuda", "grid"),
+    ]
+    for network, device, expected in cases:
+        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32") == expected
+
+
+def test_auto_leaves_float64_to_an_engine_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: None)
+    assert choose_engine(RunSettings(), "auto", CUDA, "float64") == "stacked"
+    with pytest.raises(InputError, match=r"fused engine cannot train .* no float64; choose one of auto, plain, stacked, grid"):
+        choose_engine(RunSettings(), "fused", CUDA, "float64")
+
+
+def test_an_engine_that_cannot_train_a_run_says_why_and_which_can() -> None:
+    deep = a_run(TransformerSettings(width=8, layers=2))
+    with pytest.raises(
+        InputError, match=r"grid engine cannot train run \w+: it trains one layer, not 2; choose one of auto, plain"
+    ):
+        plan([a_run(), deep], "grid", "cpu")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_without_a_gpu_training_falls_back_and_says_so() -> None:
+    said: list[str] = []
+    (group,) = plan([a_run()], "fused", "cuda:1", "tf32", notice=said.append)
+    assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
+    assert [line.split(":")[-1] for line in said] == [
+        " training on the CPU instead",
+        " training in float32 instead",
+        " training with the grid engine instead",
+    ]
+    assert plan([a_run()], notice=said.append)[0].device.type == "cpu"
+    assert len(said) == 3  # auto promised no GPU
+
+
+def test_without_triton_fused_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "missing_triton", lambda: "Triton is not installed")
+    said: list[str] = []
+    assert planning._available("fused", CUDA, said.append) == "grid"
+    assert "Triton is not installed" in said[0]
+
+
+def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert choose_device("cuda:1")[0] == torch.device("cuda:1")
+    assert choose_device("auto")[0] == CUDA
+    with pytest.raises(InputError, match="device is 'cuda:5'; this machine has cuda:0, cuda:1"):
+        choose_device("cuda:5")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "warp"}, "engine is 'warp'; choose one of auto, plain, stacked, grid, fused"),
+        ({"device": "tpu"}, "device is 'tpu'; choose one of auto, cpu, cuda"),
+        ({"device": "cpu", "precision": "tf32"}, "precision is 'tf32'; on cpu choose one of float32, float64"),
+        ({"device": "cpu", "precision": "half"}, "precision is 'half'; on cpu choose one of float32, float64"),
+        ({"ensemble_size": 0}, "ensemble_size is 0; it must be an integer of at least 1"),
+    ],
+)
+def test_bad_options_are_named_with_the_choices(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan([a_run()], **options)  # type: ignore[arg-type]
+
+
+def test_only_runs_that_can_be_trained_are_taken() -> None:
+    with pytest.raises(InputError, match="a clock network has nothing to train"):
+        plan([a_run(ClockSettings())])
+    with pytest.raises(InputError, match="it must be RunSettings"):
+        plan([TransformerSettings()])  # type: ignore[list-item]
+
+
+def test_the_plan_is_told_in_words() -> None:
+    runs = [a_run(seed=seed) for seed in range(5)] + [a_run(TransformerSettings(width=8, layers=2))]
+    assert describe(plan(runs, device="cpu", ensemble_size=3)) == [
+        "training 5 networks with the grid engine on cpu in float32, in 2 ensembles of at most 3",
+        "training 1 network with the stacked engine on cpu in float32",
+    ]
+
+
+def test_every_engine_goes_by_its_own_name() -> None:
+    for name, choose in ENGINES.items():
+        assert choose(a_run()).name == name
+        assert choose(a_run(LinearSettings())).name == name
