@@ -17,6 +17,7 @@ ORDER = [
     "analysis",
     "storage",
     "report",
+    "cli_output",
     "cli_train",
     "cli",
 ]

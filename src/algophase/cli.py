@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from algophase.cli_output import ImageFormat, complain, draw
+from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
+from algophase.cli_train import train
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,17 +29,6 @@ app = typer.Typer(
 class Algorithm(StrEnum):
     clock = "clock"
     pizza = "pizza"
-
-
-class ImageFormat(StrEnum):
-    png = "png"
-    svg = "svg"
-    pdf = "pdf"
-
-
-def _complain(message: object) -> None:
-    line = " ".join(str(message).split())
-    typer.echo(f"algophase: error: {line}", err=True)
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,7 +85,7 @@ def analyze(
         try:
             files += find_networks(path)
         except InputError as error:
-            _complain(error)
+            complain(error)
             failed += 1
     analyses: list[Analysis] = []
     drawn: dict[str, int] = {}
@@ -109,25 +101,15 @@ def analyze(
                     progress.console.file.flush()
                     typer.echo(f"{analysis}\n")
                 if figures is not None:
-                    _draw(network, analysis, figures, figure_format, drawn)
+                    draw(network, analysis, figures, figure_format, drawn)
             except InputError as error:
-                _complain(error)
+                complain(error)
                 failed += 1
             progress.advance(bar)
     if as_json and analyses:
         typer.echo(json.dumps([analysis.to_dict() for analysis in analyses], indent=2))
     if failed:
         raise typer.Exit(1)
-
-
-def _draw(network: "Network", analysis: "Analysis", directory: Path, image_format: str, drawn: dict[str, int]) -> None:
-    """Pictures go to DIR/<id>; a second network of the same id gets DIR/<id>-2."""
-    from algophase.report.figures import draw_all
-
-    drawn[analysis.id] = drawn.get(analysis.id, 0) + 1
-    name = analysis.id if drawn[analysis.id] == 1 else f"{analysis.id}-{drawn[analysis.id]}"
-    paths = draw_all(network, analysis, directory / name, image_format)
-    typer.echo(f"figures of {analysis.id}: {len(paths)} in {directory / name}", err=True)
 
 
 @app.command(epilog="Example:  algophase handmade pizza --modulus 113 -k 1 -k 8 -k 30 --out networks/")
@@ -158,13 +140,16 @@ def handmade(
     typer.echo(f"wrote {path}")
 
 
+app.command(epilog=TRAIN_EXAMPLE)(train)
+
+
 def main() -> None:
     """Entry point of the `algophase` command."""
     try:
         app()
     except InputError as error:
-        _complain(error)
+        complain(error)
         sys.exit(1)
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         sys.exit(130)

@@ -66,7 +66,7 @@ def assert_same(first: Sequence[TrainedRun], second: Sequence[TrainedRun]) -> No
 )
 def test_going_on_is_the_same_as_never_having_stopped(engine: str, runs: list[RunSettings], kept: DirectoryCheckpoints) -> None:
     straight = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20))
-    with pytest.raises(TrainingInterrupted, match="saved, to be continued") as caught:
+    with pytest.raises(TrainingInterrupted, match="which is saved and can be continued") as caught:
         train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20), checkpoint=kept, progress=interrupt_at(17))
     assert caught.value.saved
     assert [partial.epochs for partial in caught.value.partial] == [17] * len(runs)

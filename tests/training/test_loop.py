@@ -252,7 +252,7 @@ def test_ctrl_c_ends_a_whole_epoch() -> None:
         if trained.epoch >= 3:
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(TrainingInterrupted, match="1 networks") as caught:
+    with pytest.raises(TrainingInterrupted, match="an ensemble of 1, which is not saved") as caught:
         trained.train(progress=press)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert not caught.value.saved

@@ -240,7 +240,7 @@ class Ensemble:
         group, run, diverged_at = self.group, self.group.runs[index], int(self.diverged_at[index])
         snapshots = {}
         for epoch, values in self.snapshots.items():
-            if _finite(values, index):
+            if (diverged_at < 0 or epoch < diverged_at) and _finite(values, index):  # a frozen network is no snapshot
                 snapshots[epoch] = take_out(values, index, run)
                 snapshots[epoch].id = f"{run.run_id}.epoch{epoch}"
         return TrainedRun(

@@ -122,7 +122,8 @@ def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer 
         for held in checkpoint.pending():
             if held.runs == group.runs:
                 ensemble.restore(checkpoint.read(held))
-                notice(f"continuing {len(group.runs)} networks at epoch {held.epoch} of {group.epochs}")
+                count = f"{len(group.runs)} network{'s' * (len(group.runs) != 1)}"
+                notice(f"continuing {count} at epoch {held.epoch} of {group.epochs}")
                 break
     return ensemble
 

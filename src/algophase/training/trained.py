@@ -40,7 +40,7 @@ class TrainedRun:
 
     network: None only where training ended in weights that are not finite.
     epochs: updates made; fewer than the settings ask for after an early stop, an interruption or a divergence.
-    snapshots: the network at the epochs asked for.
+    snapshots: the network at the epochs asked for, up to its divergence.
     diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as it was then.
     seconds: this run's share of the time its ensemble took.
     """
@@ -86,9 +86,9 @@ class TrainingInterrupted(Exception):
 
     def __init__(self, partial: Sequence[TrainedRun], saved: bool, finished: Sequence[TrainedRun] = ()) -> None:
         self.partial, self.saved, self.finished = list(partial), saved, list(finished)
-        epoch = partial[0].history.epochs[-1] if partial else 0
-        kept = "saved, to be continued" if saved else "not saved"
-        super().__init__(f"training was interrupted: {len(self.partial)} networks, last measured at epoch {epoch}, {kept}")
+        epochs = max((run.epochs for run in self.partial), default=0)
+        kept = "saved and can be continued" if saved else "not saved"
+        super().__init__(f"training was interrupted at epoch {epochs} of an ensemble of {len(self.partial)}, which is {kept}")
 
 
 Notice = Callable[[str], None]

@@ -1,0 +1,26 @@
+"""The same quantities along training: every snapshot of a run analysed as a network of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.verdict import Thresholds
+from algophase.networks import Network
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a network was after `epoch` updates."""
+
+    epoch: int
+    analysis: Analysis
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of `algophase analyze --json`, and the epoch."""
+        return {"epoch": self.epoch, **self.analysis.to_dict()}
+
+
+def dynamics(snapshots: Mapping[int, Network], thresholds: Thresholds = Thresholds()) -> list[Moment]:
+    """Networks by epoch, such as the `snapshots` of a trained run, analysed in the order of their epochs."""
+    return [Moment(epoch, analyze(network, thresholds)) for epoch, network in sorted(snapshots.items())]

@@ -1,0 +1,89 @@
+"""A trained run on disk: ID.safetensors and ID.json (the network), ID.epoch<E>.* (its snapshots), ID.history.json.
+
+The history is written last: where it is, the run is complete.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings
+from algophase.storage.files import write_atomically
+from algophase.storage.network_files import read_json, save
+from algophase.training.trained import TrainedRun
+
+FORMAT = "algophase-history"
+VERSION = 1
+
+
+def network_path(run: RunSettings, directory: Path, epoch: int | None = None) -> Path:
+    return directory / (run.run_id + ("" if epoch is None else f".epoch{epoch}") + ".safetensors")
+
+
+def history_path(run: RunSettings, directory: Path) -> Path:
+    return directory / f"{run.run_id}.history.json"
+
+
+def save_run(trained: TrainedRun, directory: Path) -> None:
+    """Write everything a run gave. A network whose weights are not finite has a history only."""
+    for epoch, network in trained.snapshots.items():
+        save(network, network_path(trained.run, directory, epoch), overwrite=True)
+    if trained.network is not None:
+        save(trained.network, network_path(trained.run, directory), overwrite=True)
+    record = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": trained.id,
+        "run": trained.run.to_dict(),
+        "engine": trained.engine,
+        "device": trained.device,
+        "precision": trained.precision,
+        "epochs_trained": trained.epochs,
+        "diverged_at": trained.diverged_at,
+        "seconds": trained.seconds,
+        "history": trained.history.to_dict(),
+    }
+    write_atomically(history_path(trained.run, directory), (json.dumps(record, indent=1) + "\n").encode())
+
+
+@dataclass(frozen=True)
+class SavedRun:
+    """What the history of a run on disk says about it."""
+
+    epochs: int
+    diverged_at: int | None
+    validation_accuracy: float | None
+
+
+def find_run(run: RunSettings, directory: Path) -> SavedRun | None:
+    """A run that is complete on disk, or None."""
+    path = history_path(run, directory)
+    if not path.exists():
+        return None
+    data = read_json(path, "the history")
+    if data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise InputError(
+            f"{path}: format is {data.get('format')!r} {data.get('version')!r}; this program reads {FORMAT!r} {VERSION}"
+        )
+    if data.get("id") != run.run_id:
+        raise InputError(f"{path}: id is {data.get('id')!r}; a file of this name holds {run.run_id!r}")
+    try:
+        saved = SavedRun(int(data["epochs_trained"]), data["diverged_at"], data["history"]["validation_accuracy"][-1])
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{path} is not a readable history: {error!r}") from None
+    there = network_path(run, directory).exists() or saved.diverged_at is not None
+    return saved if there else None
+
+
+def is_complete(run: RunSettings, directory: Path, snapshot_epochs: Sequence[int] = (), stopping_early: bool = False) -> bool:
+    """Whether training this run into the directory would add nothing to what is there."""
+    saved = find_run(run, directory)
+    if saved is None:
+        return False
+    if saved.diverged_at is not None:
+        return True
+    wanted = [epoch for epoch in snapshot_epochs if epoch <= saved.epochs]
+    snapshots = all(network_path(run, directory, epoch).exists() for epoch in wanted)
+    return snapshots and (saved.epochs == run.training.epochs or stopping_early)
