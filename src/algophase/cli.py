@@ -118,7 +118,7 @@ def handmade(
     modulus: Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")] = 59,
     frequency: Annotated[
         list[int] | None,
-        typer.Option("--frequency", "-k", help="A circle of this frequency; repeat for several. [default: 1 5 17]"),
+        typer.Option("--frequency", "-k", help="A circle of this frequency; repeat for several.", show_default="1 5 17"),
     ] = None,
     accompanied: Annotated[
         bool, typer.Option("--accompanied", help="Give each Pizza its accompanying one; an even modulus needs them.")

@@ -24,14 +24,16 @@ FEW = 4  # up to so many networks are shown in full
 
 def train(
     attention_rate: Annotated[
-        list[float] | None, typer.Option(help="From 0 (constant attention) to 1; repeat for several. [default: 1]")
+        list[float] | None, typer.Option(help="From 0 (constant attention) to 1; repeat for several.", show_default="1")
     ] = None,
-    width: Annotated[int | None, typer.Option(help="[default: 128; 256 for a linear model]")] = None,
-    layers: Annotated[int | None, typer.Option(help="[default: 1]")] = None,
-    heads: Annotated[int | None, typer.Option(help="[default: 4]")] = None,
-    activation: Annotated[str | None, typer.Option(help="relu or gelu. [default: relu]")] = None,
+    width: Annotated[
+        int | None, typer.Option(help="Size of the residual stream.", show_default="128, linear models 256")
+    ] = None,
+    layers: Annotated[int | None, typer.Option(help="Attention and MLP blocks.", show_default="1")] = None,
+    heads: Annotated[int | None, typer.Option(help="Attention heads.", show_default="4")] = None,
+    activation: Annotated[str | None, typer.Option(help="relu or gelu.", show_default="relu")] = None,
     model: Annotated[str, typer.Option(help="transformer, alpha, beta, gamma, delta or alpha-prime.")] = "transformer",
-    hidden: Annotated[int | None, typer.Option(help="Hidden units of a linear model. [default: 256]")] = None,
+    hidden: Annotated[int | None, typer.Option(help="Hidden units of a linear model.", show_default="256")] = None,
     modulus: Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")] = 59,
     separate_vocabularies: Annotated[
         bool, typer.Option("--separate-vocabularies", help="Give the two operands embeddings of their own.")
@@ -41,12 +43,13 @@ def train(
     seeds: Annotated[int, typer.Option(help="Networks of each kind, with one seed after the other.")] = 1,
     first_seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
     epochs: Annotated[int, typer.Option(help="Full-batch updates.")] = 20_000,
-    learning_rate: Annotated[float, typer.Option()] = 1e-3,
-    weight_decay: Annotated[float, typer.Option()] = 2.0,
+    learning_rate: Annotated[float, typer.Option(help="Of AdamW.")] = 1e-3,
+    weight_decay: Annotated[float, typer.Option(help="Of AdamW, decoupled.")] = 2.0,
     engine: Annotated[str, typer.Option(help="auto, plain, stacked, grid or fused.")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     precision: Annotated[
-        str | None, typer.Option(help="float32, float64; on a GPU also tf32, tf32x3. [default: tf32 on a GPU, else float32]")
+        str | None,
+        typer.Option(help="float32, float64; on a GPU also tf32, tf32x3.", show_default="tf32 on a GPU, else float32"),
     ] = None,
     history_stride: Annotated[int, typer.Option(help="Epochs between two points of the history.")] = 100,
     snapshot: Annotated[
@@ -55,9 +58,15 @@ def train(
     ] = None,
     early_stop: Annotated[
         float | None,
-        typer.Option(metavar="LOSS", help="Stop when all validate and their training loss stays below this. [default: never]"),
+        typer.Option(
+            metavar="LOSS",
+            help="Stop when all networks validate and their training loss stays below this.",
+            show_default="never",
+        ),
     ] = None,
-    ensemble_size: Annotated[int | None, typer.Option(help="Networks that train together. [default: as many as fit]")] = None,
+    ensemble_size: Annotated[
+        int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for networks, histories and snapshots.")] = Path("runs"),
     figures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")
