@@ -1,0 +1,85 @@
+"""The loop on a GPU: what a captured epoch does must be what the specification does, and stopping must leave no trace."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.training import loop
+from algophase.training.train import train
+from algophase.training.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+
+NETWORKS: dict[str, NetworkSettings] = {
+    "fused": TransformerSettings(width=32, attention_rate=0.37),
+    "stacked": TransformerSettings(width=16, layers=2),
+    "grid": LinearSettings("beta", 16, 16),
+}
+
+
+def runs_of(network: NetworkSettings, epochs: int, count: int = 3) -> list[RunSettings]:
+    return [RunSettings(TaskSettings(modulus=11), network, TrainingSettings(epochs=epochs), seed) for seed in range(count)]
+
+
+def assert_same(first: list[TrainedRun], second: list[TrainedRun]) -> None:
+    for one, other in zip(first, second, strict=True):
+        for name in CURVES:
+            np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
+        assert one.network is not None
+        assert other.network is not None
+        for name, value in one.network.state_dict().items():
+            assert torch.equal(value, other.network.state_dict()[name]), name
+
+
+@pytest.mark.parametrize("engine", NETWORKS)
+def test_ten_captured_epochs_are_ten_epochs(engine: str) -> None:
+    """The warm-up before the capture leaves no trace, and nothing is skipped."""
+    runs = runs_of(NETWORKS[engine], 10)
+    captured = train(runs, device="cuda", precision="float32")
+    assert {outcome.engine for outcome in captured} == {engine}
+    for outcome, expected in zip(captured, train(runs, "plain", "cpu", "float64"), strict=True):
+        assert outcome.network is not None
+        assert expected.network is not None
+        assert outcome.history.training_loss[0] == pytest.approx(expected.history.training_loss[0], rel=1e-4)
+        for name, value in outcome.network.state_dict().items():
+            torch.testing.assert_close(value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("engine", NETWORKS)
+def test_going_on_is_the_same_as_never_having_stopped(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, kept = runs_of(NETWORKS[engine], 40), DirectoryCheckpoints(tmp_path)
+    straight = train(runs, device="cuda", history_stride=6)
+    monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
+    with pytest.raises(TrainingInterrupted):
+        train(runs, device="cuda", history_stride=6, checkpoint=kept, progress=interrupt_at(17))
+    assert [held.epoch for held in kept.pending()] == [17]
+    assert_same(straight, train(runs, device="cuda", history_stride=6, checkpoint=kept))
+
+
+def interrupt_at(epoch: int) -> Callable[[Progress], None]:
+    def press(progress: Progress) -> None:
+        if progress.epoch >= epoch:
+            raise KeyboardInterrupt
+
+    return press
+
+
+@pytest.mark.parametrize("engine", NETWORKS)
+def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str) -> None:
+    calm = runs_of(NETWORKS[engine], 20)
+    wild = [calm[0], RunSettings(calm[1].task, calm[1].network, TrainingSettings(epochs=20, learning_rate=1e30), 1), calm[2]]
+    outcomes = train(wild, device="cuda")
+    assert outcomes[1].diverged_at == 2
+    expected = train(calm, device="cuda")
+    assert_same([outcomes[0], outcomes[2]], [expected[0], expected[2]])
+
+
+def test_the_yardstick_trains_on_a_gpu_too() -> None:
+    (outcome,) = train(runs_of(NETWORKS["fused"], 5, 1), "plain", "cuda", "float64")
+    (expected,) = train(runs_of(NETWORKS["fused"], 5, 1), "plain", "cpu", "float64")
+    np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-9)
