@@ -7,6 +7,7 @@ chunks end.
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -76,9 +77,14 @@ class Ensemble:
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
         self.recorder = Recorder()
         self.snapshots: dict[int, dict[str, Tensor]] = {}
-        # The yardstick stays as it is written; the others run from a graph.
-        self.graph = self._captured() if on_gpu and group.engine != "plain" else None
-        self._visit()
+        with self._on_device():
+            # The yardstick stays as it is written; the others run from a graph.
+            self.graph = self._captured() if on_gpu and group.engine != "plain" else None
+            self._visit()
+
+    def _on_device(self) -> AbstractContextManager[object]:
+        """Kernels are launched on the current device, which need not be ours."""
+        return torch.cuda.device(self.group.device) if self.group.device.type == "cuda" else nullcontext()
 
     def advance(self) -> None:
         """One epoch."""
@@ -99,16 +105,16 @@ class Ensemble:
     def _captured(self) -> torch.cuda.CUDAGraph:
         """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not count as training."""
         before = {name: value.clone() for name, value in self._state().items()}
-        stream = torch.cuda.Stream(self.group.device)
-        stream.wait_stream(torch.cuda.current_stream(self.group.device))
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(3):
                 self._update()
-        torch.cuda.current_stream(self.group.device).wait_stream(stream)
+        torch.cuda.current_stream().wait_stream(stream)
         self._set_state(before)
         del before  # so that the graph's own memory can take its place
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.device(self.group.device), torch.cuda.graph(graph):
+        with torch.cuda.graph(graph):
             self._update()
         return graph
 
@@ -162,13 +168,13 @@ class Ensemble:
         """Train to the end. `progress` gets the ensemble and its epochs per second after every chunk."""
         begun, began_at, chunk = time.perf_counter(), self.epoch, 1
         written, already = begun, self.seconds
-        with held_interrupts() as pressed:
+        with self._on_device(), held_interrupts() as pressed:
             while not self.finished:
                 started, target = time.perf_counter(), min(self.epoch + chunk, self._next_stop())
                 for _ in range(target - self.epoch):
                     self.advance()
                 if self.group.device.type == "cuda":
-                    torch.cuda.synchronize(self.group.device)
+                    torch.cuda.synchronize()
                 now = time.perf_counter()
                 per_epoch = (now - started) / (target - self.epoch)
                 chunk = max(1, min(2 * chunk, int(CHUNK_SECONDS / max(per_epoch, 1e-9))))
