@@ -119,8 +119,17 @@ def test_a_network_that_diverged_is_reported_and_the_exit_code_is_1(tmp_path: Pa
         result = run(*SMALL, "--learning-rate", 1e30, "--epochs", 4, "--out", tmp_path)
         assert result.exit_code == 1
         assert "diverged at epoch 2: not analysed" in result.stderr
-        assert result.stdout == "verdicts: 1 diverged\n"
+        assert result.stdout == "verdicts: 1 not analysed\n"
     assert run(*SMALL, "--learning-rate", 1e30, "--epochs", 4, "--no-analysis", "--out", tmp_path).exit_code == 1
+
+
+def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
+    run(*SMALL, "--epochs", 1, "--seeds", 5, "--no-analysis", "--out", tmp_path)
+    sorted(tmp_path.glob("*.safetensors"))[2].write_bytes(b"not tensors")
+    result = run(*SMALL, "--epochs", 1, "--seeds", 5, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "is not a readable safetensors file" in result.stderr
+    assert result.stdout.rstrip().endswith("verdicts: 4 not learned, 1 not analysed")
 
 
 def test_figures(tmp_path: Path) -> None:

@@ -15,11 +15,13 @@ from algophase.errors import InputError
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.dynamics import Moment
+    from algophase.networks import Network
     from algophase.settings import NetworkSettings, RunSettings
     from algophase.training.loop import Watch
 
 EXAMPLE = "Example:  algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
 FEW = 4  # up to so many networks are shown in full
+NOTHING = "not analysed"  # diverged, or its file is not readable
 
 
 def train(
@@ -183,36 +185,45 @@ def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
 def _report(
     runs: Sequence["RunSettings"], watch: "Watch", directory: Path, figures: Path | None, figure_format: ImageFormat
 ) -> int:
-    """Analyse every network and print what came out, in full for a few and as a table for many. Returns how many diverged."""
+    """Analyse every network and print what came out, in full for a few, as a table for many. Returns how many gave nothing."""
     from rich.console import Console
     from rich.progress import Progress
-
-    from algophase.analysis.analyze import analyze
-    from algophase.storage import load
-    from algophase.storage.run_files import find_run, network_path
 
     found: list[tuple[RunSettings, Analysis | None]] = []
     drawn: dict[str, int] = {}
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for run in progress.track(runs, description="analysing"):
-            saved = find_run(run, directory)
-            if saved is None or saved.diverged_at is not None:
-                complain(f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved and saved.diverged_at}: not analysed")
+            try:
+                network, analysis, text = _analysed(run, watch, directory)
+                found.append((run, analysis))
+                if len(runs) <= FEW:
+                    typer.echo(text)
+                if figures is not None:
+                    draw(network, analysis, figures, figure_format, drawn)
+            except InputError as error:  # the others are still analysed
+                complain(error)
                 found.append((run, None))
-                continue
-            network = load(network_path(run, directory))
-            analysis = analyze(network)
-            found.append((run, analysis))
-            moments = _moments(run, watch, directory)
-            if len(runs) <= FEW:
-                typer.echo("\n".join([_title(run, saved.epochs), "", str(analysis), *_along(moments), ""]))
-            if figures is not None:
-                draw(network, analysis, figures, figure_format, drawn)
     if len(runs) > FEW:
         typer.echo("\n".join(_table(found)))
-    verdicts = Counter("diverged" if analysis is None else analysis.verdict.label for _, analysis in found)
+    verdicts = Counter(NOTHING if analysis is None else analysis.verdict.label for _, analysis in found)
     typer.echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
-    return verdicts["diverged"]
+    return verdicts[NOTHING]
+
+
+def _analysed(run: "RunSettings", watch: "Watch", directory: Path) -> tuple["Network", "Analysis", str]:
+    """A run's network from the directory, its analysis, and both in words."""
+    from algophase.analysis.analyze import analyze
+    from algophase.storage import load
+    from algophase.storage.run_files import find_run, network_path
+
+    saved = find_run(run, directory)
+    if saved is not None and saved.diverged_at is not None:
+        raise InputError(f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved.diverged_at}: not analysed")
+    network = load(network_path(run, directory))
+    analysis = analyze(network)
+    epochs = run.training.epochs if saved is None else saved.epochs
+    lines = [_title(run, epochs), "", str(analysis), *_along(_moments(run, watch, directory)), ""]
+    return network, analysis, "\n".join(lines)
 
 
 def _moments(run: "RunSettings", watch: "Watch", directory: Path) -> list["Moment"]:
@@ -263,7 +274,7 @@ def _along(moments: list["Moment"]) -> list[str]:
 def _table(found: list[tuple["RunSettings", "Analysis | None"]]) -> list[str]:
     rows = [["id", "rate or model", "seed", *NUMBERS]]
     for run, analysis in found:
-        numbers = ["-"] * 4 + ["diverged"] if analysis is None else _numbers(analysis)
+        numbers = ["-"] * 4 + [NOTHING] if analysis is None else _numbers(analysis)
         rows.append([run.run_id, _kind(run), str(run.seed), *numbers])
     return _lines(rows)
 
