@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from algophase.cli_check import EXAMPLE as CHECK_EXAMPLE
+from algophase.cli_check import check_gradients
 from algophase.cli_output import ImageFormat, complain, draw
 from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
 from algophase.cli_train import train
@@ -141,6 +143,7 @@ def handmade(
 
 
 app.command(epilog=TRAIN_EXAMPLE)(train)
+app.command(epilog=CHECK_EXAMPLE)(check_gradients)
 
 
 def main() -> None:

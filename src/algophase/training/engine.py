@@ -1,6 +1,8 @@
-"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it does on all pairs.
+"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it
+does on all pairs.
 
-An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back under the specification's names.
+An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back under the
+specification's names.
 """
 
 from collections.abc import Sequence
@@ -48,6 +50,11 @@ class Engine:
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
         """Why this engine cannot train a run on a device, or None if it can."""
         raise NotImplementedError
+
+    @classmethod
+    def precisions(cls, device: torch.device) -> tuple[str, ...]:
+        """Precisions that mean something for this engine on a device, the default first."""
+        return ("float32", "float64") if device.type == "cpu" else ("tf32", "float32", "float64")
 
     @staticmethod
     def padded(runs: Sequence[RunSettings]) -> NetworkSettings:

@@ -1,6 +1,7 @@
 """Named tensors of many networks in one contiguous buffer, one row a network.
 
-An optimiser step is then a handful of operations on a single (n, size) tensor, whatever the architecture, and a checkpoint is one array.
+An optimiser step is then a handful of operations on a single (n, size) tensor, whatever the architecture, and a
+checkpoint is one array.
 """
 
 import math

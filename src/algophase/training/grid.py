@@ -18,13 +18,14 @@ from algophase.training.precision import matmul_precision
 class GridTransformer(Engine):
     name: ClassVar[str] = "grid"
     settings: TransformerSettings
+    reads_tables: ClassVar[bool] = True
     output_multiple: ClassVar[int] = 16  # padded outputs: rows start on a cache line, products have round sizes
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
         rate = run_values(runs, "attention_rate", device, self.dtype)
         scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
-        self.maker = TableMaker(self.task, rate, scale, self.hidden)
+        self.maker = TableMaker(self.task, rate, scale, self.hidden, with_tables=self.reads_tables)
         self.table_gradients = self._allocate_gradients()
         gelu = self.settings.activation == "gelu"
         self.grid = Grid(self.labels, self.hidden, self.outputs, self.table_width, gelu, self.dtype)

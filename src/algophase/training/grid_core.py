@@ -1,4 +1,5 @@
-"""The p x p grid itself: from one network's tables to the loss of every pair, and back. Plain torch, and the kernels' reference.
+"""The p x p grid itself: from one network's tables to the loss of every pair, and back. Plain torch, and the
+kernels' reference.
 
     pre[a, b]    = G[b] + sum_h A_1[h, a, b] T_1[h, a] + A_2[h, a, b] T_2[h, b]       (hidden columns and direct logits)
     logits[a, b] = act(pre[:m]) R + pre[m:]
@@ -17,8 +18,8 @@ from algophase.training.loss import loss_and_slope
 
 
 class Grid:
-    """Buffers for one network's grid. `hidden` m columns, then `outputs` v direct logits; `width` may pad beyond them, with zeros
-    that cost nothing: matrix products are fastest at round sizes."""
+    """Buffers for one network's grid. `hidden` m columns, then `outputs` v direct logits; `width` may pad beyond
+    them, with zeros that cost nothing: matrix products are fastest at round sizes."""
 
     def __init__(self, labels: Tensor, hidden: int, outputs: int, width: int, gelu: bool, dtype: torch.dtype) -> None:
         self.labels, self.hidden, self.outputs, self.gelu = labels, hidden, outputs, gelu
@@ -39,7 +40,9 @@ class Grid:
         return flat[:, : self.hidden], flat[:, self.hidden :]
 
     def forward(self, t: Tables, i: int) -> tuple[Tensor, Tensor]:
-        """Logits (b * a, v and padding) and post-activations (b * a, m) of network i. With ReLU the latter overwrite the buffer."""
+        """Logits (b * a, v and padding) and post-activations (b * a, m) of network i. With ReLU the latter overwrite
+        the buffer."""
+        assert t.tables is not None
         p, a1 = self.p, t.attention_1[i]
         a2 = -a1 if t.attention_2 is None else t.attention_2[i]
         t1, t2 = t.tables[i, :, :p].transpose(0, 1), t.tables[i, :, p:].transpose(0, 1)  # (a, h, W), (b, h, W)
@@ -72,6 +75,8 @@ class Grid:
         by_b, by_a = self.back, self.back.transpose(0, 1)  # (b, a, W), (a, b, W)
         a1 = t.attention_1[i]
         a2 = -a1 if t.attention_2 is None else t.attention_2[i]
+        assert out.tables is not None
+        assert t.tables is not None
         t1, t2 = t.tables[i, :, :p].transpose(0, 1), t.tables[i, :, p:].transpose(0, 1)
         out.tables[i, :, :p] = torch.bmm(a1.transpose(0, 1), by_a).transpose(0, 1)
         both = torch.bmm(torch.cat([a2.permute(2, 0, 1), self.ones.mT], dim=1), by_b)  # (b, h + 1, W)

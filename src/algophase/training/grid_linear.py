@@ -1,8 +1,9 @@
 """Linear models on the grid, with the backward pass derived by hand.
 
-The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands share it (alpha, beta, gamma) the logits
-are symmetric in a and b, so the p (p + 1) / 2 unordered pairs are enough, each weighted by how often it is trained on: half the work.
-Models delta and alpha' have a table for each operand and take all p^2 pairs.
+The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands share it (alpha,
+beta, gamma) the logits
+are symmetric in a and b, so the p (p + 1) / 2 unordered pairs are enough, each weighted by how often it is trained
+on: half the work. Models delta and alpha' have a table for each operand and take all p^2 pairs.
 
 Axes: n networks, B pairs, h hidden units, v = p outputs.
 """
@@ -29,10 +30,16 @@ class GridLinear(Engine):
         self.shared = model in ("alpha", "beta", "gamma")
         self.two_layers = model in ("beta", "gamma")
         self.bias_count = 2.0 if model == "gamma" else 1.0  # gamma adds b_1 with each operand
-        a, b = (torch.triu_indices(p, p) if self.shared else torch.cartesian_prod(torch.arange(p), torch.arange(p)).T).to(device)
+        a, b = (torch.triu_indices(p, p) if self.shared else torch.cartesian_prod(torch.arange(p), torch.arange(p)).T).to(
+            device
+        )
         self.first, self.second = a, b
         self.pair_labels = (a + b) % p
-        weights = self.weights + self.weights.mT * (1 - torch.eye(p, device=device, dtype=self.dtype)) if self.shared else self.weights
+        weights = (
+            self.weights + self.weights.mT * (1 - torch.eye(p, device=device, dtype=self.dtype))
+            if self.shared
+            else self.weights
+        )
         self.pair_weights = weights[:, a, b]
         # which pairs a token is in, (p, B): turns the sum over pairs into a product, the same every time
         count = torch.zeros(p, len(a), device=device, dtype=self.dtype)
@@ -61,7 +68,10 @@ class GridLinear(Engine):
         table_1, table_2, read_1, read_2 = self._halves()
         x1 = torch.baddbmm(self.bias_count * P["l1.bias"][:, None], table_1, read_1.mT)
         x2 = torch.bmm(table_2, read_2.mT) if not self.shared else x1 - self.bias_count * P["l1.bias"][:, None]
-        hidden = x1[:, self.first].add_(x2[:, self.second]).relu_()
+        if self.shared:
+            hidden = x1[:, self.first].add_(x2[:, self.second]).relu_()
+        else:
+            hidden = (x1[:, :, None] + x2[:, None]).relu_().flatten(1, 2)
         last = hidden
         if self.two_layers:
             last = torch.baddbmm(P["l2.bias"][:, None], hidden, P["l2.weight"].mT).relu_()
@@ -120,4 +130,4 @@ class GridLinear(Engine):
 
 
 def _through_relu(gradient: Tensor, post: Tensor) -> Tensor:
-    return torch.ops.aten.threshold_backward.grad_input(gradient, post, 0.0, grad_input=gradient)  # type: ignore[no-any-return]
+    return torch.ops.aten.threshold_backward.grad_input(gradient, post, 0.0, grad_input=gradient)

@@ -1,13 +1,17 @@
 """The one-layer transformer as tables over tokens, and their backward pass: everything outside the p x p grid.
 
-Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings (position added),
+Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings
+(position added),
 u = v W_O the heads' outputs and A the interpolated attention of the last position, the residual stream before the MLP is
 
     two positions      x_2[b] + (2 - rate) sum_h u_2[h, b] + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
-    with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h] + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] - u_3[h])
+    with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h] + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b]
+    (u_2[h, b] - u_3[h])
 
-because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b] (A_2 = -A_1 in the first).
-Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden pre-activations and direct logits.
+because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b]
+(A_2 = -A_1 in the first).
+Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden
+pre-activations and direct logits.
 
 Axes: n networks, s positions, d width, h heads, e head size, m hidden units, v outputs, W = m + v.
 """
@@ -27,7 +31,7 @@ class Tables:
 
     attention_1: Tensor  # A_1 (n, h, a, b)
     attention_2: Tensor | None  # A_2 (n, h, a, b); None where it is -A_1
-    tables: Tensor  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p
+    tables: Tensor | None  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p; None where nobody reads them
     base: Tensor  # G (n, p or 1, W)
     readout: Tensor  # W_out W_U (n, m, v)
     inputs: Tensor  # x of every position, stacked (n, rows, d)
@@ -41,11 +45,17 @@ class Tables:
 
 @dataclass
 class TableGradients:
+    """Gradients the grid hands back. What flows through the tables comes as d tables, or one step further on as d
+    values (n, 2p, c)
+    and d projected (n, c, W), c = (h, e), since tables = values @ projected: the kernels find that cheaper."""
+
     attention_1: Tensor
     attention_2: Tensor | None
-    tables: Tensor
     base: Tensor
     readout: Tensor
+    tables: Tensor | None = None
+    values: Tensor | None = None
+    projected: Tensor | None = None
 
 
 class TableMaker:
@@ -54,8 +64,9 @@ class TableMaker:
     Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out (m, d), b_out (d).
     """
 
-    def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
-        self.task, self.p, self.hidden = task, task.modulus, hidden
+    def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int, *, with_tables: bool = True) -> None:
+        """with_tables=False leaves T out, for an engine that multiplies values and projection itself (two positions only)."""
+        self.task, self.p, self.hidden, self.with_tables = task, task.modulus, hidden, with_tables
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
 
     def _inputs(self, P: Flat) -> Tensor:
@@ -70,7 +81,7 @@ class TableMaker:
     def forward(self, P: Flat) -> Tables:
         p, m = self.p, self.hidden
         x = self._inputs(P)
-        n, rows, d = x.shape
+        n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
         qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
         asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
@@ -89,16 +100,20 @@ class TableMaker:
             e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
             whole = e1 + e2 + e3
             soft_1, soft_2 = e1 / whole, e2 / whole
-            tables = v @ projected
-            base = base + (3 - 2 * rate[:, 0]) * tables[:, :, 2 * p :].sum(1)
+            whole_table = v @ projected
+            base = base + (3 - 2 * rate[:, 0]) * whole_table[:, :, 2 * p :].sum(1)
             v = v[:, :, : 2 * p] - v[:, :, 2 * p :]
-            tables = tables[:, :, : 2 * p] - tables[:, :, 2 * p :]
+            differences = whole_table[:, :, : 2 * p] - whole_table[:, :, 2 * p :]
             attention_1, attention_2 = rate * soft_1 + (1 - rate), rate * soft_2 + (1 - rate)
-            return Tables(attention_1, attention_2, tables, base, self._readout(P), x, q, k, v, soft_1, soft_2, projected)
+            return Tables(attention_1, attention_2, differences, base, self._readout(P), x, q, k, v, soft_1, soft_2, projected)
         own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
         soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
-        tables = torch.matmul(v, projected)
-        base = base + (2 - rate[:, 0]) * tables[:, :, p:].sum(1)
+        tables: Tensor | None = None
+        if self.with_tables:
+            tables = v @ projected
+            base = base + (2 - rate[:, 0]) * tables[:, :, p:].sum(1)
+        else:
+            base.baddbmm_((2 - rate[:, 0]) * qkv[:, p:, 2].flatten(2), projected.flatten(1, 2))
         return Tables(rate * soft_1 + (1 - rate), None, tables, base, self._readout(P), x, q, k, v, soft_1, None, projected)
 
     def _readout(self, P: Flat) -> Tensor:
@@ -108,21 +123,28 @@ class TableMaker:
         """Fill `out` with the gradient of every parameter, given the gradients of the tables."""
         p, m, rate = self.p, self.hidden, self.rate
         n, heads, rows, size = t.keys.shape
-        out.flat.zero_()
+        out["embed"].zero_()
         # readout and base
         W_U = P["IU"][:, :, m:]
-        out["W_out"].copy_(torch.bmm(g.readout, W_U.mT))
+        torch.bmm(g.readout, W_U.mT, out=out["W_out"])
         column = g.base.sum(1)  # d bias
         out["b_in"].copy_(column[:, :m])
         out["b_out"].copy_(torch.bmm(W_U, column[:, m:, None])[:, :, 0])
         asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
         last = t.inputs[:, asking]
-        d_IU = torch.bmm(last.mT, g.base)
-        d_inputs = torch.zeros_like(t.inputs)
-        d_inputs[:, asking] = torch.bmm(g.base, P["IU"].mT)
+        d_IU = torch.bmm(last.mT, g.base, out=out["IU"])
+        d_last = torch.bmm(g.base, P["IU"].mT)
         # tables = values @ projected, and the share of the base that is a sum of tables
         d_tables = g.tables
-        if self.task.equals_sign:
+        if d_tables is None:
+            assert g.values is not None
+            assert g.projected is not None
+            share = (2 - rate[:, 0]) * g.base  # (n, p, W)
+            flat_values, flat_projection = t.values.transpose(1, 2).flatten(2), t.projected.flatten(1, 2)
+            g.values[:, p:].baddbmm_(share, flat_projection.mT)
+            d_values = g.values.unflatten(2, (heads, size)).transpose(1, 2)
+            d_projected = g.projected.baddbmm_(flat_values[:, p:].mT, share).unflatten(1, (heads, size))
+        elif self.task.equals_sign:
             # T = v projected - (equals sign's row); base has (3 - 2 rate) times that row
             whole = (3 - 2 * rate[:, 0]) * g.base  # (n, 1, W)
             d_row = whole[:, None] - d_tables.sum(2, keepdim=True)
@@ -135,18 +157,18 @@ class TableMaker:
             d_values = d_tables @ t.projected.mT
             d_projected = t.values.mT @ d_tables
         flat_projected = d_projected.flatten(1, 2)
-        out["O"].flatten(1, 2).copy_(torch.bmm(flat_projected, P["IU"].mT))
+        torch.bmm(flat_projected, P["IU"].mT, out=out["O"].flatten(1, 2))
         d_IU.baddbmm_(P["O"].flatten(1, 2).mT, flat_projected)
         d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
         d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], column[:, None, m:])
-        out["IU"].copy_(d_IU)
         # attention
         d_qkv = torch.zeros(n, rows, 3, heads, size, dtype=t.keys.dtype, device=t.keys.device)
         d_qkv[:, :, 2] = d_values.transpose(1, 2)
         self._attention_backward(t, g, d_qkv, asking)
         d_qkv = d_qkv.flatten(2)
-        out["QKV"].flatten(2).copy_(torch.bmm(t.inputs.mT, d_qkv))
-        d_inputs.baddbmm_(d_qkv, P["QKV"].flatten(2).mT)
+        torch.bmm(t.inputs.mT, d_qkv, out=out["QKV"].flatten(2))
+        d_inputs = torch.bmm(d_qkv, P["QKV"].flatten(2).mT)
+        d_inputs[:, asking] += d_last
         # embeddings
         first, second = d_inputs[:, :p], d_inputs[:, p : 2 * p]
         out["embed"][:, :p] += first

@@ -3,8 +3,8 @@
     theta <- theta (1 - r lambda);  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2
     theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps),   r = rate * min((t - 1) / warmup, 1)
 
-with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives on the device, so that a whole
-epoch can be captured in a CUDA graph.
+with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives on the device, so
+that a whole epoch can be captured in a CUDA graph.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,9 @@ from algophase.training.flat import Flat
 
 
 class AdamW:
-    def __init__(self, parameters: Flat, runs: Sequence[RunSettings]) -> None:
+    def __init__(self, parameters: Flat, runs: Sequence[RunSettings], *, fused: bool = False) -> None:
+        """fused: one Triton kernel instead of torch operations; the same formula."""
+        self.fused = fused
         self.parameters = parameters.flat
         self.first_moment = torch.zeros_like(self.parameters)
         self.second_moment = torch.zeros_like(self.parameters)
@@ -44,6 +46,13 @@ class AdamW:
 
     @torch.no_grad()
     def step(self, gradients: Flat) -> None:
+        if self.fused:
+            from algophase.training.kernels.adamw import adamw
+
+            columns = [*self.coefficients(), 1 - self.beta1, 1 - self.beta2, self.epsilon, self.alive]
+            coefficients = torch.cat(columns, dim=1).float()
+            adamw(self.parameters, gradients.flat, self.first_moment, self.second_moment, coefficients)
+            return
         dtype = self.parameters.dtype
         shrink, step_size, correction = (value.to(dtype) for value in self.coefficients())
         gradient = gradients.flat

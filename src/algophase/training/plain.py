@@ -1,4 +1,5 @@
-"""The yardstick: one network as the specification writes it, autograd, all pairs of a batch at once. Every other engine is checked against it."""
+"""The yardstick: one network as the specification writes it, autograd, all pairs of a batch at once. Every other
+engine is checked against it."""
 
 from typing import ClassVar
 
@@ -36,13 +37,15 @@ class PlainEngine(Engine):
         return None
 
     def _logits(self, values: dict[str, Tensor], sequences: Tensor) -> Tensor:
-        return functional_call(self.module, values, (sequences,))  # type: ignore[no-any-return]
+        return functional_call(self.module, values, (sequences,))
 
     def loss_and_gradient(self) -> Tensor:
         values = {name: value[0].detach().requires_grad_() for name, value in self.parameters.items()}
         logits = self._logits(values, self.training_sequences)
         loss = weighted_cross_entropy(logits[None], self.training_labels, self.training_weights[None])
-        for name, gradient in zip(values, torch.autograd.grad(loss.sum(), list(values.values()), allow_unused=True), strict=True):
+        for name, gradient in zip(
+            values, torch.autograd.grad(loss.sum(), list(values.values()), allow_unused=True), strict=True
+        ):
             # constant attention leaves queries and keys unused
             self.gradients[name][0].copy_(torch.zeros_like(values[name]) if gradient is None else gradient)
         return loss.detach()

@@ -203,3 +203,8 @@ def describe(groups: Sequence[Group]) -> list[str]:
         shared = f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}" if len(mine) > 1 else ""
         lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {mine[0].precision}{shared}")
     return lines
+
+
+def distinct_engines() -> list[tuple[str, type[Engine]]]:
+    """Every engine class by name, the yardstick left out."""
+    return [("stacked", StackedEngine), ("grid", GridTransformer), ("grid", GridLinear), ("fused", FusedTransformer)]

@@ -1,4 +1,4 @@
-"""Matrix-product precision on a GPU, set for a block of code and put back after it."""
+"""What the device can do: matrix-product precision on a GPU, set for a block of code and put back after it; Triton or none."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,3 +18,11 @@ def matmul_precision(device: torch.device, precision: str) -> Iterator[None]:
         yield
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def missing_triton() -> str | None:
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return "Triton is not installed"
+    return None

@@ -30,9 +30,12 @@ def numbers_per_network(engine: str, run: RunSettings) -> int:
     if isinstance(network, TransformerSettings):
         parameters = _parameter_count(task, replace(network, attention_rate=1.0))
         d, heads = network.width, network.heads
-        if engine in ("grid", "fused"):
+        if engine == "fused":
+            # z, dz, hidden units and their gradient of every pair, b padded to a power of two; then small tables
+            work = p * (1 << (p - 1).bit_length()) * (10 * d + 2 * outputs) + 8 * heads * pairs + 20 * p * (4 * d + outputs)
+        elif engine == "grid":
             table = 2 * p * heads * (4 * d + 2 * outputs)
-            work = 4 * table + 6 * heads * pairs + 4 * pairs * outputs * (engine == "fused")
+            work = 4 * table + 6 * heads * pairs
         else:
             # residual stream, queries, keys, values and the MLP's two 4d of every position, with their gradients
             work = pairs * (24 * d * network.layers * task.context + 4 * task.context * p + 6 * outputs)

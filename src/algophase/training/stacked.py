@@ -1,8 +1,8 @@
 """Any architecture, many networks at once: the specification with a leading axis over networks, and autograd.
 
-Only training pairs go through the network. The first layer's queries, keys and values are computed once per token and position and
-then gathered; with two or three positions the scores are sums of products, no tiny matrix products; the last layer serves the last
-position only.
+Only training pairs go through the network. The first layer's queries, keys and values are computed once per token
+and position and
+then gathered; attention over two or three positions is one operation (`attend`); the last layer serves the last position only.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings
+from algophase.training.attend import attend
 from algophase.training.engine import Engine, run_values
 from algophase.training.loss import loss_and_slope, weighted_cross_entropy
-from algophase.training.precision import matmul_precision
+from algophase.training.precision import matmul_precision, missing_triton
 
 Parameters = dict[str, Tensor]
 
@@ -33,6 +34,7 @@ class StackedEngine(Engine):
         if isinstance(self.settings, TransformerSettings):
             self.rate = run_values(runs, "attention_rate", device, self.dtype)
             self.scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
+        self.kernels = device.type == "cuda" and self.dtype == torch.float32 and missing_triton() is None
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -70,46 +72,48 @@ class StackedEngine(Engine):
         return torch.stack(losses, dim=1), torch.stack(rights, dim=1)
 
     def _transformer_logits(self, P: Parameters, settings: TransformerSettings, first: Tensor, second: Tensor) -> Tensor:
+        n, count = first.shape
+        x, tables, picks = self._inputs(P, first, second)  # (n, s, B, d)
+        positions, width = x.shape[1], x.shape[3]
+        for layer in range(settings.layers):
+            weights = {name: P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2).flatten(2) for name in "QKV"}  # (n, d, h * e)
+            last = layer == settings.layers - 1
+            asking = x[:, -1:] if last else x
+            if layer == 0:  # once per token, then gathered
+                k, v = (_gather_all([torch.bmm(table, weights[name]) for table in tables], picks) for name in "KV")
+                asked = slice(positions - 1, None) if last else slice(None)
+                q = _gather_all([torch.bmm(table, weights["Q"]) for table in tables[asked]], picks[asked])
+            else:
+                k, v = (torch.bmm(x.flatten(1, 2), weights[name]).view(n, positions, count, -1) for name in "KV")
+                q = torch.bmm(asking.flatten(1, 2), weights["Q"]).view(n, -1, count, k.shape[3])
+            z = attend(q, k, v, settings.heads, self.rate, self.scale, fused=self.kernels)
+            x = self._after_attention(P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2))
+            x = x.view(n, -1, count, width)
+        return torch.bmm(x[:, -1], P["unembed.W_U"])
+
+    def _inputs(self, P: Parameters, first: Tensor, second: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
+        """The residual stream before the first block (n, s, B, d), and the tables (n, rows, d) and picks (n, B) it
+        comes from."""
         p, task = self.modulus, self.task
         embed, pos = P["embed.W_E"], P["pos_embed.W_pos"]
         operand_2 = embed[:, p : 2 * p] if task.separate_vocabularies else embed[:, :p]
-        tables = [embed[:, :p] + pos[:, :1], operand_2 + pos[:, 1:2]]
-        picks = [first, second]
+        tables, picks = [embed[:, :p] + pos[:, :1], operand_2 + pos[:, 1:2]], [first, second]
         if task.equals_sign:
             tables.append(embed[:, -1:] + pos[:, 2:3])
             picks.append(torch.zeros_like(first))
-        # x[s]: (n, B, d), the residual stream of position s
-        x = [_gather(table, pick) for table, pick in zip(tables, picks, strict=True)]
-        for layer in range(settings.layers):
-            weights = {name: P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2).flatten(2) for name in "QKV"}  # (n, d, h * e)
-            asking = [len(x) - 1] if layer == settings.layers - 1 else list(range(len(x)))
+        return _gather_all(tables, picks), tables, picks
 
-            def project(name: str, s: int, weights: dict[str, Tensor] = weights, layer: int = layer) -> Tensor:
-                if layer == 0:
-                    return _gather(torch.bmm(tables[s], weights[name]), picks[s])
-                return torch.bmm(x[s], weights[name])
-
-            keys, values = [project("K", s) for s in range(len(x))], [project("V", s) for s in range(len(x))]
-            x = [self._block(P, settings, layer, x[s], project("Q", s), keys, values) for s in asking]
-        return torch.bmm(x[-1], P["unembed.W_U"])
-
-    def _block(
-        self, P: Parameters, settings: TransformerSettings, layer: int, x: Tensor, q: Tensor, keys: list[Tensor], values: list[Tensor]
-    ) -> Tensor:
-        """One position through attention and MLP: x, q (n, B, d or h * e), keys and values one such a position read."""
-        heads, prefix = settings.heads, f"blocks.{layer}"
-        q = q.unflatten(2, (heads, -1)) * self.scale.view(-1, 1, 1, 1)
-        scores = torch.stack([(q * k.unflatten(2, (heads, -1))).sum(-1) for k in keys], dim=-1)  # (n, B, h, s)
-        rate = self.rate.view(-1, 1, 1, 1)
-        pattern = rate * torch.softmax(scores, dim=-1) + (1 - rate)
-        mixed = [pattern[..., s : s + 1] * v.unflatten(2, (heads, -1)) for s, v in enumerate(values)]
-        z = mixed[0]
-        for more in mixed[1:]:
-            z = z + more
-        middle = torch.baddbmm(x, z.flatten(2), P[f"{prefix}.attn.W_O"].flatten(1, 2))
-        pre = torch.baddbmm(P[f"{prefix}.mlp.b_in"][:, None], middle, P[f"{prefix}.mlp.W_in"])
+    def _after_attention(self, P: Parameters, settings: TransformerSettings, prefix: str, x: Tensor, z: Tensor) -> Tensor:
+        """Output projection and MLP: x (n, rows, d), z (n, rows, h * e) -> (n, rows, d)."""
+        middle = torch.baddbmm(x, z, P[f"{prefix}.attn.W_O"].flatten(1, 2))
+        pre = torch.bmm(middle, P[f"{prefix}.mlp.W_in"]) + P[f"{prefix}.mlp.b_in"][:, None]
         post = F.relu(pre) if settings.activation == "relu" else F.gelu(pre)
-        return torch.baddbmm(middle + P[f"{prefix}.mlp.b_out"][:, None], post, P[f"{prefix}.mlp.W_out"])
+        return torch.baddbmm(middle, post, P[f"{prefix}.mlp.W_out"]) + P[f"{prefix}.mlp.b_out"][:, None]
+
+
+def _gather_all(tables: list[Tensor], picks: list[Tensor]) -> Tensor:
+    """(n, positions, B, k)."""
+    return torch.stack([_gather(table, pick) for table, pick in zip(tables, picks, strict=True)], dim=1)
 
 
 def _gather(table: Tensor, index: Tensor) -> Tensor:

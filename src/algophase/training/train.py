@@ -1,6 +1,5 @@
 """`train`: any list of runs in, trained runs out, in the same order."""
 
-import importlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -9,6 +8,7 @@ import torch
 from algophase.errors import InputError
 from algophase.settings import RunSettings
 from algophase.training.checkpoint import Checkpointer
+from algophase.training.gradient_check import quick
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
@@ -223,13 +223,9 @@ def _check_gradients(groups: Sequence[Group]) -> None:
     on_gpu = [group for group in groups if group.device.type == "cuda" and group.engine != "plain"]
     if not on_gpu:
         return
-    try:
-        module = importlib.import_module("algophase.training.gradient_check")
-    except ModuleNotFoundError:
-        return
     seen = set()
     for group in on_gpu:
         key = (group.engine_class, group.precision)
         if key not in seen:
             seen.add(key)
-            module.quick(group.runs[0], group.engine, group.device, group.precision)
+            quick(group.runs[0], group.engine_class, group.device, group.precision)

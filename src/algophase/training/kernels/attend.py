@@ -1,0 +1,153 @@
+"""Attention over two or three positions, for the stacked engine: scores, interpolated softmax and mixing in one pass each way.
+
+    w_s = softmax_s(scale q . k_s),   z = sum_s (rate w_s + 1 - rate) v_s
+
+backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
+                                      dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
+
+Reference: `attend_reference` in training/attend.py. Each program owns its rows and one head; nothing is added across programs.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+ROWS = 64
+
+
+@triton.jit
+def _softmax(q, K, rows, e, inside, step_s, C: tl.constexpr, S: tl.constexpr, scale):
+    """w (rows, 4) over positions s < S."""
+    s_index = tl.arange(0, 4)[None, :]
+    scores = tl.where(s_index < S, 0.0, -float("inf")) + tl.zeros_like(tl.sum(q, axis=1))[:, None]
+    for s in tl.static_range(S):
+        k = tl.load(K + s * step_s + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
+        scores += tl.where(s_index == s, (tl.sum(q * k, axis=1) * scale)[:, None], 0.0)
+    scores = tl.exp(scores - tl.max(scores, axis=1)[:, None])
+    return scores / tl.sum(scores, axis=1)[:, None]
+
+
+@triton.jit
+def _pick(values, s: tl.constexpr):
+    return tl.sum(tl.where(tl.arange(0, 4)[None, :] == s, values, 0.0), axis=1)
+
+
+@triton.jit
+def _forward(
+    Q,
+    K,
+    V,
+    Z,
+    RATE,
+    SCALE,
+    B,
+    C: tl.constexpr,
+    E: tl.constexpr,
+    EP: tl.constexpr,
+    S: tl.constexpr,
+    SQ: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    network = tl.program_id(2).to(tl.int64)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    lane = tl.arange(0, EP)
+    e = tl.program_id(1) * E + lane
+    inside = (rows < B)[:, None] & (lane < E)[None, :]
+    step = B * C
+    K += network * S * step
+    V += network * S * step
+    Q += network * SQ * step
+    Z += network * SQ * step
+    rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
+    for sq in tl.static_range(SQ):
+        q = tl.load(Q + sq * step + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
+        w = _softmax(q, K, rows, e, inside, step, C, S, scale)
+        z = tl.zeros((ROWS, EP), tl.float32)
+        for s in tl.static_range(S):
+            v = tl.load(V + s * step + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
+            z += (rate * _pick(w, s) + 1.0 - rate)[:, None] * v
+        tl.store(Z + sq * step + rows[:, None] * C + e[None, :], z, mask=inside)
+
+
+@triton.jit
+def _backward(
+    Q,
+    K,
+    V,
+    dZ,
+    dQ,
+    dK,
+    dV,
+    RATE,
+    SCALE,
+    B,
+    C: tl.constexpr,
+    E: tl.constexpr,
+    EP: tl.constexpr,
+    S: tl.constexpr,
+    SQ: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    network = tl.program_id(2).to(tl.int64)
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    lane = tl.arange(0, EP)
+    e = tl.program_id(1) * E + lane
+    inside = (rows < B)[:, None] & (lane < E)[None, :]
+    step = B * C
+    place = rows[:, None] * C + e[None, :]
+    K += network * S * step
+    V += network * S * step
+    dK += network * S * step
+    dV += network * S * step
+    Q += network * SQ * step
+    dQ += network * SQ * step
+    dZ += network * SQ * step
+    rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
+    s_index = tl.arange(0, 4)[None, :]
+    for sq in tl.static_range(SQ):
+        q = tl.load(Q + sq * step + place, mask=inside, other=0.0)
+        dz = tl.load(dZ + sq * step + place, mask=inside, other=0.0)
+        w = _softmax(q, K, rows, e, inside, step, C, S, scale)
+        g = tl.zeros_like(w)
+        for s in tl.static_range(S):
+            v = tl.load(V + s * step + place, mask=inside, other=0.0)
+            g += tl.where(s_index == s, (rate * tl.sum(dz * v, axis=1))[:, None], 0.0)
+        slope = scale * w * (g - tl.sum(w * g, axis=1)[:, None])
+        dq = tl.zeros((ROWS, EP), tl.float32)
+        for s in tl.static_range(S):
+            k = tl.load(K + s * step + place, mask=inside, other=0.0)
+            dq += _pick(slope, s)[:, None] * k
+            dk = _pick(slope, s)[:, None] * q
+            dv = (rate * _pick(w, s) + 1.0 - rate)[:, None] * dz
+            if sq > 0:  # this program wrote them a moment ago
+                dk += tl.load(dK + s * step + place, mask=inside, other=0.0)
+                dv += tl.load(dV + s * step + place, mask=inside, other=0.0)
+            tl.store(dK + s * step + place, dk, mask=inside)
+            tl.store(dV + s * step + place, dv, mask=inside)
+        tl.store(dQ + sq * step + place, dq, mask=inside)
+
+
+def _launch(q: Tensor, k: Tensor, heads: int) -> tuple[tuple[int, int, int], dict[str, int]]:
+    n, asking, rows, width = q.shape
+    size = width // heads
+    grid = (triton.cdiv(rows, ROWS), heads, n)
+    sizes = {"C": width, "E": size, "EP": triton.next_power_of_2(size), "S": k.shape[1], "SQ": asking, "ROWS": ROWS}
+    return grid, sizes
+
+
+def attend_forward(q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor) -> Tensor:
+    """z (n, asking, B, C) from contiguous q (n, asking, B, C) and k, v (n, s, B, C)."""
+    grid, sizes = _launch(q, k, heads)
+    z = torch.empty_like(q)
+    _forward[grid](q, k, v, z, rate, scale, q.shape[2], **sizes, num_warps=4)
+    return z
+
+
+def attend_backward(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor, dz: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    grid, sizes = _launch(q, k, heads)
+    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+    _backward[grid](q, k, v, dz, dq, dk, dv, rate, scale, q.shape[2], **sizes, num_warps=4)
+    return dq, dk, dv
