@@ -19,6 +19,7 @@ ORDER = [
     "report",
     "cli_output",
     "cli_train",
+    "cli_check",
     "cli",
 ]
 

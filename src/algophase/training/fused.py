@@ -1,6 +1,6 @@
 """The grid of one-layer transformers in Triton kernels: what sweeps on a GPU run on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.grid import GridTransformer
-from algophase.training.grid_tables import TableGradients, Tables
+from algophase.training.grid_tables import TableGradients, TableMaker, Tables
 from algophase.training.loss import loss_and_slope
 from algophase.training.precision import matmul_precision, missing_triton
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from algophase.training.kernels.launch import Launch
 
 WIDTH_MULTIPLE = 16  # so that hidden units come in tiles of 64
+BLOCK = 64  # networks a library product always gets
+STREAMS = 8  # on which blocks overlap
 MOST_CHANNELS = 128  # up to here the forward kernel multiplies by the projection itself
 RUNS_OF_A = 4  # parts the backward pass over a is cut into: enough programs for a small ensemble, few parts to add up
 DOT_PRECISION = {"float32": "ieee", "tf32": "tf32", "tf32x3": "tf32x3"}
@@ -26,25 +28,51 @@ def _power_of_two(value: int) -> int:
 
 
 class FusedTransformer(GridTransformer):
+    """A network's result is the same bits in any ensemble.
+
+    Kernels see to that themselves; a library's choice of algorithm for a batched product depends on the batch, so those
+    always get BLOCK networks, spare ones (all zero) filling the last block.
+    """
+
     name: ClassVar[str] = "fused"
 
-    reads_tables: ClassVar[bool] = False
-
-    def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
-        super().__init__(runs, device, precision)
-        p, block, width = self.modulus, self.row_block, self.table_width
-        channels, outputs = self.settings.heads * self.settings.head_size, width - self.hidden
-        self.z, self.dz = self._zeros(p, block, channels), self._zeros(p, block, channels)
+    def prepare(self, rate: Tensor, scale: Tensor) -> None:
+        p, rows, width, heads = self.modulus, self.row_block, self.table_width, self.settings.heads
+        channels, outputs = heads * self.settings.head_size, width - self.hidden
+        self.blocks = [slice(start, start + BLOCK) for start in range(0, self.capacity, BLOCK)]
+        spare = rate.new_ones(self.capacity - self.count)
+        rate, scale = torch.cat([rate, spare]), torch.cat([scale, spare])
+        self.makers = [
+            TableMaker(self.task, rate[block], scale[block], self.hidden, with_tables=False) for block in self.blocks
+        ]
+        streams = min(STREAMS, len(self.blocks)) if self.device.type == "cuda" else 0
+        self.streams = [torch.cuda.Stream(self.device) for _ in range(streams)]
+        self.at_hand = channels > MOST_CHANNELS
+        self.pair_weights = self._zeros(p, p)
+        self.pair_weights[: self.count] = self.weights
+        # what the kernels read, ...
+        self.attention, self.values = self._zeros(heads, p, p), self._zeros(2 * p, channels)
+        self.projected, self.base = self._zeros(channels, width), self._zeros(p, width)
+        self.readout = self._zeros(self.hidden, outputs)
+        # ... what they pass on, ...
+        self.z, self.dz = self._zeros(p, rows, channels), self._zeros(p, rows, channels)
         # TF32 products round the hidden units to eleven significant bits, which is what float16 keeps: half the traffic.
-        self.hidden_units = self._zeros(p, block, self.hidden).to(torch.float16 if precision == "tf32" else self.dtype)
-        self.back = self._zeros(p, block, width)  # gradient of pre-activations, then of logits
-        self.base_parts = self._zeros(RUNS_OF_A, block, self.hidden)
+        self.hidden_units = self._zeros(p, rows, self.hidden).to(torch.float16 if self.precision == "tf32" else self.dtype)
+        self.back = self._zeros(p, rows, width)  # gradient of pre-activations, then of logits
+        self.base_parts = self._zeros(RUNS_OF_A, rows, self.hidden)
         self.readout_parts = self._zeros(RUNS_OF_A, self.hidden, outputs)
-        self.d_values = self._zeros(2 * p, channels)
-        self.pair_loss = self._zeros(p, block)
+        self.pair_loss = self._zeros(p, rows)
+        # ... and the gradients they leave
+        self.d_attention, self.d_values = self._zeros(heads, p, p), self._zeros(2 * p, channels)
+        self.d_projected, self.d_base = self._zeros(channels, width), self._zeros(p, width)
+        self.d_readout = self._zeros(self.hidden, outputs)
 
     def _zeros(self, *shape: int) -> Tensor:
-        return torch.zeros(self.count, *shape, device=self.device, dtype=self.dtype)
+        return torch.zeros(self.capacity, *shape, device=self.device, dtype=self.dtype)
+
+    @property
+    def capacity(self) -> int:
+        return -(-self.count // BLOCK) * BLOCK
 
     @property
     def row_block(self) -> int:
@@ -79,21 +107,12 @@ class FusedTransformer(GridTransformer):
     def table_width(self) -> int:
         return self.hidden + max(32, _power_of_two(self.outputs))
 
-    def _allocate_gradients(self) -> TableGradients:
-        p, width = self.modulus, self.table_width
-        return TableGradients(
-            attention_1=self._zeros(self.settings.heads, p, p),
-            attention_2=None,
-            base=self._zeros(p, width),
-            readout=self._zeros(self.hidden, width - self.hidden),
-        )
-
-    def _launch(self, at_hand: bool) -> "tuple[Launch, Launch]":
+    def _launch(self) -> "tuple[Launch, Launch]":
         """Tile sizes measured on an H200 (docs/speed.md): large where TF32 and 64 outputs leave the registers for it."""
         from algophase.training.kernels.launch import Launch
 
         roomy = self.precision == "tf32" and self.table_width - self.hidden <= 64 and self.row_block <= 64
-        if at_hand:
+        if self.at_hand:
             forward = Launch(tile=32, rows=64, warps=4, stages=2)
         elif roomy:
             forward = Launch(tile=64, rows=256, warps=8, stages=1)
@@ -103,47 +122,105 @@ class FusedTransformer(GridTransformer):
         backward = Launch(tile=128, rows=0, warps=8, stages=2) if large else Launch(tile=32, rows=0, warps=4, stages=2)
         return forward, backward
 
-    def core(self, tables: Tables) -> Tensor:
+    @torch.no_grad()
+    def loss_and_gradient(self) -> Tensor:
+        tables: dict[int, Tables] = {}
+        with matmul_precision(self.device, self.precision):
+            self._each_block(lambda index, block: tables.update({index: self._before_grid(index, block)}))
+            self._grid()
+            self._each_block(lambda index, block: self._after_grid(index, block, tables[index]))
+        return self.pair_loss.sum((1, 2))[: self.count]
+
+    def _each_block(self, work: Callable[[int, slice], None]) -> None:
+        """Blocks do not wait for each other: on a GPU their many small operations overlap on a few streams."""
+        if not self.streams:
+            for index, block in enumerate(self.blocks):
+                work(index, block)
+            return
+        main = torch.cuda.current_stream(self.device)
+        for stream in self.streams:
+            stream.wait_stream(main)
+        for index, block in enumerate(self.blocks):
+            with torch.cuda.stream(self.streams[index % len(self.streams)]):
+                work(index, block)
+        for stream in self.streams:
+            main.wait_stream(stream)
+
+    def _before_grid(self, index: int, block: slice) -> Tables:
+        from algophase.training.kernels.grid_mix import mix
+
+        t = self.makers[index].forward(self.parameters.part(block))
+        self.attention[block] = t.attention_1
+        self.values[block].unflatten(2, (self.settings.heads, -1)).copy_(t.values.transpose(1, 2))
+        self.projected[block] = t.projected.flatten(1, 2)
+        self.base[block], self.readout[block] = t.base, t.readout
+        mix(self.attention[block], self.values[block], self.z[block])
+        if self.at_hand:
+            torch.bmm(self.z[block].flatten(1, 2), self.projected[block], out=self.back[block].flatten(1, 2))
+        return t
+
+    def _grid(self) -> None:
         from algophase.training.kernels.grid_backward import grid_backward
         from algophase.training.kernels.grid_forward import grid_forward
-        from algophase.training.kernels.grid_mix import mix, mix_backward
 
-        out, p, m = self.table_gradients, self.modulus, self.hidden
-        attention, readout = tables.attention_1, tables.readout
-        values, projected = tables.values.transpose(1, 2).flatten(2), tables.projected.flatten(1, 2)  # (n, 2p, c), (n, c, W)
-        gelu, precision = self.settings.activation == "gelu", DOT_PRECISION[self.precision]
-        mix(attention, values, self.z)
-        inputs = (self.z, projected, tables.base, readout, self.weights)
-        results = (self.hidden_units, self.back, self.pair_loss)
-        at_hand = projected.shape[1] > MOST_CHANNELS
-        if at_hand:
-            torch.bmm(self.z.flatten(1, 2), projected, out=self.back.flatten(1, 2))
-        forward, backward = self._launch(at_hand)
-        grid_forward(*inputs, *results, outputs=self.outputs, gelu=gelu, precision=precision, at_hand=at_hand, launch=forward)
+        precision = DOT_PRECISION[self.precision]
+        forward, backward = self._launch()
+        grid_forward(
+            self.z,
+            self.projected,
+            self.base,
+            self.readout,
+            self.pair_weights,
+            self.hidden_units,
+            self.back,
+            self.pair_loss,
+            outputs=self.outputs,
+            gelu=self.gelu,
+            precision=precision,
+            at_hand=self.at_hand,
+            launch=forward,
+        )
         parts = (self.base_parts, self.readout_parts)
-        grid_backward(readout, self.hidden_units, self.back, *parts, gelu=gelu, precision=precision, launch=backward)
-        pairs, back = self.z.flatten(1, 2), self.back.flatten(1, 2)
-        torch.bmm(back, projected.mT, out=self.dz.flatten(1, 2))
-        mix_backward(attention, values, self.dz, out.attention_1, self.d_values)
-        out.values, out.projected = self.d_values, torch.bmm(pairs.mT, back)
-        torch.sum(self.readout_parts, dim=1, out=out.readout)
-        torch.sum(self.base_parts[:, :, :p], dim=1, out=out.base[:, :, :m])
-        torch.sum(self.back[:, :, :p, m:], dim=1, out=out.base[:, :, m:])
-        return self.pair_loss.sum((1, 2))
+        grid_backward(self.readout, self.hidden_units, self.back, *parts, gelu=self.gelu, precision=precision, launch=backward)
+
+    def _after_grid(self, index: int, block: slice, t: Tables) -> None:
+        from algophase.training.kernels.grid_mix import mix_backward
+
+        back = self.back[block].flatten(1, 2)
+        torch.bmm(back, self.projected[block].mT, out=self.dz[block].flatten(1, 2))
+        torch.bmm(self.z[block].flatten(1, 2).mT, back, out=self.d_projected[block])
+        mix_backward(self.attention[block], self.values[block], self.dz[block], self.d_attention[block], self.d_values[block])
+        gradients = self._gradients(block)
+        self.makers[index].backward(self.parameters.part(block), t, gradients, self.gradients.part(block))
+
+    def _gradients(self, block: slice) -> TableGradients:
+        """What the kernels found for a block, the parts of a sum added up."""
+        p, m = self.modulus, self.hidden
+        torch.sum(self.readout_parts[block], dim=1, out=self.d_readout[block])
+        torch.sum(self.base_parts[block, :, :p], dim=1, out=self.d_base[block, :, :m])
+        torch.sum(self.back[block, :, :p, m:], dim=1, out=self.d_base[block, :, m:])
+        return TableGradients(
+            attention_1=self.d_attention[block],
+            attention_2=None,
+            base=self.d_base[block],
+            readout=self.d_readout[block],
+            values=self.d_values[block],
+            projected=self.d_projected[block],
+        )
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, gelu = self.modulus, self.settings.activation == "gelu"
-        losses, rights = [], []
+        p, losses, rights = self.modulus, [], []
         with matmul_precision(self.device, self.precision):
-            tables = self.maker.forward(self.parameters)
-            for index in range(self.count):  # one network's grid at a time
-                v = tables.values[index]  # (h, 2p, e)
-                z = tables.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)
-                x = (z.permute(1, 2, 0, 3).flatten(2) @ tables.projected[index].flatten(0, 1)).add_(tables.base[index])
-                raw = x[..., : self.hidden]
-                post = torch.nn.functional.gelu(raw) if gelu else raw.relu_()
-                logits = (post @ tables.readout[index] + x[..., self.hidden :])[..., : self.outputs]
-                losses.append(loss_and_slope(logits, self.labels)[0])
-                rights.append(logits.argmax(-1) == self.labels)
+            for maker, block in zip(self.makers, self.blocks, strict=True):
+                t = maker.forward(self.parameters.part(block))
+                for index in range(min(BLOCK, self.count - block.start)):  # one network's grid at a time
+                    v = t.values[index]  # (h, 2p, e)
+                    z = t.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)
+                    x = (z.permute(1, 2, 0, 3).flatten(2) @ t.projected[index].flatten(0, 1)).add_(t.base[index])
+                    raw = x[..., : self.hidden]
+                    post = torch.nn.functional.gelu(raw) if self.gelu else raw.relu_()
+                    logits = (post @ t.readout[index] + x[..., self.hidden :])[..., : self.outputs]
+                    losses.append(loss_and_slope(logits, self.labels)[0])
+                    rights.append(logits.argmax(-1) == self.labels)
         return torch.stack(losses), torch.stack(rights)

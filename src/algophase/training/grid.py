@@ -18,17 +18,20 @@ from algophase.training.precision import matmul_precision
 class GridTransformer(Engine):
     name: ClassVar[str] = "grid"
     settings: TransformerSettings
-    reads_tables: ClassVar[bool] = True
     output_multiple: ClassVar[int] = 16  # padded outputs: rows start on a cache line, products have round sizes
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
         rate = run_values(runs, "attention_rate", device, self.dtype)
         scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
-        self.maker = TableMaker(self.task, rate, scale, self.hidden, with_tables=self.reads_tables)
+        self.gelu = self.settings.activation == "gelu"
+        self.prepare(rate, scale)
+
+    def prepare(self, rate: Tensor, scale: Tensor) -> None:
+        """Everything an epoch needs beside the parameters; rate and scale (n,)."""
+        self.maker = TableMaker(self.task, rate, scale, self.hidden)
         self.table_gradients = self._allocate_gradients()
-        gelu = self.settings.activation == "gelu"
-        self.grid = Grid(self.labels, self.hidden, self.outputs, self.table_width, gelu, self.dtype)
+        self.grid = Grid(self.labels, self.hidden, self.outputs, self.table_width, self.gelu, self.dtype)
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -39,6 +42,11 @@ class GridTransformer(Engine):
     @property
     def hidden(self) -> int:
         return 4 * self.settings.width
+
+    @property
+    def capacity(self) -> int:
+        """Rows of parameters to allocate."""
+        return self.count
 
     @property
     def outputs(self) -> int:
@@ -60,7 +68,7 @@ class GridTransformer(Engine):
             "W_out": (self.hidden, d),
             "b_out": (d,),
         }
-        return Flat(self.count, layout, self.device, self.dtype)
+        return Flat(self.count, layout, self.device, self.dtype, self.capacity)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
         P, m = self.parameters, self.hidden

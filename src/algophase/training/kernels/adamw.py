@@ -12,13 +12,12 @@ BLOCK = 2048
 def _adamw(PARAMETER, GRADIENT, FIRST, SECOND, COEFFICIENTS, size, BLOCK: tl.constexpr):
     network = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < size
     place = network * size + i
     COEFFICIENTS += network * 7
     shrink, step_size, correction = tl.load(COEFFICIENTS), tl.load(COEFFICIENTS + 1), tl.load(COEFFICIENTS + 2)
     keep_1, keep_2 = tl.load(COEFFICIENTS + 3), tl.load(COEFFICIENTS + 4)
     epsilon, alive = tl.load(COEFFICIENTS + 5), tl.load(COEFFICIENTS + 6)
-    inside = inside & (alive > 0.0)
+    inside = i < tl.where(alive > 0.0, size, 0)  # a frozen network is left alone
     parameter, gradient = tl.load(PARAMETER + place, mask=inside), tl.load(GRADIENT + place, mask=inside)
     first, second = tl.load(FIRST + place, mask=inside), tl.load(SECOND + place, mask=inside)
     first = first + keep_1 * (gradient - first)

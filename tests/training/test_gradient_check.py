@@ -1,0 +1,63 @@
+import pytest
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training.gradient_check import Comparison, away_from_kinks, cases, check, compare, quick
+from algophase.training.grid import GridTransformer
+from algophase.training.plan import distinct_engines
+
+CPU = torch.device("cpu")
+RUN = RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=9, attention_rate=0.37))
+
+
+def test_every_engine_passes_on_small_shapes() -> None:
+    results = list(check(distinct_engines(), CPU, ("float32", "float64"), small=True))
+    assert {result.engine for result in results} == {"stacked", "grid"}
+    assert len({result.case for result in results}) == len(list(cases(small=True)))
+    assert [result for result in results if not result.passed] == []
+
+
+class Wrong(GridTransformer):
+    """Forgets part of the gradient of the attention weights, as torch.compile once did."""
+
+    def loss_and_gradient(self) -> Tensor:
+        loss = super().loss_and_gradient()
+        self.gradients["QKV"][:, :, 0] *= 0.7
+        return loss
+
+
+class LeakyPadding(GridTransformer):
+    def loss_and_gradient(self) -> Tensor:
+        loss = super().loss_and_gradient()
+        self.gradients["W_out"][0, -1] += 1e-3
+        return loss
+
+
+def test_a_wrong_gradient_is_found_and_named() -> None:
+    where, error = compare(Wrong, [RUN], CPU, "float32")
+    assert where == "blocks.0.attn.W_Q"
+    assert error == pytest.approx(0.3, rel=1e-3)
+    with pytest.raises(
+        InputError, match=r"grid engine gives a wrong gradient on cpu in float32: blocks\.0\.attn\.W_Q is off by 3"
+    ):
+        quick(RUN, Wrong, CPU, "float32")
+    assert quick(RUN, GridTransformer, CPU, "float32").passed
+
+
+def test_a_gradient_in_the_padding_is_found() -> None:
+    wide = RunSettings(task=RUN.task, network=TransformerSettings(width=16))
+    where, error = compare(LeakyPadding, [RUN, wide], CPU, "float32")
+    assert where == "blocks.0.mlp.W_out (padding)"
+    assert error == float("inf")
+
+
+def test_nan_does_not_pass() -> None:
+    assert not Comparison("grid", "cpu", "float32", "case", "loss", float("nan"), 1.0).passed
+
+
+def test_seeds_are_moved_off_the_kink() -> None:
+    run = away_from_kinks(RUN)
+    assert (run.task, run.network) == (RUN.task, RUN.network)
+    assert run.seed >= RUN.seed
