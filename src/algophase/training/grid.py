@@ -124,11 +124,11 @@ class GridTransformer(Engine):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, losses, rights = self.modulus, [], []
+        losses, rights = [], []
         with matmul_precision(self.device, self.precision):
             tables = self.maker.forward(self.parameters)
             for index in range(self.count):
-                logits = self.grid.forward(tables, index)[0][:, : self.outputs].view(p, p, -1).transpose(0, 1)
+                logits = self.grid.logits_of(tables, index)
                 losses.append(loss_and_slope(logits, self.labels)[0])
                 rights.append(logits.argmax(-1) == self.labels)
         return torch.stack(losses), torch.stack(rights)
