@@ -1,5 +1,5 @@
-"""Attention over two or three positions with a leading axis over networks: plain torch, or one Triton kernel each
-way on a GPU."""
+"""Attention over two or three positions with a leading axis over networks: plain torch, or one Triton kernel each way on
+a GPU."""
 
 from typing import Any
 

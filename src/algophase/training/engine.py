@@ -1,5 +1,5 @@
-"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it
-does on all pairs.
+"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it does on
+all pairs.
 
 An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back under the
 specification's names.

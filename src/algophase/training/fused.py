@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDTH_MULTIPLE = 16  # so that hidden units come in tiles of 64
 BLOCK = 64  # networks a library product always gets
 STREAMS = 8  # on which blocks overlap
+MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_CHANNELS = 128  # up to here the forward kernel multiplies by the projection itself
 RUNS_OF_A = 4  # parts the backward pass over a is cut into: enough programs for a small ensemble, few parts to add up
 DOT_PRECISION = {"float32": "ieee", "tf32": "tf32", "tf32x3": "tf32x3"}
@@ -86,8 +87,8 @@ class FusedTransformer(GridTransformer):
             return reason
         if run.task.equals_sign:
             return "it does not take the equals sign"
-        if run.task.vocabulary > 256:
-            return f"it takes at most 256 outputs, not {run.task.vocabulary}"
+        if run.task.vocabulary > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()

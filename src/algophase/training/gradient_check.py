@@ -1,12 +1,10 @@
 """Per-parameter comparison of an engine's loss and gradient with `plain` in float64: no engine is trusted before it.
 
-A ReLU has no derivative at 0, and rounding decides on which side a pre-activation within it falls. One such flip
-among N hidden values moves
-a gradient by about 1 / sqrt(N) of its norm, far more than rounding itself (7e-4 at p = 59, width 128). So the cases
-here use, for each
-network, the first seed that keeps its pre-activations away from 0 in float32, and TF32, which flips hundreds, is held
-tightly with GELU and loosely with ReLU. Wrong gradients, such as torch.compile's, are off by a third or more and
-cannot hide behind either.
+A ReLU has no derivative at 0, and rounding decides on which side a pre-activation within it falls. One such flip among N
+hidden values moves a gradient by about 1 / sqrt(N) of its norm, far more than rounding itself (7e-4 at p = 59, width
+128). So the cases here use, for each network, the first seed that keeps its pre-activations away from 0 in float32, and
+TF32, which flips hundreds, is held tightly with GELU and loosely with ReLU. A wrong formula, as
+opposed to rounding, moves a gradient by far more than either.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -93,8 +91,8 @@ def _smooth(run: RunSettings) -> bool:
 
 
 def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
-    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once, moduli 7 and 12 (and
-    59, 113)."""
+    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once, moduli 7 and 12 (and 59,
+    113)."""
     rates = (0.0, 0.37, 1.0)
     widths = (12, 16, 9) if small else (33, 20, 12)
     for p in (7, 12) if small else (7, 12, 59, 113):

@@ -4,8 +4,9 @@
     logits[a, b] = act(pre[:m]) R + pre[m:]
 
 Everything is laid out with b outermost, (b, a, W): the sum over T_2 is then one batched product per b straight into the
-buffer, and the sum over T_1 one batched product per a into a strided view of it. Large grids go strip by strip, some values of
-b at a time. Buffers are used again for the next strip and the next network, so that no page is touched for the first time.
+buffer, and the sum over T_1 one batched product per a into a strided view of it. Large grids go strip by strip, some
+values of b at a time. Buffers are used again for the next strip and the next network, so that no page is touched for the
+first time.
 """
 
 import torch

@@ -1,16 +1,15 @@
 """The one-layer transformer as tables over tokens, and their backward pass: everything outside the p x p grid.
 
-Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings
-(position added),
-u = v W_O the heads' outputs and A the interpolated attention of the last position, the residual stream before the MLP is
+Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings (position
+added), u = v W_O the heads' outputs and A the interpolated attention of the last position, the residual stream before the
+MLP is
 
     two positions      x_2[b] + (2 - rate) sum_h u_2[h, b] + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
-    with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h] + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b]
-    (u_2[h, b] - u_3[h])
+    with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h]
+                           + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] - u_3[h])
 
-because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b]
-(A_2 = -A_1 in the first).
-Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden
+because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b] (A_2
+is -A_1 in the first). Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden
 pre-activations and direct logits.
 
 Axes: n networks, s positions, d width, h heads, e head size, m hidden units, v outputs, W = m + v.
@@ -45,9 +44,8 @@ class Tables:
 
 @dataclass
 class TableGradients:
-    """Gradients the grid hands back. What flows through the tables comes as d tables, or one step further on as d
-    values (n, 2p, c)
-    and d projected (n, c, W), c = (h, e), since tables = values @ projected: the kernels find that cheaper."""
+    """Gradients the grid hands back. What flows through the tables comes as d tables, or one step further on as d values
+    (n, 2p, c) and d projected (n, c, W), c = (h, e), since tables = values @ projected: the kernels find that cheaper."""
 
     attention_1: Tensor
     attention_2: Tensor | None

@@ -1,8 +1,8 @@
 """Training one ensemble: an epoch is one call (on a GPU one replayed CUDA graph), all else happens between chunks of epochs.
 
 A chunk ends at the next epoch at which something is recorded, or after about half a second, whichever is first: progress,
-Ctrl-C and checkpoints are then timely, and the host does nothing inside a chunk but start epochs. No number depends on where
-chunks end.
+Ctrl-C and checkpoints are then timely, and the host does nothing inside a chunk but start epochs. No number depends on
+where chunks end.
 """
 
 import time
@@ -30,8 +30,8 @@ CHUNK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class EarlyStop:
-    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss` at the
-    last `points` history points. Networks that diverged are not waited for."""
+    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss`
+    at the last `points` history points. Networks that diverged are not waited for."""
 
     training_loss: float = 1e-6
     points: int = 3

@@ -1,10 +1,9 @@
 """Cross-entropy whose gradient keeps its digits in float32.
 
 Near the end of training the loss is about 1e-7 and a float32 log-softmax cannot represent its gradient. With l the
-logits, y the
-label and s = sum over c != y of exp(l_c - l_y), the loss is log1p(s), its gradient at a wrong class exp(l_c - l_y) /
-(1 + s), and at the
-label minus the sum of the others: nothing cancels. A shift by m = max(0, max_c(l_c - l_y)) keeps the exponentials finite.
+logits, y the label and s = sum over c != y of exp(l_c - l_y), the loss is log1p(s), its gradient at a wrong class exp(l_c
+- l_y) / (1 + s), and at the label minus the sum of the others: nothing cancels. A shift by m = max(0, max_c(l_c - l_y))
+keeps the exponentials finite.
 """
 
 from typing import Any
@@ -41,6 +40,6 @@ class _WeightedCrossEntropy(torch.autograd.Function):
 
 
 def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-    """Per network, the weighted sum over inputs: logits (n, ..., outputs), labels and weights (n, ...) or
-    broadcastable -> (n,)."""
+    """Per network, the weighted sum over inputs: logits (n, ..., outputs), labels and weights (n, ...) or broadcastable
+    -> (n,)."""
     return _WeightedCrossEntropy.apply(logits, labels, weights)

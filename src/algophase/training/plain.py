@@ -1,5 +1,5 @@
-"""The yardstick: one network as the specification writes it, autograd, all pairs of a batch at once. Every other
-engine is checked against it."""
+"""The yardstick: one network as the specification writes it, autograd, all pairs of a batch at once. Every other engine
+is checked against it."""
 
 from typing import ClassVar
 

@@ -1,7 +1,7 @@
 """Before any training: which engine, device and precision, and which runs share an ensemble.
 
-Runs share one if they can be stacked (`networks.stacking`) and train for as many epochs. Widths may differ, but not by so much
-that padding costs more than sharing gains.
+Runs share one if they can be stacked (`networks.stacking`) and train for as many epochs. Widths may differ, but not by so
+much that padding costs more than sharing gains.
 """
 
 import re

@@ -1,7 +1,7 @@
 """How many networks share an ensemble: as many as fit well into memory.
 
-The counts are estimates, on the high side, of what an engine allocates for each network; where one is still too low, training
-halves the ensemble and goes on.
+The counts are estimates, on the high side, of what an engine allocates for each network; where one is still too low,
+training halves the ensemble and goes on.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Any architecture, many networks at once: the specification with a leading axis over networks, and autograd.
 
-Only training pairs go through the network. The first layer's queries, keys and values are computed once per token
-and position and
-then gathered; attention over two or three positions is one operation (`attend`); the last layer serves the last position only.
+Only training pairs go through the network. The first layer's queries, keys and values are computed once per token and
+position and then gathered; attention over two or three positions is one operation (`attend`); the last layer serves the
+last position only.
 """
 
 from collections.abc import Sequence
@@ -92,8 +92,8 @@ class StackedEngine(Engine):
         return torch.bmm(x[:, -1], P["unembed.W_U"])
 
     def _inputs(self, P: Parameters, first: Tensor, second: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """The residual stream before the first block (n, s, B, d), and the tables (n, rows, d) and picks (n, B) it
-        comes from."""
+        """The residual stream before the first block (n, s, B, d), and the tables (n, rows, d) and picks (n, B) it comes
+        from."""
         p, task = self.modulus, self.task
         embed, pos = P["embed.W_E"], P["pos_embed.W_pos"]
         operand_2 = embed[:, p : 2 * p] if task.separate_vocabularies else embed[:, :p]

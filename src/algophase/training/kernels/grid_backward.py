@@ -1,10 +1,10 @@
 """The grid backward through the hidden units, from the slope that `grid_forward` left.
 
-    back[a, b] = (slope[a, b] R^T) act'(x[a, b])       dR = sum_{a, b} act(x[a, b]) slope[a, b]^T       dbase[b] =
-    sum_a back[a, b]
+    back[a, b] = (slope[a, b] R^T) act'(x[a, b])
+    dR = sum_{a, b} act(x[a, b]) slope[a, b]^T            dbase[b] = sum_a back[a, b]
 
-One program takes a tile of hidden units and a run of values of a, all b at once; R^T and both sums stay in
-registers. The few runs' parts of dR and dbase are added up afterwards, always in the same order.
+One program takes a tile of hidden units and a run of values of a, all b at once; R^T and both sums stay in registers. The
+few runs' parts of dR and dbase are added up afterwards, always in the same order.
 """
 
 import triton

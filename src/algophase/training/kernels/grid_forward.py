@@ -2,11 +2,10 @@
 
     x = z Q + base[b];   logits = act(x[:m]) R + x[m:];   loss and slope = d loss / d logits
 
-with Q = W_O [W_in | W_U] (c, W), R = W_out W_U (m, v), and the loss in the form that does not cancel
-(training/loss.py). One program
-takes ROWS pairs. The hidden units (after ReLU; before GELU, whose derivative needs that) and the slope go on to
-`grid_backward`.
-Programs write disjoint memory: the same bits every time, whatever else is in the ensemble. Reference: `grid_reference`.
+with Q = W_O [W_in | W_U] (c, W), R = W_out W_U (m, v), and the loss in the form that does not cancel (training/loss.py).
+One program takes ROWS pairs. The hidden units (after ReLU; before GELU, whose derivative needs that) and the slope go on
+to `grid_backward`. Programs write disjoint memory: the same bits every time, whatever else is in the ensemble. Reference:
+`grid_reference`.
 """
 
 import torch

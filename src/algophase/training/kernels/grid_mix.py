@@ -5,8 +5,8 @@
     dA[h, a, b] = dz[a, b, h] . (v_1[h, a] - v_2[h, b])
     dv_1[h, a]  = sum_b A[h, a, b] dz[a, b, h]            dv_2[h, b] = -sum_a A[h, a, b] dz[a, b, h]
 
-Channels c = (h, e). Rows b are padded to PB with zeros. A program of the backward takes one head and walks through
-a, dv_2 in registers. Reference: `mix_reference`.
+Channels c = (h, e). Rows b are padded to PB with zeros. A program of the backward takes one head and walks through a,
+dv_2 in registers. Reference: `mix_reference`.
 """
 
 import triton
