@@ -230,7 +230,7 @@ def draw_attention(subject: Subject) -> "Figure":
         pattern = cache[f"blocks.{layer}.attn.hook_pattern"][:, :, -1, position].unflatten(0, (p, p))  # (a, b, head)
         for head, axes in enumerate(row):
             image = _heatmap(axes, pattern[..., head])
-            image.set_clim(1 - rate, 1 if rate > 0 else 1 + 1e-6)
+            image.set_clim(1 - rate if rate > 0 else 0, 1)  # constant attention is 1 everywhere: show it on a whole scale
             axes.set_title(f"layer {layer + 1}, head {head + 1}" + (f", on {operands[position]}" if len(operands) > 1 else ""))
             axes.set(xlabel="b", ylabel="a" if head == 0 else None)
     assert image is not None
