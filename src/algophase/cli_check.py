@@ -28,14 +28,11 @@ def check_gradients(
 
     from algophase.training.engine import PRECISIONS
     from algophase.training.gradient_check import check
-    from algophase.training.plan import distinct_engines
+    from algophase.training.plan import choose_device, distinct_engines
 
     if device is CheckDevice.cuda and not torch.cuda.is_available():
         raise InputError("device is 'cuda'; there is no GPU here, choose cpu")
-    chosen = (
-        "cuda" if device is CheckDevice.auto and torch.cuda.is_available() else "cpu" if device is CheckDevice.auto else device
-    )
-    where = torch.device(str(chosen))
+    where, _ = choose_device(device.value)
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else "CPU"
     typer.echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter\n")
     typer.echo(f"{'case':<38} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8}  {'':<6} least agreeing parameter")

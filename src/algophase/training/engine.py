@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks import Network
-from algophase.networks.stacking import padded_settings, stack_initial, take_out
+from algophase.networks.stacking import padded_settings, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
 from algophase.task import labels, split
 from algophase.training.flat import Flat
@@ -85,10 +84,6 @@ class Engine:
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         """Loss and right or wrong of every pair at the current parameters, each (n, p, p)."""
         raise NotImplementedError
-
-    def network(self, index: int) -> Network:
-        """One network, taken out at its own size."""
-        return take_out(self.export(), index, self.runs[index])
 
 
 def run_values(runs: Sequence[RunSettings], name: str, device: torch.device, dtype: torch.dtype) -> Tensor:

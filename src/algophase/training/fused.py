@@ -9,7 +9,7 @@ from torch import Tensor
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
-from algophase.training.loss import loss_and_slope
+from algophase.training.loss import loss_and_right
 from algophase.training.precision import matmul_precision, missing_triton
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class FusedTransformer(GridTransformer):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, losses, rights = self.modulus, [], []
+        p, judged = self.modulus, []
         with matmul_precision(self.device, self.precision):
             for maker, block in zip(self.makers, self.blocks, strict=True):
                 t = maker.forward(self.parameters.part(block))
@@ -222,6 +222,6 @@ class FusedTransformer(GridTransformer):
                     raw = x[..., : self.hidden]
                     post = torch.nn.functional.gelu(raw) if self.gelu else raw.relu_()
                     logits = (post @ t.readout[index] + x[..., self.hidden :])[..., : self.outputs]
-                    losses.append(loss_and_slope(logits, self.labels)[0])
-                    rights.append(logits.argmax(-1) == self.labels)
+                    judged.append(loss_and_right(logits, self.labels))
+        losses, rights = zip(*judged, strict=True)
         return torch.stack(losses), torch.stack(rights)

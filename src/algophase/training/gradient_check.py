@@ -3,11 +3,11 @@
 A ReLU has no derivative at 0, and rounding decides on which side a pre-activation within it falls. One such flip among N
 hidden values moves a gradient by about 1 / sqrt(N) of its norm, far more than rounding itself (7e-4 at p = 59, width
 128). So the cases here use, for each network, the first seed that keeps its pre-activations away from 0 in float32, and
-TF32, which flips hundreds, is held tightly with GELU and loosely with ReLU. A wrong formula, as
-opposed to rounding, moves a gradient by far more than either.
+TF32, which flips hundreds, is held tightly with GELU and loosely with ReLU. A wrong formula, as opposed to rounding, moves
+a gradient by far more than either.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -131,14 +131,13 @@ def _transformers(
 
 
 def check(
-    engines: Iterable[tuple[str, type[Engine]]], device: torch.device, precisions: Sequence[str], *, small: bool
+    engines: Sequence[type[Engine]], device: torch.device, precisions: Sequence[str], *, small: bool
 ) -> Iterator[Comparison]:
     """Every engine on every case it supports, in every precision."""
-    engines = list(engines)
     for case, wanted in cases(small):
         runs = [run if _smooth(run) else away_from_kinks(run) for run in wanted]
         assert len({stack_key(run) for run in runs}) == 1
-        for name, engine_class in engines:
+        for engine_class in engines:
             if engine_class.unsupported(runs[0], device) is not None:
                 continue
             for precision in precisions:
@@ -146,7 +145,7 @@ def check(
                     continue
                 where, error = compare(engine_class, runs, device, precision)
                 tolerance = TOLERANCES[precision][0 if _smooth(runs[0]) else 1]
-                yield Comparison(name, str(device), precision, case, where, error, tolerance)
+                yield Comparison(engine_class.name, str(device), precision, case, where, error, tolerance)
 
 
 def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> Comparison:

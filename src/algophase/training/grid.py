@@ -11,7 +11,7 @@ from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
 from algophase.training.grid_core import Grid
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
-from algophase.training.loss import loss_and_slope
+from algophase.training.loss import loss_and_right
 from algophase.training.precision import matmul_precision
 
 
@@ -124,11 +124,8 @@ class GridTransformer(Engine):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        losses, rights = [], []
         with matmul_precision(self.device, self.precision):
             tables = self.maker.forward(self.parameters)
-            for index in range(self.count):
-                logits = self.grid.logits_of(tables, index)
-                losses.append(loss_and_slope(logits, self.labels)[0])
-                rights.append(logits.argmax(-1) == self.labels)
+            judged = [loss_and_right(self.grid.logits_of(tables, index), self.labels) for index in range(self.count)]
+        losses, rights = zip(*judged, strict=True)
         return torch.stack(losses), torch.stack(rights)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from algophase.settings import LinearSettings, RunSettings
 from algophase.training.engine import Engine
-from algophase.training.loss import loss_and_slope
+from algophase.training.loss import loss_and_right, loss_and_slope
 from algophase.training.precision import matmul_precision
 
 
@@ -119,7 +119,7 @@ class GridLinear(Engine):
         p = self.modulus
         with matmul_precision(self.device, self.precision):
             logits = self._forward()[0]
-        pair_loss, right = loss_and_slope(logits, self.pair_labels)[0], logits.argmax(-1) == self.pair_labels
+        pair_loss, right = loss_and_right(logits, self.pair_labels)
         losses = torch.empty(self.count, p, p, device=self.device, dtype=self.dtype)
         rights = torch.empty(self.count, p, p, device=self.device, dtype=torch.bool)
         for grid, values in ((losses, pair_loss), (rights, right)):

@@ -26,6 +26,11 @@ def loss_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     return loss.squeeze(-1), slope
 
 
+def loss_and_right(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Loss of each row, and whether its largest logit is the label's: what an engine says of all pairs."""
+    return loss_and_slope(logits, labels)[0], logits.argmax(-1) == labels
+
+
 class _WeightedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:

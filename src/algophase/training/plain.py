@@ -12,7 +12,7 @@ from algophase.networks import template
 from algophase.settings import RunSettings
 from algophase.task import all_pairs, tokens
 from algophase.training.engine import Engine
-from algophase.training.loss import loss_and_slope, weighted_cross_entropy
+from algophase.training.loss import loss_and_right, weighted_cross_entropy
 
 
 class PlainEngine(Engine):
@@ -54,5 +54,4 @@ class PlainEngine(Engine):
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         logits = self._logits({name: value[0] for name, value in self.parameters.items()}, self.sequences)
         logits = logits.view(1, self.modulus, self.modulus, -1)
-        loss, _ = loss_and_slope(logits, self.labels)
-        return loss, logits.argmax(-1) == self.labels
+        return loss_and_right(logits, self.labels)

@@ -15,7 +15,7 @@ from torch import Tensor
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings
 from algophase.training.attend import attend
 from algophase.training.engine import Engine, run_values
-from algophase.training.loss import loss_and_slope, weighted_cross_entropy
+from algophase.training.loss import loss_and_right, weighted_cross_entropy
 from algophase.training.precision import matmul_precision, missing_triton
 
 Parameters = dict[str, Tensor]
@@ -61,14 +61,14 @@ class StackedEngine(Engine):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, losses, rights = self.modulus, [], []
+        p, judged = self.modulus, []
         numbers = torch.arange(p, device=self.device)
         for a in numbers:  # a row of the grid at a time: memory stays below that of a training step
             first, second = a.expand(self.count, p), numbers.expand(self.count, p)
             with matmul_precision(self.device, self.precision):
                 logits = self.logits(dict(self.parameters), first, second)
-            losses.append(loss_and_slope(logits, self.labels[a])[0])
-            rights.append(logits.argmax(-1) == self.labels[a])
+            judged.append(loss_and_right(logits, self.labels[a]))
+        losses, rights = zip(*judged, strict=True)
         return torch.stack(losses, dim=1), torch.stack(rights, dim=1)
 
     def _transformer_logits(self, P: Parameters, settings: TransformerSettings, first: Tensor, second: Tensor) -> Tensor:
