@@ -4,7 +4,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.gradient_check import Comparison, away_from_kinks, cases, check, compare, quick
+from algophase.training.gradient_check import Comparison, away_from_kinks, cases, check, compare, quick, telling_run
 from algophase.training.grid import GridTransformer
 from algophase.training.plan import distinct_engines
 
@@ -51,6 +51,14 @@ def test_a_gradient_in_the_padding_is_found() -> None:
     where, error = compare(LeakyPadding, [RUN, wide], CPU, "float32")
     assert where == "blocks.0.mlp.W_out (padding)"
     assert error == float("inf")
+
+
+def test_an_ensemble_is_checked_by_its_widest_network_with_most_attention() -> None:
+    sizes = [(9, 1.0), (16, 0.0), (16, 0.6), (16, 0.2)]
+    runs = [RunSettings(task=RUN.task, network=TransformerSettings(width, attention_rate=rate)) for width, rate in sizes]
+    assert telling_run(runs) == runs[2]
+    assert compare(Wrong, [runs[1]], CPU, "float32")[1] < 1e-5  # at rate 0 the mistake does not show
+    assert compare(Wrong, [telling_run(runs)], CPU, "float32")[1] > 0.1
 
 
 def test_nan_does_not_pass() -> None:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 
 from algophase.errors import InputError
+from algophase.networks.stacking import stack_key
 from algophase.settings import RunSettings
 from algophase.training.checkpoint import Checkpointer
-from algophase.training.gradient_check import quick
+from algophase.training.gradient_check import quick, telling_run
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
@@ -219,13 +220,13 @@ def _places(wanted: Sequence[RunSettings], runs: Sequence[RunSettings], free: It
 
 
 def _check_gradients(groups: Sequence[Group]) -> None:
-    """On a GPU: the quick form of `check-gradients` for every engine and precision that is about to be used."""
-    on_gpu = [group for group in groups if group.device.type == "cuda" and group.engine != "plain"]
-    if not on_gpu:
-        return
+    """On a GPU: the quick form of `check-gradients` for every engine, precision and shape that is about to be used."""
     seen = set()
-    for group in on_gpu:
-        key = (group.engine_class, group.precision)
+    for group in groups:
+        if group.device.type != "cuda" or group.engine == "plain":
+            continue
+        run = telling_run(group.runs)
+        key = (group.engine_class, group.precision, stack_key(run), group.engine_class.padded(group.runs))
         if key not in seen:
             seen.add(key)
-            quick(group.runs[0], group.engine_class, group.device, group.precision)
+            quick(run, group.engine_class, group.device, group.precision)
