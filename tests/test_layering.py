@@ -16,10 +16,13 @@ ORDER = [
     "training",
     "analysis",
     "storage",
+    "sweeps",
     "report",
     "cli_output",
     "cli_train",
     "cli_check",
+    "cli_sweep",
+    "cli_compare",
     "cli",
 ]
 
