@@ -11,6 +11,8 @@ import typer
 from algophase.cli_check import EXAMPLE as CHECK_EXAMPLE
 from algophase.cli_check import check_gradients
 from algophase.cli_output import ImageFormat, complain, draw
+from algophase.cli_sweep import EXAMPLE as SWEEP_EXAMPLE
+from algophase.cli_sweep import sweep
 from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
 from algophase.cli_train import train
 from algophase.errors import InputError
@@ -144,6 +146,7 @@ def handmade(
 
 app.command(epilog=TRAIN_EXAMPLE)(train)
 app.command(epilog=CHECK_EXAMPLE)(check_gradients)
+app.command(epilog=SWEEP_EXAMPLE)(sweep)
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ import zlib
 import numpy as np
 
 
-def generator(seed: int, name: str) -> np.random.Generator:
-    sequence = np.random.SeedSequence(entropy=seed, spawn_key=(zlib.crc32(name.encode()),))
+def generator(seed: int, *names: str | int) -> np.random.Generator:
+    """The stream of a seed and a name, or of a path of names and numbers."""
+    key = tuple(zlib.crc32(name.encode()) if isinstance(name, str) else name for name in names)
+    sequence = np.random.SeedSequence(entropy=seed, spawn_key=key)
     return np.random.Generator(np.random.PCG64(sequence))

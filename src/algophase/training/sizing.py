@@ -19,7 +19,7 @@ CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which 
 
 
 @lru_cache(maxsize=4096)
-def _parameter_count(task: TaskSettings, network: TransformerSettings | LinearSettings) -> int:
+def parameter_count(task: TaskSettings, network: TransformerSettings | LinearSettings) -> int:
     return sum(parameter.numel() for parameter in template(task, network).parameters())
 
 
@@ -28,11 +28,12 @@ def numbers_per_network(engine: str, run: RunSettings) -> int:
     task, network = run.task, run.network
     p, outputs, pairs = task.modulus, task.vocabulary, task.modulus**2
     if isinstance(network, TransformerSettings):
-        parameters = _parameter_count(task, replace(network, attention_rate=1.0))
+        parameters = parameter_count(task, replace(network, attention_rate=1.0))
         d, heads = network.width, network.heads
         if engine == "fused":
             # z, dz, hidden units and their gradient of every pair, b padded to a power of two; then small tables
-            work = p * (1 << (p - 1).bit_length()) * (10 * d + 2 * outputs) + 8 * heads * pairs + 20 * p * (4 * d + outputs)
+            maps = 8 * heads * pairs * (task.context - 1)
+            work = p * (1 << (p - 1).bit_length()) * (10 * d + 2 * outputs) + maps + 20 * p * (4 * d + outputs)
         elif engine == "grid":
             table = 2 * p * heads * (4 * d + 2 * outputs)
             work = 4 * table + 6 * heads * pairs
@@ -41,7 +42,7 @@ def numbers_per_network(engine: str, run: RunSettings) -> int:
             work = pairs * (24 * d * network.layers * task.context + 4 * task.context * p + 6 * outputs)
     else:
         assert isinstance(network, LinearSettings)
-        parameters = _parameter_count(task, network)
+        parameters = parameter_count(task, network)
         work = pairs * (6 * network.hidden + 4 * outputs + (4 * network.width + 4 * p) * (engine == "stacked"))
     return 10 * parameters + work + 4 * pairs  # weights, gradients, two moments, their copies, the update's intermediates
 

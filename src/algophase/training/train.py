@@ -92,7 +92,7 @@ def _train_groups(
     check_gradients: bool,
 ) -> Iterator[tuple[Group, list[TrainedRun]]]:
     if check_gradients:
-        _check_gradients(groups)
+        check_planned(groups)
     waiting, done = list(groups), 0
     while waiting:
         group = waiting[0]
@@ -219,7 +219,7 @@ def _places(wanted: Sequence[RunSettings], runs: Sequence[RunSettings], free: It
         return None
 
 
-def _check_gradients(groups: Sequence[Group]) -> None:
+def check_planned(groups: Sequence[Group]) -> None:
     """On a GPU: the quick form of `check-gradients` for every engine, precision and shape that is about to be used."""
     seen = set()
     for group in groups:

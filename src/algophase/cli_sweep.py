@@ -1,0 +1,186 @@
+"""The command `algophase sweep`: many runs of a space, trained, analysed and kept in a table."""
+
+import shlex
+import sys
+import time
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from algophase.cli_output import QUIET_SECONDS, duration
+from algophase.errors import InputError
+
+if TYPE_CHECKING:
+    from algophase.sweeps.spaces import Space
+    from algophase.sweeps.sweep import Outcome
+    from algophase.sweeps.work import Standing
+
+EXAMPLE = "Example:  algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
+ORDER = ("Clock", "Pizza", "hybrid", "non-circular", "not learned", "diverged")
+
+
+class Executor(StrEnum):
+    local = "local"
+    ray = "ray"
+
+
+def sweep(
+    space: Annotated[
+        str | None,
+        typer.Argument(metavar="SPACE", help="One of the paper's experiments (see --list), or a .toml file of your own."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="How many runs; those in DIR count.", show_default="the space's own")] = None,
+    seed: Annotated[int, typer.Option(help="Another seed gives other runs of the same space.")] = 0,
+    minutes: Annotated[
+        float | None, typer.Option(help="Stop cleanly after this time; the same command goes on.", show_default="no limit")
+    ] = None,
+    part: Annotated[
+        str, typer.Option(metavar="I/K", help="Only every K-th run, from the I-th on: one part for each of K machines.")
+    ] = "1/1",
+    keep_weights: Annotated[
+        str, typer.Option(metavar="none|all|N", help="Networks to keep in DIR/networks: N keeps N of each verdict.")
+    ] = "none",
+    engine: Annotated[str, typer.Option(help="auto, plain, stacked, grid or fused.")] = "auto",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    precision: Annotated[
+        str | None,
+        typer.Option(help="float32, float64; on a GPU also tf32, tf32x3.", show_default="tf32 on a GPU, else float32"),
+    ] = None,
+    ensemble_size: Annotated[
+        int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")
+    ] = None,
+    executor: Annotated[Executor, typer.Option(help="local: this machine. ray: a Ray cluster (extra `ray`).")] = Executor.local,
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster, with --executor ray.", show_default="one started here")
+    ] = None,
+    shard: Annotated[
+        int | None, typer.Option(help="Runs a task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
+    ] = None,
+    list_spaces: Annotated[bool, typer.Option("--list", help="List the paper's experiments and stop.")] = False,
+) -> None:
+    """Train many runs of a space, analyse each, and add them to a table.
+
+    Run i of a space and seed is always the same run. The same command again, after Ctrl-C, a crash or --minutes, goes on:
+    nothing is lost and nothing done twice. Your own space is a small TOML file; see docs/sweeps.md.
+    """
+    from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.sweeps.paper_spaces import PAPER_SPACES, find_space
+    from algophase.sweeps.sweep import Request
+    from algophase.sweeps.sweep import sweep as run_sweep
+    from algophase.sweeps.work import Options
+
+    if list_spaces:
+        _list(list(PAPER_SPACES.values()))
+        return
+    if space is None:
+        raise InputError(f"give a space: one of {', '.join(PAPER_SPACES)}, or a .toml file of your own")
+    if executor is not Executor.ray and (address is not None or shard is not None):
+        raise InputError("--address and --shard go with --executor ray")
+    chosen = find_space(space)
+    request = Request(
+        chosen,
+        chosen.runs if runs is None else runs,
+        seed,
+        _part(part),
+        int(keep_weights) if keep_weights.isdecimal() else keep_weights,
+        minutes,
+        Options(engine, device, precision, ensemble_size),
+        shlex.join(["algophase", *sys.argv[1:]]),
+    )
+    directory = SweepDirectory(out or Path("sweeps") / chosen.name)
+    with SweepBar() as bar:
+        if executor is Executor.ray:
+            from algophase.sweeps.ray_executor import sweep_on_ray
+
+            outcome = sweep_on_ray(request, directory, address, shard, bar, bar.say)
+        else:
+            outcome = run_sweep(request, directory, bar, bar.say)
+    _conclude(outcome, directory.path)
+    if outcome.ended == "interrupted":
+        raise typer.Exit(130)
+
+
+def _list(spaces: list["Space"]) -> None:
+    wide = max(len(space.name) for space in spaces)
+    typer.echo(f"{'space':{wide}}   runs  paper's  what it is, and the paper's figures it is for")
+    for space in spaces:
+        paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
+        typer.echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title} ({', '.join(space.figures)})")
+    typer.echo("paper's: runs with metrics in the authors' released table, which has none of the others")
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal()):
+        raise InputError(f"part is {text!r}; it must be I/K with I from 1 to K, such as 2/4")
+    return int(number), int(count)
+
+
+def tally(counts: "dict[str, int]") -> str:
+    """Verdicts and how many, the four algorithms always."""
+    shown = [name for name in ORDER if counts.get(name) or name in ORDER[:4]]
+    shown += [name for name in counts if name not in ORDER]
+    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in shown)
+
+
+def _conclude(outcome: "Outcome", directory: Path) -> None:
+    say = {
+        "complete": "complete",
+        "out of time": "out of time; the same command goes on from here",
+        "interrupted": "interrupted; the same command goes on from here",
+    }[outcome.ended]
+    typer.echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
+    if outcome.done:
+        typer.echo(tally(dict(outcome.counts)))
+    if outcome.new:
+        training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
+        typer.echo(f"seconds a run: {training:.3f} training, {analysis:.3f} analysis", err=True)
+    typer.echo(f"the table is in {directory}")
+
+
+class SweepBar:
+    """Progress of a sweep on standard error: a live line in a terminal, a line now and then in a log."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.console = Console(stderr=True)
+        self.bar = Progress(
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} runs"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}", markup=False),
+            console=self.console,
+            transient=True,
+        )
+        self.task, self.spoke = self.bar.add_task("", total=1, state=""), time.monotonic()
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.bar.stop()
+
+    def say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def __call__(self, standing: "Standing") -> None:
+        state = describe(standing)
+        self.bar.update(self.task, completed=standing.done, total=standing.runs, state=state)
+        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
+            self.spoke = time.monotonic()
+            self.say(f"{standing.done:,} of {standing.runs:,} runs, {state}")
+
+
+def describe(standing: "Standing") -> str:
+    rate = f"{60 * standing.new / standing.seconds:,.1f} a minute, " if standing.new else ""
+    left = "" if standing.seconds_left is None else f"{duration(standing.seconds_left)} left; "
+    doing = f"; {standing.doing}" if standing.doing else ""
+    return f"{rate}{left}{tally(dict(standing.counts))}{doing}"

@@ -1,0 +1,67 @@
+"""One writer a directory. The lock dies with its process, so a killed sweep never has to be unlocked by hand."""
+
+import fcntl
+import json
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from algophase.errors import InputError
+
+NAME = ".lock"
+
+
+@contextmanager
+def locked(directory: Path, doing: str) -> Iterator[None]:
+    """Hold a directory. Someone else who tries is told by whom: process, machine, since when, and what it is doing."""
+    handle = _acquire(directory / NAME, directory)
+    try:
+        holder = {
+            "process": os.getpid(),
+            "machine": platform.node(),
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "doing": doing,
+        }
+        try:
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, json.dumps(holder).encode(), 0)
+        except OSError:  # a full disk: the lock holds all the same, it only has no name
+            pass
+        yield
+    finally:
+        # Removed while it is still held: who waits for the old file finds out below that it is gone.
+        (directory / NAME).unlink(missing_ok=True)
+        os.close(handle)
+
+
+def _acquire(path: Path, directory: Path) -> int:
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InputError(f"cannot write into {directory}: {error.strerror or error}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(handle, 4096, 0)
+            os.close(handle)
+            raise InputError(
+                f"{directory} is in use by {_describe(holder)}; wait for it, or choose another directory"
+            ) from None
+        try:
+            if os.fstat(handle).st_ino == path.stat().st_ino:
+                return handle
+        except FileNotFoundError:
+            pass
+        os.close(handle)  # its holder removed it between our opening and locking it: try again on a new one
+
+
+def _describe(content: bytes) -> str:
+    try:
+        holder = json.loads(content)
+        return f"process {holder['process']} on {holder['machine']} since {holder['since']} ({holder['doing']})"
+    except (ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,1 @@
+"""Populations of runs: spaces, sweeps over them, and comparing what came out."""

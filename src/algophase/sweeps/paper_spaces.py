@@ -1,0 +1,91 @@
+"""The paper's experiments as spaces. `paper_runs` counts runs with metrics in the released table, where it has any."""
+
+from pathlib import Path
+
+from algophase.errors import InputError
+from algophase.settings import LINEAR_MODELS, LinearSettings
+from algophase.sweeps.distributions import Distribution, Fixed, Uniform
+from algophase.sweeps.spaces import Space, load_space
+
+_RATE: dict[str, Distribution] = {"network.attention_rate": Uniform(0.0, 1.0)}
+
+_SPACES = [
+    Space(
+        "fixed-width",
+        _RATE,
+        title="one layer, width 128, attention rate uniform in [0, 1]",
+        runs=2000,
+        figures=("onelayer", "metricvs", "noncirc", "noncirc2"),
+        paper_runs=2385,
+    ),
+    Space(
+        "varying-width",
+        {"network.width": Uniform(32, 512, integer=True, logarithmic=True), **_RATE},
+        title="one layer, width log-uniform in [32, 512], attention rate uniform in [0, 1]",
+        runs=800,
+        figures=("variouswidth", "noncirc2"),
+    ),
+    *(
+        Space(
+            f"layers-{layers}",
+            {"network.layers": Fixed(layers), **_RATE},
+            title=f"{layers} layers, width 128, attention rate uniform in [0, 1]",
+            runs=runs,
+            figures=("multilayers",),
+            paper_runs=paper_runs,
+        )
+        for layers, runs, paper_runs in ((2, 200, 846), (3, 120, 807), (4, 120, 824))
+    ),
+    Space(
+        "gelu",
+        {"network.activation": Fixed("gelu"), **_RATE},
+        title="one layer, width 128, GELU, attention rate uniform in [0, 1]",
+        runs=250,
+        figures=("gelu",),
+    ),
+    Space(
+        "separate-vocabularies",
+        {"task.separate_vocabularies": Fixed(True), **_RATE},
+        title="one layer, width 128, an embedding for each operand, attention rate uniform in [0, 1]",
+        runs=250,
+        figures=("diff-vocab", "iso-diffemb"),
+        paper_runs=460,
+    ),
+    Space(
+        "equals-sign",
+        {"task.equals_sign": Fixed(True), **_RATE},
+        title="one layer, width 128, the answer read at an equals sign, attention rate uniform in [0, 1]",
+        runs=250,
+        figures=("eqn-sign",),
+        paper_runs=461,
+    ),
+    *(
+        Space(
+            f"linear-{model}",
+            {"network.model": Fixed(model)},
+            kind=LinearSettings.kind,
+            title=f"linear model {model}, width and hidden layer 256",
+            runs=150,
+            figures=("lineararchs",),
+        )
+        for model in LINEAR_MODELS
+    ),
+    Space(
+        "wide",
+        {"network.width": Fixed(1024), "network.attention_rate": Fixed(1.0)},
+        title="one layer, width 1024, attention rate 1",
+        runs=48,
+        figures=("widepizza",),
+    ),
+]
+PAPER_SPACES = {space.name: space for space in _SPACES}
+
+
+def find_space(name: str) -> Space:
+    """One of the paper's experiments by name, or a user's own from a TOML file."""
+    if name in PAPER_SPACES:
+        return PAPER_SPACES[name]
+    path = Path(name)
+    if path.suffix == ".toml" or path.exists():
+        return load_space(path)
+    raise InputError(f"space is {name!r}; choose one of {', '.join(PAPER_SPACES)}, or give a .toml file of your own")

@@ -1,0 +1,71 @@
+"""One run as one row: every setting and every number measured, under the names that settings and `analyze --json` use.
+
+A row is a function of the run and of the machine's arithmetic alone: no times, so that a sweep killed and finished gives
+the very table of one that was left in peace.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from algophase.analysis.analyze import Analysis
+from algophase.errors import InputError
+from algophase.settings import (
+    NETWORK_KINDS,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    network_from_dict,
+    network_to_dict,
+    published_training,
+)
+from algophase.storage.runs_table import Row, flat_columns
+from algophase.training.trained import CURVES, TrainedRun
+
+
+def settings_columns(run: RunSettings) -> dict[str, Any]:
+    return {**run.task.to_dict(), **network_to_dict(run.network), **run.training.to_dict(), "seed": run.seed}
+
+
+def make_row(space: str, index: int, trained: TrainedRun, analysis: Analysis | None) -> Row:
+    """analysis is None for a network that diverged: its metrics are null and `diverged_at` says when."""
+    row: dict[str, Any] = {"space": space, "index": index, "run_id": trained.id, **settings_columns(trained.run)}
+    row |= {"engine": trained.engine, "device": trained.device.partition(":")[0], "precision": trained.precision}
+    row |= {"epochs_trained": trained.epochs, "diverged_at": trained.diverged_at}
+    for name in CURVES:
+        last = float(getattr(trained.history, name)[-1])
+        row[name] = last if last == last and abs(last) != float("inf") else None
+    if analysis is None:
+        return {**row, "verdict": None}
+    record = analysis.to_dict()
+    del record["id"]
+    if record["anatomy"] is None:  # its fields are columns, where a network has one
+        del record["anatomy"]
+    return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record)}
+
+
+def run_from_row(row: Mapping[str, Any]) -> RunSettings:
+    """The settings of a row's run, checked against its id. A setting without a column has its default."""
+    present = {name: value for name, value in row.items() if not _missing(value)}
+    kind = present.get("kind")
+    if kind not in NETWORK_KINDS:
+        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(NETWORK_KINDS)}")
+    network = network_from_dict({"kind": kind, **_among(present, NETWORK_KINDS[kind]())})
+    training = TrainingSettings.from_dict(
+        {**published_training(network).to_dict(), **_among(present, published_training(network))}
+    )
+    run = RunSettings(TaskSettings.from_dict(_among(present, TaskSettings())), network, training, int(present.get("seed", 0)))
+    if present.get("run_id", run.run_id) != run.run_id:
+        raise InputError(
+            f"the settings of run {present['run_id']} give {run.run_id}: its row was changed, or is another version's"
+        )
+    return run
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
+    """The columns that are settings of this kind, as the type the default has: a table makes 128 out of 128.0 and back."""
+    reference = default.to_dict()
+    return {name: type(like)(present[name]) for name, like in reference.items() if name in present}

@@ -1,0 +1,157 @@
+"""A space of runs: how each setting varies, so that the i-th run of a space with a seed is always the same run."""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from algophase.errors import InputError
+from algophase.seeding import generator
+from algophase.settings import (
+    NETWORK_KINDS,
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+    network_from_dict,
+    published_training,
+)
+from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
+
+SECTIONS = ("task", "network", "training")
+KINDS = (TransformerSettings.kind, LinearSettings.kind)
+LARGEST_SEED = 2**48
+
+
+@dataclass(frozen=True)
+class Space:
+    """A name, and a distribution for each setting that is not at its default, under its section and name ("network.width").
+
+    title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
+    figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its released table says.
+    """
+
+    name: str
+    settings: Mapping[str, Distribution]
+    kind: str = TransformerSettings.kind
+    title: str = ""
+    runs: int = 100
+    figures: tuple[str, ...] = ()
+    paper_runs: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @cached_property
+    def grids(self) -> dict[str, Grid]:
+        return {name: rule for name, rule in self.settings.items() if isinstance(rule, Grid)}
+
+    @property
+    def cells(self) -> int:
+        """Size of the product of all grids."""
+        return math.prod(len(grid.values) for grid in self.grids.values())
+
+    def run(self, index: int, seed: int = 0) -> RunSettings:
+        """The i-th run. Each setting has a random stream of its own, named after the space, the setting and the run."""
+        values, cell = {}, index % self.cells
+        for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
+            cell, place = divmod(cell, len(grid.values))
+            values[name] = grid.values[place]
+        for name, rule in self.settings.items():
+            if not isinstance(rule, Grid):
+                values[name] = rule.draw(generator(seed, self.name, index, name))
+        own_seed = int(generator(seed, self.name, index, "seed").integers(LARGEST_SEED))
+        try:
+            return self._build(values, own_seed)
+        except InputError as error:
+            raise InputError(f"run {index} of space {self.name}: {error}") from None
+
+    def _build(self, values: Mapping[str, object], seed: int) -> RunSettings:
+        parts: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+        for name, value in values.items():
+            section, _, setting = name.partition(".")
+            parts[section][setting] = value
+        network = network_from_dict({"kind": self.kind, **parts["network"]})
+        training = TrainingSettings.from_dict({**published_training(network).to_dict(), **parts["training"]})
+        return RunSettings(TaskSettings.from_dict(parts["task"]), network, training, seed)
+
+    def sample(self, indices: Sequence[int], seed: int = 0) -> list[RunSettings]:
+        return [self.run(index, seed) for index in indices]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form of a space file, as data."""
+        record: dict[str, Any] = {"name": self.name, "title": self.title, "runs": self.runs}
+        record["network"] = {"kind": self.kind}
+        for name, rule in self.settings.items():
+            section, _, setting = name.partition(".")
+            record.setdefault(section, {})[setting] = rule.to_data()
+        return record
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """A space from the form of a space file. Everything is checked here, before anything runs."""
+        allowed = ("name", "title", "runs", *SECTIONS)
+        unknown = [str(key) for key in data if key not in allowed]
+        if unknown:
+            raise InputError(f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}")
+        settings: dict[str, Distribution] = {}
+        kind = TransformerSettings.kind
+        for section in SECTIONS:
+            entries = data.get(section, {})
+            if not isinstance(entries, Mapping):
+                raise InputError(f"{section} is {entries!r}; it must be a table of settings")
+            for setting, value in entries.items():
+                if (section, setting) == ("network", "kind"):
+                    kind = value
+                else:
+                    settings[f"{section}.{setting}"] = read_distribution(f"{section}.{setting}", value)
+        for key in ("name", "title"):
+            if not isinstance(data.get(key, ""), str):
+                raise InputError(f"{key} of a space is {data[key]!r}; it must be text")
+        return cls(data.get("name", ""), settings, kind, data.get("title", ""), data.get("runs", 100))
+
+
+def _check(space: Space) -> None:
+    if not space.name or len(space.name) > 60 or not all(letter.isalnum() or letter in "-_." for letter in space.name):
+        raise InputError(f"the name of a space is {space.name!r}; use 1 to 60 letters, digits, dashes, dots and underscores")
+    if isinstance(space.runs, bool) or not isinstance(space.runs, int) or space.runs < 1:
+        raise InputError(f"runs of space {space.name} is {space.runs!r}; it must be an integer of at least 1")
+    if space.kind not in KINDS:
+        raise InputError(f"network.kind of space {space.name} is {space.kind!r}; choose one of {', '.join(KINDS)}")
+    classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
+    for name in space.settings:
+        section, _, setting = name.partition(".")
+        names = [item.name for item in fields(classes[section])]
+        if setting not in names:
+            raise InputError(f"{section} of space {space.name} has no setting {setting!r}; choose from {', '.join(names)}")
+    # Every extreme value with the first of all others: what a setting cannot be is named now, not at run 731.
+    first = {name: rule.extremes()[0] for name, rule in space.settings.items()}
+    for name, rule in space.settings.items():
+        for value in rule.extremes():
+            try:
+                space._build({**first, name: value}, seed=0)
+            except InputError as error:
+                raise InputError(f"space {space.name}: {error}") from None
+
+
+def load_space(path: Path) -> Space:
+    """A user's space from a TOML file. Its name, unless given inside, is the file's."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a TOML file: {error}") from None
+    try:
+        return Space.from_dict({"name": path.stem, **data})
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def varying(space: Space) -> list[str]:
+    """The settings that differ between runs, without their sections."""
+    return [name.partition(".")[2] for name, rule in space.settings.items() if not isinstance(rule, Fixed)]

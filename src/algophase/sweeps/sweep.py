@@ -1,0 +1,268 @@
+"""`sweep`: the runs of a space into a directory, on this machine, as far as the time allows; called again, it goes on.
+
+Runs are trained in the ensembles that a plan of *all* runs gives, whatever is finished already, so that a sweep that was
+interrupted trains what it would have trained.
+"""
+
+import platform
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.spaces import Space
+from algophase.sweeps.work import UNDECIDED, Finished, Options, Standing, cost, finish
+from algophase.training.plan import Group, describe, plan
+from algophase.training.train import check_planned
+from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
+
+LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
+MARGIN = 0.92  # of the time left that a part is planned for
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which runs of a space, where to, and what to keep.
+
+    part: (number, of how many): every so-manieth run, for one of several machines.
+    keep_weights: "none", "all", or how many networks of each verdict.
+    command: what the user typed, kept with the results.
+    """
+
+    space: Space
+    runs: int
+    seed: int = 0
+    part: tuple[int, int] = (1, 1)
+    keep_weights: str | int = "none"
+    minutes: float | None = None
+    options: Options = Options()
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        number, count = self.part
+        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
+            raise InputError(f"runs is {self.runs!r}; it must be an integer of at least 1")
+        if not 1 <= number <= count:
+            raise InputError(f"part is {number}/{count}; it must be I/K with I from 1 to K")
+        if self.keep_weights not in ("none", "all") and not (isinstance(self.keep_weights, int) and self.keep_weights > 0):
+            raise InputError(
+                f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of networks of each verdict"
+            )
+        if self.minutes is not None and not self.minutes > 0:
+            raise InputError(f"minutes is {self.minutes!r}; it must be above 0")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InputError(f"seed is {self.seed!r}; it must be an integer of at least 0")
+
+    def members(self) -> dict[int, RunSettings]:
+        number, count = self.part
+        return {index: self.space.run(index, self.seed) for index in range(number - 1, self.runs, count)}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a sitting ended: "complete", "out of time" or "interrupted". new: runs that it added."""
+
+    ended: str
+    runs: int
+    done: int
+    new: int
+    counts: Mapping[str, int]
+    training_seconds: float
+    analysis_seconds: float
+    seconds: float
+
+
+@dataclass
+class Recorder:
+    """Puts finished ensembles into the directory, and counts."""
+
+    directory: SweepDirectory
+    request: Request
+    standing: Standing
+    runs: Mapping[int, RunSettings]
+    kept: Counter[str] = field(default_factory=Counter)
+    training_seconds: float = 0.0
+    analysis_seconds: float = 0.0
+
+    def __call__(self, finished: Finished, device: str) -> None:
+        for row in finished.rows:
+            verdict, network = row["verdict"] or UNDECIDED, finished.networks.get(row["run_id"])
+            if network is not None and self._wanted(verdict):
+                self.directory.keep(network)
+                self.kept[verdict] += 1
+        # The networks first: where a run is in the table, what was to be kept of it is there.
+        self.directory.add(finished.rows, self._about(finished, device))
+        self.training_seconds += finished.training_seconds
+        self.analysis_seconds += finished.analysis_seconds
+        work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
+        self.standing.finished([row["verdict"] for row in finished.rows], work)
+
+    def _wanted(self, verdict: str) -> bool:
+        limit = self.request.keep_weights
+        return limit == "all" or (isinstance(limit, int) and self.kept[verdict] < limit)
+
+    def _about(self, finished: Finished, device: str) -> dict[str, Any]:
+        from algophase.sweeps.provenance import commit, version
+
+        return {
+            "command": self.request.command,
+            "version": version(),
+            "commit": commit(),
+            "torch": torch.__version__,
+            "device": device,
+            "machine": platform.machine(),
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "runs": len(finished.rows),
+            "training_seconds": round(finished.training_seconds, 3),
+            "analysis_seconds": round(finished.analysis_seconds, 3),
+        }
+
+
+def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSettings], dict[int, str | None], Recorder]:
+    """Everything there is to check, in a directory that is held: all runs of the request, and the verdicts of those done."""
+    runs = request.members()
+    directory.describe(request.space.to_dict(), request.seed)
+    finished = directory.finished()
+    for index, (run_id, _) in finished.items():
+        if index in runs and runs[index].run_id != run_id:
+            raise InputError(f"run {index} in {directory.path} is {run_id}; run {index} of this space is {runs[index].run_id}")
+    done = {index: verdict for index, (_, verdict) in finished.items() if index in runs}
+    left = sum(cost(run) for index, run in runs.items() if index not in done)
+    counts = Counter(verdict or UNDECIDED for verdict in done.values())
+    kept = directory.kept()
+    kept_counts = Counter(verdict or UNDECIDED for run_id, verdict in finished.values() if run_id in kept)
+    standing = Standing(len(runs), len(done), counts, left)
+    return runs, done, Recorder(directory, request, standing, runs, kept_counts)
+
+
+def sweep(
+    request: Request,
+    directory: SweepDirectory,
+    report: Callable[[Standing], None] = ignore,
+    notice: Notice = ignore,
+) -> Outcome:
+    """Train and analyse what is missing. `report` is called with where the sweep stands, `notice` with lines worth telling."""
+    begun = time.monotonic()
+    deadline = None if request.minutes is None else begun + 60 * request.minutes
+    with directory.hold(request.command or f"a sweep of {request.space.name}"):
+        runs, done, record = begin(request, directory)
+        standing, options = record.standing, request.options
+        indices, members = list(runs), list(runs.values())
+        groups = plan(members, options.engine, options.device, options.precision, options.ensemble_size, notice)
+        waiting = _waiting(groups, indices, done, directory)
+        if done:
+            notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
+        for line in describe(waiting):
+            notice(line)
+        report(standing)
+        check_planned(waiting)
+        standing.started = time.monotonic()
+        ended = "complete"
+        for group in waiting:
+            part = _fitting(group, standing, deadline)
+            if part is None:
+                ended = "out of time"
+                break
+            places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
+            try:
+                for finished in finish(
+                    request.space.name,
+                    places,
+                    options,
+                    directory.checkpoints,
+                    _watching(standing, report, deadline, sum(map(cost, part.runs))),
+                    _only_news(notice),
+                    _analysing(standing, report, len(places)),
+                ):
+                    record(finished, _device_name(group.device))
+                    report(standing)
+            except TrainingInterrupted:
+                ended = "out of time" if deadline is not None and time.monotonic() >= deadline else "interrupted"
+                break
+            if len(part.runs) < len(group.runs):
+                ended = "out of time"
+                break
+        if ended == "complete" and request.part == (1, 1):
+            directory.complete()
+    return Outcome(
+        ended,
+        standing.runs,
+        standing.done,
+        standing.new,
+        dict(standing.counts),
+        record.training_seconds,
+        record.analysis_seconds,
+        time.monotonic() - begun,
+    )
+
+
+def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
+    """What is left of each ensemble; those that were interrupted come first."""
+    left = []
+    for group in groups:
+        places = [place for place, index in enumerate(group.indices) if indices[index] not in done]
+        if places:
+            members = tuple(group.indices[place] for place in places), tuple(group.runs[place] for place in places)
+            left.append(Group(*members, group.engine, group.device, group.precision))
+    held = {held.runs for held in directory.checkpoints.pending()}
+    return sorted(left, key=lambda group: group.runs not in held)
+
+
+def _fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
+    """The ensemble, or as much of it as there is time for; None if that is too little to begin."""
+    if deadline is None:
+        return group
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return None
+    if standing.work == 0:  # nothing to go by yet: begin, and save the ensemble when time is up
+        return group
+    needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
+    if needed <= left * MARGIN:
+        return group
+    count = int(len(group.runs) * MARGIN * left / needed)
+    if count < max(1, LEAST_PART * len(group.runs)):
+        return None
+    return Group(group.indices[:count], group.runs[:count], group.engine, group.device, group.precision)
+
+
+def _watching(
+    standing: Standing, report: Callable[[Standing], None], deadline: float | None, work: float
+) -> Callable[[Progress], None]:
+    def watch(progress: Progress) -> None:
+        standing.current = work * progress.epoch / max(1, progress.epochs) / progress.ensembles
+        standing.doing = (
+            f"training {progress.networks} networks, epoch {progress.epoch:,} of {progress.epochs:,}, "
+            f"validation accuracy {progress.validation_accuracy:.1%}"
+        )
+        report(standing)
+        if deadline is not None and time.monotonic() >= deadline:
+            raise KeyboardInterrupt  # the loop then saves the ensemble and stops
+
+    return watch
+
+
+def _analysing(standing: Standing, report: Callable[[Standing], None], count: int) -> Callable[[int], None]:
+    def watch(done: int) -> None:
+        standing.doing = f"analysing network {done} of {count}"
+        report(standing)
+
+    return watch
+
+
+def _only_news(notice: Notice) -> Notice:
+    """Without the line that announces each ensemble: the sweep has announced them all."""
+    return lambda line: None if line.startswith("training ") else notice(line)
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"CPU, {torch.get_num_threads()} threads"

@@ -1,0 +1,140 @@
+"""What a sweep does with some of its runs: train them together, analyse each on the same device, make rows of them."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from algophase.analysis.analyze import Analysis, analyze_many
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.settings import RunSettings
+from algophase.storage.runs_table import Row
+from algophase.sweeps.rows import make_row
+from algophase.training.checkpoint import Checkpointer
+from algophase.training.loop import Watch
+from algophase.training.plan import Group
+from algophase.training.sizing import parameter_count
+from algophase.training.train import train_by_ensemble
+from algophase.training.trained import Notice, Progress, TrainedRun, ignore
+
+UNDECIDED = "diverged"  # what a run without a verdict is counted as
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a sweep trains. None of these changes which runs there are.
+
+    history_stride: epochs between two looks at a network while it trains; the table keeps the last.
+    """
+
+    engine: str = "auto"
+    device: str = "auto"
+    precision: str | None = None
+    ensemble_size: int | None = None
+    history_stride: int = 1000
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An ensemble that is done: its rows, its networks by run id, and where the time went."""
+
+    rows: list[Row]
+    networks: dict[str, Network]
+    training_seconds: float
+    analysis_seconds: float
+
+
+@dataclass
+class Standing:
+    """Where a sweep stands, for someone who watches.
+
+    runs: of how many the sweep is; done: finished, now or earlier; new: finished now; counts: finished runs by verdict.
+    work, work_left: what was finished since it started and what was not, in units of `cost`; current: done of the latter, in
+    the ensemble being trained. started: by `time.monotonic`.
+    """
+
+    runs: int
+    done: int
+    counts: Counter[str]
+    work_left: float
+    work: float = 0.0
+    current: float = 0.0
+    new: int = 0
+    started: float = field(default_factory=time.monotonic)
+    doing: str = ""
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None before anything is known."""
+        made = self.work + self.current
+        return (self.work_left - self.current) * self.seconds / made if made > 0 else None
+
+    def finished(self, verdicts: Sequence[str | None], work: float) -> None:
+        self.done += len(verdicts)
+        self.new += len(verdicts)
+        self.counts.update(verdict or UNDECIDED for verdict in verdicts)
+        self.work += work
+        self.work_left -= work
+        self.current = 0.0
+
+
+def cost(run: RunSettings) -> float:
+    """Work of a run, up to a factor, for estimates of time: between 128 and 512 wide a fused run grows with this power."""
+    return run.training.epochs * float(parameter_count(run.task, run.network)) ** 0.75
+
+
+def finish(
+    space: str,
+    indices: Mapping[RunSettings, int],
+    options: Options,
+    checkpoint: Checkpointer | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Notice = ignore,
+    analysing: Callable[[int], None] | None = None,
+    *,
+    check_gradients: bool = False,
+) -> Iterator[Finished]:
+    """Train these runs and analyse them, ensemble by ensemble. Save one before asking for the next.
+
+    indices: place of each run in its space. Gradients are checked here only if asked: a sweep checks them once.
+    """
+    ensembles = train_by_ensemble(
+        list(indices),
+        options.engine,
+        options.device,
+        options.precision,
+        Watch(history_stride=options.history_stride),
+        checkpoint,
+        progress,
+        notice,
+        options.ensemble_size,
+        check_gradients,
+    )
+    for group, outcomes in ensembles:
+        started = time.monotonic()
+        analyses = _analyses(group, outcomes, analysing, notice)
+        yield Finished(
+            rows=[make_row(space, indices[trained.run], trained, analyses.get(trained.id)) for trained in outcomes],
+            networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
+            training_seconds=sum(trained.seconds for trained in outcomes),
+            analysis_seconds=time.monotonic() - started,
+        )
+
+
+def _analyses(
+    group: Group, outcomes: Sequence[TrainedRun], analysing: Callable[[int], None] | None, notice: Notice
+) -> dict[str, Analysis]:
+    """Of every network that has not diverged. One that cannot be analysed is told to `notice` and has no metrics."""
+    networks = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
+    found = {}
+    for network, analysis in zip(networks, analyze_many(networks, device=group.device, progress=analysing), strict=True):
+        if isinstance(analysis, InputError):
+            notice(str(analysis))
+        else:
+            found[network.id] = analysis
+    return found
