@@ -11,8 +11,8 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
+from algophase.training import fused, sizing
 from algophase.training import plan as planning
-from algophase.training import sizing
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_device, choose_engine, describe, plan
 
@@ -100,6 +100,16 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
     ]
     for network, device, expected in cases:
         assert choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32") == expected
+
+
+@pytest.mark.parametrize("equals_sign", [False, True])
+def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "missing_triton", lambda: None)
+    for task in (TaskSettings(equals_sign=equals_sign), TaskSettings(separate_vocabularies=True, equals_sign=equals_sign)):
+        assert choose_engine(RunSettings(task=task), "auto", CUDA, "tf32") == "fused"
+    large = RunSettings(task=TaskSettings(64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign))
+    assert FusedTransformer.unsupported(large, CUDA) == f"it takes at most 128 outputs, not {130 - equals_sign}"
+    assert choose_engine(large, "auto", CUDA, "tf32") == "stacked"
 
 
 def test_auto_leaves_float64_to_an_engine_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

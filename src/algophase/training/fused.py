@@ -52,7 +52,8 @@ class FusedTransformer(GridTransformer):
         self.pair_weights = self._zeros(p, p)
         self.pair_weights[: self.count] = self.weights
         # what the kernels read, ...
-        self.attention, self.values = self._zeros(heads, p, p), self._zeros(2 * p, channels)
+        maps = 2 if self.task.equals_sign else 1  # attention to a and to b, or one that gives both
+        self.attention, self.values = self._zeros(maps, heads, p, p), self._zeros(2 * p, channels)
         self.projected, self.base = self._zeros(channels, width), self._zeros(p, width)
         self.readout = self._zeros(self.hidden, outputs)
         # ... what they pass on, ...
@@ -64,8 +65,8 @@ class FusedTransformer(GridTransformer):
         self.readout_parts = self._zeros(RUNS_OF_A, self.hidden, outputs)
         self.pair_loss = self._zeros(p, rows)
         # ... and the gradients they leave
-        self.d_attention, self.d_values = self._zeros(heads, p, p), self._zeros(2 * p, channels)
-        self.d_projected, self.d_base = self._zeros(channels, width), self._zeros(p, width)
+        self.d_attention, self.d_values = self._zeros(maps, heads, p, p), self._zeros(2 * p, channels)
+        self.d_projected, self.d_base = self._zeros(channels, width), self._zeros(1 if maps == 2 else p, width)
         self.d_readout = self._zeros(self.hidden, outputs)
 
     def _zeros(self, *shape: int) -> Tensor:
@@ -85,8 +86,6 @@ class FusedTransformer(GridTransformer):
         reason = super().unsupported(run, device)
         if reason is not None:
             return reason
-        if run.task.equals_sign:
-            return "it does not take the equals sign"
         if run.task.vocabulary > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
         if device.type != "cuda":
@@ -151,10 +150,12 @@ class FusedTransformer(GridTransformer):
         from algophase.training.kernels.grid_mix import mix
 
         t = self.makers[index].forward(self.parameters.part(block))
-        self.attention[block] = t.attention_1
+        self.attention[block, 0] = t.attention_1
+        if t.attention_2 is not None:
+            self.attention[block, 1] = t.attention_2
         self.values[block].unflatten(2, (self.settings.heads, -1)).copy_(t.values.transpose(1, 2))
         self.projected[block] = t.projected.flatten(1, 2)
-        self.base[block], self.readout[block] = t.base, t.readout
+        self.base[block], self.readout[block] = t.base, t.readout  # the equals sign's base is the same for every b
         mix(self.attention[block], self.values[block], self.z[block])
         if self.at_hand:
             torch.bmm(self.z[block].flatten(1, 2), self.projected[block], out=self.back[block].flatten(1, 2))
@@ -196,13 +197,15 @@ class FusedTransformer(GridTransformer):
 
     def _gradients(self, block: slice) -> TableGradients:
         """What the kernels found for a block, the parts of a sum added up."""
-        p, m = self.modulus, self.hidden
+        p, m, equals = self.modulus, self.hidden, self.task.equals_sign
+        # each b has a base of its own, or the equals sign's serves them all
+        over, d_base = ((1, 2), self.d_base[block, 0]) if equals else ((1,), self.d_base[block])
         torch.sum(self.readout_parts[block], dim=1, out=self.d_readout[block])
-        torch.sum(self.base_parts[block, :, :p], dim=1, out=self.d_base[block, :, :m])
-        torch.sum(self.back[block, :, :p, m:], dim=1, out=self.d_base[block, :, m:])
+        torch.sum(self.base_parts[block, :, :p], dim=over, out=d_base[..., :m])
+        torch.sum(self.back[block, :, :p, m:], dim=over, out=d_base[..., m:])
         return TableGradients(
-            attention_1=self.d_attention[block],
-            attention_2=None,
+            attention_1=self.d_attention[block, 0],
+            attention_2=self.d_attention[block, 1] if equals else None,
             base=self.d_base[block],
             readout=self.d_readout[block],
             values=self.d_values[block],
@@ -217,7 +220,10 @@ class FusedTransformer(GridTransformer):
                 t = maker.forward(self.parameters.part(block))
                 for index in range(min(BLOCK, self.count - block.start)):  # one network's grid at a time
                     v = t.values[index]  # (h, 2p, e)
-                    z = t.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)
+                    if t.attention_2 is None:
+                        z = t.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)
+                    else:
+                        z = t.attention_1[index, ..., None] * v[:, :p, None] + t.attention_2[index, ..., None] * v[:, None, p:]
                     x = (z.permute(1, 2, 0, 3).flatten(2) @ t.projected[index].flatten(0, 1)).add_(t.base[index])
                     raw = x[..., : self.hidden]
                     post = torch.nn.functional.gelu(raw) if self.gelu else raw.relu_()

@@ -36,10 +36,11 @@ class Tables:
     inputs: Tensor  # x of every position, stacked (n, rows, d)
     queries: Tensor  # (n, h, p or 1, e)
     keys: Tensor  # (n, h, rows, e)
-    values: Tensor  # (n, h, rows, e), or differences from the equals sign's
+    values: Tensor  # (n, h, 2p, e); with an equals sign, their differences from its own
     softmax_1: Tensor  # before the rate is applied
     softmax_2: Tensor | None
     projected: Tensor  # W_O [W_in | W_U] (n, h, e, W)
+    own_value: Tensor | None = None  # the equals sign's (n, h, 1, e)
 
 
 @dataclass
@@ -63,7 +64,7 @@ class TableMaker:
     """
 
     def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int, *, with_tables: bool = True) -> None:
-        """with_tables=False leaves T out, for an engine that multiplies values and projection itself (two positions only)."""
+        """with_tables=False leaves T out, for an engine that multiplies values and projection itself."""
         self.task, self.p, self.hidden, self.with_tables = task, task.modulus, hidden, with_tables
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
 
@@ -90,6 +91,7 @@ class TableMaker:
         last = x[:, asking]
         base = torch.baddbmm(bias[:, None], last, P["IU"])
         rate = self.rate
+        tables: Tensor | None = None
         if self.task.equals_sign:
             # one query; its scores depend on a alone, b alone, and on nothing
             scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
@@ -98,15 +100,16 @@ class TableMaker:
             e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
             whole = e1 + e2 + e3
             soft_1, soft_2 = e1 / whole, e2 / whole
-            whole_table = v @ projected
-            base = base + (3 - 2 * rate[:, 0]) * whole_table[:, :, 2 * p :].sum(1)
-            v = v[:, :, : 2 * p] - v[:, :, 2 * p :]
-            differences = whole_table[:, :, : 2 * p] - whole_table[:, :, 2 * p :]
+            own_value = v[:, :, 2 * p :]
+            v = v[:, :, : 2 * p] - own_value
+            base.baddbmm_((3 - 2 * rate[:, 0]) * qkv[:, 2 * p :, 2].flatten(2), projected.flatten(1, 2))
+            if self.with_tables:
+                tables = v @ projected
             attention_1, attention_2 = rate * soft_1 + (1 - rate), rate * soft_2 + (1 - rate)
-            return Tables(attention_1, attention_2, differences, base, self._readout(P), x, q, k, v, soft_1, soft_2, projected)
+            made = (x, q, k, v, soft_1, soft_2, projected, own_value)
+            return Tables(attention_1, attention_2, tables, base, self._readout(P), *made)
         own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
         soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
-        tables: Tensor | None = None
         if self.with_tables:
             tables = v @ projected
             base = base + (2 - rate[:, 0]) * tables[:, :, p:].sum(1)
@@ -134,7 +137,9 @@ class TableMaker:
         d_last = torch.bmm(g.base, P["IU"].mT)
         # tables = values @ projected, and the share of the base that is a sum of tables
         d_tables = g.tables
-        if d_tables is None:
+        if self.task.equals_sign:
+            d_values, d_projected = self._equals_sign_backward(t, g)
+        elif d_tables is None:
             assert g.values is not None
             assert g.projected is not None
             share = (2 - rate[:, 0]) * g.base  # (n, p, W)
@@ -142,14 +147,6 @@ class TableMaker:
             g.values[:, p:].baddbmm_(share, flat_projection.mT)
             d_values = g.values.unflatten(2, (heads, size)).transpose(1, 2)
             d_projected = g.projected.baddbmm_(flat_values[:, p:].mT, share).unflatten(1, (heads, size))
-        elif self.task.equals_sign:
-            # T = v projected - (equals sign's row); base has (3 - 2 rate) times that row
-            whole = (3 - 2 * rate[:, 0]) * g.base  # (n, 1, W)
-            d_row = whole[:, None] - d_tables.sum(2, keepdim=True)
-            d_values = torch.cat([d_tables, d_row.expand(n, heads, 1, -1)], dim=2) @ t.projected.mT
-            # t.values holds differences: put the equals sign's own value back for the product with d_row
-            own_value = self._own_value(P, t)
-            d_projected = t.values.mT @ d_tables + own_value.mT @ whole[:, None]
         else:
             d_tables[:, :, p:] += ((2 - rate[:, 0]) * g.base)[:, None]
             d_values = d_tables @ t.projected.mT
@@ -178,11 +175,22 @@ class TableMaker:
             out["embed"][:, -1] += d_inputs[:, 2 * p]
             out["pos"][:, 2] = d_inputs[:, 2 * p]
 
-    def _own_value(self, P: Flat, t: Tables) -> Tensor:
-        """The equals sign's value (n, h, 1, e)."""
-        n, heads, _, size = t.keys.shape
-        row = torch.bmm(t.inputs[:, 2 * self.p :], P["QKV"][:, :, 2].flatten(2))
-        return row.view(n, 1, heads, size).transpose(1, 2)
+    def _equals_sign_backward(self, t: Tables, g: TableGradients) -> tuple[Tensor, Tensor]:
+        """d v (n, h, rows, e) and d projected (n, h, e, W), given those of T = (v - v_3) projected, or of both its factors,
+        and of the base, which holds (3 - 2 rate) v_3 projected."""
+        assert t.own_value is not None
+        heads, size = t.projected.shape[1:3]
+        if g.tables is not None:
+            d_difference, d_projected = g.tables @ t.projected.mT, t.values.mT @ g.tables
+        else:
+            assert g.values is not None
+            assert g.projected is not None
+            d_difference = g.values.unflatten(2, (heads, size)).transpose(1, 2)
+            d_projected = g.projected.unflatten(1, (heads, size))
+        share = (3 - 2 * self.rate[:, 0]) * g.base  # (n, 1, W)
+        d_own = torch.bmm(share, t.projected.flatten(1, 2).mT).unflatten(2, (heads, size)).transpose(1, 2)
+        d_own = d_own - d_difference.sum(2, keepdim=True)
+        return torch.cat([d_difference, d_own], dim=2), d_projected.addcmul_(t.own_value.mT, share[:, None])
 
     def _attention_backward(self, t: Tables, g: TableGradients, d_qkv: Tensor, asking: slice) -> None:
         """Through softmax and scores into d_qkv (n, rows, 3, h, e)."""

@@ -50,10 +50,11 @@ def padded(tensor: Tensor, rows: int) -> Tensor:
     return torch.nn.functional.pad(tensor, (0, 0, 0, rows - tensor.shape[2]))
 
 
-@pytest.mark.parametrize(("p", "heads", "size"), [(5, 4, 3), (7, 3, 5), (12, 1, 4)])
-def test_mix(p: int, heads: int, size: int) -> None:
-    n, rows, width = 2, 16, heads * size
-    attention = random(n, heads, p, p, seed=1).requires_grad_()
+@pytest.mark.parametrize(("p", "heads", "size", "rows"), [(5, 4, 3, 16), (7, 3, 5, 16), (12, 1, 4, 16), (5, 4, 12, 128)])
+@pytest.mark.parametrize("maps", [1, 2])
+def test_mix(p: int, heads: int, size: int, rows: int, maps: int) -> None:
+    n, width = 2, heads * size
+    attention = random(n, maps, heads, p, p, seed=1).requires_grad_()
     values = random(n, 2 * p, width, seed=2).requires_grad_()
     expected = mix_reference(attention, values)
     z = torch.full((n, p, rows, width), float("nan"), device=DEVICE)
@@ -133,8 +134,17 @@ ENSEMBLES = [
 ]
 
 
+TASKS = [
+    TaskSettings(modulus=7),
+    TaskSettings(modulus=6, separate_vocabularies=True),
+    TaskSettings(modulus=7, equals_sign=True),
+    TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True),
+    TaskSettings(modulus=16, equals_sign=True),  # no padding of b, and 17 outputs
+]
+
+
 @pytest.mark.parametrize("networks", ENSEMBLES)
-@pytest.mark.parametrize("task", [TaskSettings(modulus=7), TaskSettings(modulus=6, separate_vocabularies=True)])
+@pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("most_channels", [128, 4])
 def test_fused_engine_has_the_specifications_gradients(
     networks: list[TransformerSettings], task: TaskSettings, most_channels: int, monkeypatch: pytest.MonkeyPatch
@@ -152,15 +162,14 @@ def test_fused_engine_has_the_specifications_gradients(
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
-def test_a_network_is_the_same_bits_in_any_ensemble(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("equals_sign", [False, True])
+def test_a_network_is_the_same_bits_in_any_ensemble(precision: str, equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     wide = DEVICE.type == "cuda"
     if not wide:  # the interpreter is slow
         monkeypatch.setattr(fused, "BLOCK", 2)
     width, modulus, count = (128, 59, 130) if wide else (8, 5, 3)
-    runs = [
-        RunSettings(task=TaskSettings(modulus=modulus), network=TransformerSettings(width, attention_rate=i / count), seed=i)
-        for i in range(count)
-    ]
+    task = TaskSettings(modulus=modulus, equals_sign=equals_sign)
+    runs = [RunSettings(task=task, network=TransformerSettings(width, attention_rate=i / count), seed=i) for i in range(count)]
 
     def after_three_steps(some: list[RunSettings]) -> Tensor:
         engine = FusedTransformer(some, DEVICE, precision)
