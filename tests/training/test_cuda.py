@@ -15,15 +15,23 @@ from algophase.training.trained import CURVES, Progress, TrainedRun, TrainingInt
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
-NETWORKS: dict[str, NetworkSettings] = {
-    "fused": TransformerSettings(width=32, attention_rate=0.37),
-    "stacked": TransformerSettings(width=16, layers=2),
-    "grid": LinearSettings("beta", 16, 16),
+PLAIN, EQUALS = TaskSettings(modulus=11), TaskSettings(modulus=11, equals_sign=True)
+BOTH = TaskSettings(modulus=11, separate_vocabularies=True, equals_sign=True)
+
+# what `auto` trains with which engine
+CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
+    "fused": ("fused", PLAIN, TransformerSettings(width=32, attention_rate=0.37)),
+    "fused, equals sign": ("fused", EQUALS, TransformerSettings(width=32, attention_rate=0.37)),
+    "fused, separate, equals sign": ("fused", BOTH, TransformerSettings(width=20, activation="gelu", attention_rate=1.0)),
+    "stacked": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
+    "stacked, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
+    "grid": ("grid", PLAIN, LinearSettings("beta", 16, 16)),
 }
 
 
-def runs_of(network: NetworkSettings, epochs: int, count: int = 3) -> list[RunSettings]:
-    return [RunSettings(TaskSettings(modulus=11), network, TrainingSettings(epochs=epochs), seed) for seed in range(count)]
+def runs_of(case: str, epochs: int, count: int = 3) -> list[RunSettings]:
+    _, task, network = CASES[case]
+    return [RunSettings(task, network, TrainingSettings(epochs=epochs), seed) for seed in range(count)]
 
 
 def assert_same(first: list[TrainedRun], second: list[TrainedRun]) -> None:
@@ -36,12 +44,12 @@ def assert_same(first: list[TrainedRun], second: list[TrainedRun]) -> None:
             assert torch.equal(value, other.network.state_dict()[name]), name
 
 
-@pytest.mark.parametrize("engine", NETWORKS)
-def test_ten_captured_epochs_are_ten_epochs(engine: str) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_ten_captured_epochs_are_ten_epochs(case: str) -> None:
     """The warm-up before the capture leaves no trace, and nothing is skipped."""
-    runs = runs_of(NETWORKS[engine], 10)
+    runs = runs_of(case, 10)
     captured = train(runs, device="cuda", precision="float32")
-    assert {outcome.engine for outcome in captured} == {engine}
+    assert {outcome.engine for outcome in captured} == {CASES[case][0]}
     for outcome, expected in zip(captured, train(runs, "plain", "cpu", "float64"), strict=True):
         assert outcome.network is not None
         assert expected.network is not None
@@ -50,9 +58,9 @@ def test_ten_captured_epochs_are_ten_epochs(engine: str) -> None:
             torch.testing.assert_close(value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("engine", NETWORKS)
-def test_going_on_is_the_same_as_never_having_stopped(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, kept = runs_of(NETWORKS[engine], 40), DirectoryCheckpoints(tmp_path)
+@pytest.mark.parametrize("case", CASES)
+def test_going_on_is_the_same_as_never_having_stopped(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, kept = runs_of(case, 40), DirectoryCheckpoints(tmp_path)
     straight = train(runs, device="cuda", history_stride=6)
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
     with pytest.raises(TrainingInterrupted):
@@ -69,9 +77,9 @@ def interrupt_at(epoch: int) -> Callable[[Progress], None]:
     return press
 
 
-@pytest.mark.parametrize("engine", NETWORKS)
-def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str) -> None:
-    calm = runs_of(NETWORKS[engine], 20)
+@pytest.mark.parametrize("case", CASES)
+def test_a_network_that_diverges_is_frozen_and_the_others_go_on(case: str) -> None:
+    calm = runs_of(case, 20)
     wild = [calm[0], RunSettings(calm[1].task, calm[1].network, TrainingSettings(epochs=20, learning_rate=1e30), 1), calm[2]]
     outcomes = train(wild, device="cuda")
     assert outcomes[1].diverged_at == 2
@@ -80,6 +88,6 @@ def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str) -> 
 
 
 def test_the_yardstick_trains_on_a_gpu_too() -> None:
-    (outcome,) = train(runs_of(NETWORKS["fused"], 5, 1), "plain", "cuda", "float64")
-    (expected,) = train(runs_of(NETWORKS["fused"], 5, 1), "plain", "cpu", "float64")
+    (outcome,) = train(runs_of("fused", 5, 1), "plain", "cuda", "float64")
+    (expected,) = train(runs_of("fused", 5, 1), "plain", "cpu", "float64")
     np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-9)

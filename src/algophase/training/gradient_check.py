@@ -103,15 +103,21 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
         if not small:
             yield f"{layers} layers, p 59, gelu", _transformers(TaskSettings(), rates, widths, layers, "gelu")
     p = 7 if small else 59
+    equals = TaskSettings(modulus=p, equals_sign=True)
     layouts = {
         "separate vocabularies": TaskSettings(modulus=p, separate_vocabularies=True),
-        "equals sign": TaskSettings(modulus=p, equals_sign=True),
+        "equals sign": equals,
+        "separate, equals sign": TaskSettings(modulus=p, separate_vocabularies=True, equals_sign=True),
     }
     for name, task in layouts.items():
         yield f"1 layer, p {p}, {name}", _transformers(task, rates, widths, 1, "gelu")
+    yield f"1 layer, p {p}, relu, equals sign", _transformers(equals, rates, widths, 1, "relu")
     if not small:
-        yield "1 layer, p 59, width 128", _transformers(TaskSettings(), rates, (128, 128, 128), 1, "gelu")
-        yield "1 layer, p 59, width 512", _transformers(TaskSettings(), (0.37,), (512,), 1, "gelu")
+        wide = {"": TaskSettings(), ", equals sign": equals}
+        for name, task in wide.items():
+            yield f"1 layer, p 59, width 128{name}", _transformers(task, rates, (128, 128, 128), 1, "gelu")
+            yield f"1 layer, p 59, width 512{name}", _transformers(task, (0.37,), (512,), 1, "gelu")
+        yield "1 layer, p 113, equals sign", _transformers(TaskSettings(113, equals_sign=True), rates, widths, 1, "gelu")
     for model in LINEAR_MODELS:
         size = (12, 10) if small else (256, 256)
         settings = LinearSettings(model=model, width=size[0], hidden=size[1])
