@@ -10,6 +10,8 @@ import typer
 
 from algophase.cli_check import EXAMPLE as CHECK_EXAMPLE
 from algophase.cli_check import check_gradients
+from algophase.cli_compare import EXAMPLE as COMPARE_EXAMPLE
+from algophase.cli_compare import compare
 from algophase.cli_output import ImageFormat, complain, draw
 from algophase.cli_sweep import EXAMPLE as SWEEP_EXAMPLE
 from algophase.cli_sweep import sweep
@@ -147,6 +149,7 @@ def handmade(
 app.command(epilog=TRAIN_EXAMPLE)(train)
 app.command(epilog=CHECK_EXAMPLE)(check_gradients)
 app.command(epilog=SWEEP_EXAMPLE)(sweep)
+app.command(epilog=COMPARE_EXAMPLE)(compare)
 
 
 def main() -> None:

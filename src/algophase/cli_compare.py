@@ -1,0 +1,64 @@
+"""`algophase compare`: are two populations of training runs the same?"""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algophase.errors import InputError
+
+EXAMPLE = "Example:  algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
+DIFFER = 2  # exit code
+
+
+def compare(
+    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, or a Parquet file of runs.")],
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[OTHER]", help="Another sweep to compare it with.", show_default=False)
+    ] = None,
+    released: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table instead of another sweep.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Chance of calling two equal populations different, over all tests.")] = 0.01,
+    bootstrap: Annotated[int, typer.Option(metavar="N", help="Resamples behind each boundary's interval.")] = 2000,
+    figure: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Also draw the two populations: PATH.png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
+) -> None:
+    """Say whether two sets of training runs are the same population, with what was tested.
+
+    Shares at full accuracy and circular, the metrics in each tenth of the attention rate, by depth and width, and the phase
+    boundaries. The exit code is 0 if they are indistinguishable, 2 if they differ, 1 after an error.
+    """
+    if (other is None) == (released is None):
+        given = "neither" if other is None else "both"
+        raise InputError(f"give another sweep or --released CSV to compare {sweep} with; {given} was given")
+    from algophase.storage.runs_table import read_runs
+    from algophase.sweeps.comparison import compare as compare_populations
+    from algophase.sweeps.released_table import read_released_table
+
+    if figure is not None:
+        from algophase.report.style import check_format
+
+        check_format(figure.suffix.removeprefix("."))
+    ours = read_runs(sweep)
+    theirs = read_runs(other) if other is not None else read_released_table(released or "")
+    names = _names(sweep, other)
+    result = compare_populations(ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None)
+    typer.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
+    if figure is not None:
+        from algophase.report.comparison import draw_comparison
+
+        typer.echo(f"figure: {draw_comparison(result, figure)}", err=True)
+    if not result.indistinguishable:
+        raise typer.Exit(DIFFER)
+
+
+def _names(sweep: Path, other: Path | None) -> tuple[str, str]:
+    """Short names that tell the two apart."""
+    if other is None:
+        return sweep.resolve().name, "released"
+    names = sweep.resolve().name, other.resolve().name
+    return names if names[0] != names[1] else (str(sweep), str(other) if str(other) != str(sweep) else f"{other} again")

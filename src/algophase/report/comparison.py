@@ -1,0 +1,177 @@
+"""The picture of a comparison: both populations by attention rate, their phase boundaries, their shares."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase.analysis.verdict import Thresholds
+from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
+from algophase.sweeps.comparison import ALL_RATES, NAMES, SYMMETRICITY, WRONG_LOGIT, BoundaryRow, Comparison, ShareRow
+from algophase.sweeps.populations import Group, accurate, circular
+from algophase.sweeps.statistics import TENTHS, Share
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MEASURES = (SYMMETRICITY, WRONG_LOGIT)
+# Blue over vermilion: ours is drawn last, theirs usually has more points.
+SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
+MOST_GROUPS = 4
+PHASES = {SYMMETRICITY: "symmetricity > {:g}", WRONG_LOGIT: "irrelevance < {:g}"}
+LABELS = {SYMMETRICITY: "gradient symmetricity", WRONG_LOGIT: "distance irrelevance\n(wrong logit)"}
+
+
+def draw_comparison(comparison: Comparison, path: str | Path) -> Path:
+    """Write the picture, in the format its name ends in."""
+    path = Path(path)
+    check_format(path.suffix.removeprefix("."))
+    with house_style():
+        return save_figure(comparison_figure(comparison), path)
+
+
+def comparison_figure(comparison: Comparison) -> "Figure":
+    """For each group of settings, the metrics of single runs and the share inside each phase; below, the shares."""
+    groups = comparison.groups[:MOST_GROUPS]
+    one = len(groups) == 1
+    rows, columns = (2, 2) if one else (len(groups), 4)
+    drawn = {group.label for group in groups}
+    shares = [row for row in comparison.shares if row.group in drawn and row.where == ALL_RATES]
+    shares_height = 0.5 + 0.26 * len(shares)
+    panel = 2.3 if one else 1.9
+    height = panel * rows + shares_height + 0.9
+    figure = new_figure(6.6 if one else 9.0, height)
+    grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[panel] * rows, shares_height])
+    for position, group in enumerate(groups):
+        for column, measure in enumerate(MEASURES):
+            above = figure.add_subplot(grid[0 if one else position, column])
+            below = figure.add_subplot(grid[1 if one else position, column if one else column + 2])
+            row = next((row for row in comparison.boundaries if (row.group, row.measure) == (group.label, measure)), None)
+            _runs(above, group, measure, row)
+            if row is not None and any(side is not None and side.slope is not None for side in row.sides):
+                _plane(below, group, measure, row)
+            else:
+                _phase(below, group, measure, row)
+            if group.label and column == 0:
+                above.set_title(group.label, loc="left")
+    _shares(figure.add_subplot(grid[rows, :]), shares)
+    handles = [figure.axes[0].scatter([], [], color=colour, marker=marker, s=16) for colour, marker in SIDES]
+    names = [f"{side.name} ({len(side.runs):,} runs)" for side in comparison.sides]
+    figure.legend(handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1)
+    state = "indistinguishable" if comparison.indistinguishable else f"different in {len(comparison.rejected)}"
+    told = f"{state} at a family-wise level of {comparison.level:.3g} ({len(comparison.findings)} tests)"
+    told += f"\npoints: {'circular runs' if all(group.circular for group in groups) else 'runs'} at full accuracy"
+    left = len(comparison.groups) - len(groups)
+    figure.suptitle(told + (f"; {left} more groups not drawn" if left else ""), fontsize=9)
+    return figure
+
+
+def _population(group: Group, side: int) -> "pandas.DataFrame":
+    return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
+
+
+def _points(group: Group, side: int, measure: str) -> "pandas.DataFrame | None":
+    runs = _population(group, side)
+    if measure not in runs:
+        return None
+    return runs[runs[measure].notna() & runs["_rate"].notna()]
+
+
+def _threshold(measure: str) -> float:
+    lines = Thresholds()
+    return lines.gradient_symmetricity if measure == SYMMETRICITY else lines.clock_distance_irrelevance
+
+
+def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> None:
+    """Single runs, theirs behind ours, with each side's boundary as a line and its interval as a band."""
+    for side in (1, 0):
+        colour, marker = SIDES[side]
+        points = _points(group, side, measure)
+        if points is not None:
+            size = float(numpy.clip(2500 / max(len(points), 1), 4, 14))
+            axes.scatter(
+                points["_rate"], points[measure], s=size, color=colour, marker=marker, alpha=0.55, linewidths=0, zorder=3 - side
+            )
+        boundary = None if row is None else row.sides[side]
+        if boundary is not None and boundary.rate is not None and 0 <= boundary.rate.value <= 1 and boundary.slope is None:
+            axes.axvline(boundary.rate.value, color=colour, linewidth=1, linestyle=("-", "--")[side], zorder=1)
+            interval = boundary.rate.interval
+            if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
+                axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
+    axes.axhline(_threshold(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+    axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
+
+
+def _inside(points: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
+    return points[measure] > _threshold(measure) if measure == SYMMETRICITY else points[measure] < _threshold(measure)
+
+
+def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
+    """Runs by rate and width, filled if inside the phase, with each side's boundary as a line (figure 6, bottom)."""
+    for side in (1, 0):
+        colour, marker = SIDES[side]
+        points = _points(group, side, measure)
+        if points is None or points.empty:
+            continue
+        inside = _inside(points, measure)
+        for some, face in ((points[inside], colour), (points[~inside], "none")):
+            axes.scatter(some["_rate"], some["width"], s=9, marker=marker, facecolor=face, edgecolor=colour, linewidths=0.6)
+        boundary = row.sides[side]
+        if boundary is not None and boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
+            widths = numpy.geomspace(points["width"].min(), points["width"].max(), 50)
+            rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
+            axes.plot(rates, widths, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
+    axes.set_yscale("log", base=2)
+    axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
+    axes.set_title(f"filled: {PHASES[measure].format(_threshold(measure))}")
+    axes.yaxis.set_major_formatter("{x:g}")
+
+
+def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> None:
+    """Share of runs inside the phase in each tenth with Wilson intervals, over the logistic curve with its bootstrap band."""
+    for side in (1, 0):
+        colour = SIDES[side][0]
+        points = _points(group, side, measure)
+        if points is None:
+            continue
+        inside = _inside(points, measure)
+        places, shares = [], []
+        for tenth in range(TENTHS):
+            here = points["_tenth"] == tenth
+            if here.any():
+                places.append((tenth + 0.5 + (0.08, -0.08)[side]) / TENTHS)
+                shares.append(Share(int(inside[here].sum()), int(here.sum())))
+        _whiskers(axes, places, shares, side, vertical=True)
+        boundary = None if row is None else row.sides[side]
+        if boundary is not None and boundary.curve is not None:
+            curve = boundary.curve
+            axes.plot(curve.rates, curve.probability, color=colour, linewidth=1.2, linestyle=("-", "--")[side])
+            axes.fill_between(curve.rates, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
+    name = PHASES[measure].format(_threshold(measure))
+    axes.set(xlabel="attention rate", ylabel=f"share with\n{name}", xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
+
+
+def _whiskers(axes: "Axes", places: list[float], shares: list[Share], side: int, *, vertical: bool) -> None:
+    colour, marker = SIDES[side]
+    if not shares:
+        return
+    middle = numpy.array([share.value for share in shares])
+    reach = numpy.abs(numpy.array([share.interval for share in shares]).T - middle)
+    style = {"color": colour, "fmt": marker, "markersize": 3.5, "linewidth": 1.0}
+    if vertical:
+        axes.errorbar(places, middle, yerr=reach, **style)  # type: ignore[arg-type]
+    else:
+        axes.errorbar(middle, places, xerr=reach, **style)  # type: ignore[arg-type]
+
+
+def _shares(axes: "Axes", rows: list[ShareRow]) -> None:
+    """Shares at full accuracy and circular, with Wilson intervals; theirs just below ours."""
+    for side in (1, 0):
+        kept = [(index, row.shares[side]) for index, row in enumerate(rows) if row.shares[side].total]
+        _whiskers(axes, [index + (-0.16, 0.16)[side] for index, _ in kept], [share for _, share in kept], side, vertical=False)
+    axes.set_yticks(range(len(rows)), [NAMES[row.measure] + (f", {row.group}" if row.group else "") for row in rows])
+    axes.set(xlim=(-0.02, 1.02), ylim=(len(rows) - 0.5, -0.5), xlabel="share of runs, with 95% intervals")
+    axes.grid(axis="x", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)

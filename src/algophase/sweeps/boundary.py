@@ -1,0 +1,212 @@
+"""Where a phase ends: logistic regression on the attention rate, as the paper's transition lines (figure 6).
+
+P(phase) = 1 / (1 + exp(-(b0 + b1 rate))), or with log2 width as a second regressor. The boundary is where P = 1/2. The fit is
+unpenalised Newton; data that the rate separates perfectly have no finite fit, and their boundary is the middle of the gap.
+Intervals are percentiles of a bootstrap over runs.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from algophase.sweeps.statistics import CONFIDENCE, Floats
+
+RESAMPLES = 2000
+MOST_STEPS = 40
+TOLERANCE = 1e-8
+USABLE = 0.9  # share of resamples that must have a boundary for an interval to be given
+BLOCK = 2_000_000  # runs x resamples at a time: memory
+CURVE_POINTS = 101
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its 95% bootstrap interval, None where too few resamples have one."""
+
+    value: float
+    interval: tuple[float, float] | None
+
+    def __str__(self) -> str:
+        if self.interval is None:
+            return f"{self.value:.3f} [no interval]"
+        return f"{self.value:.3f} [{self.interval[0]:.3f}, {self.interval[1]:.3f}]"
+
+    def holds(self, value: float) -> bool | None:
+        return None if self.interval is None else self.interval[0] <= value <= self.interval[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"value": self.value, "interval": None if self.interval is None else list(self.interval)}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Probability of the phase by rate (at the middle width), with pointwise 95% intervals."""
+
+    rates: Floats
+    probability: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """rate: where P = 1/2 (at width `width` if widths vary). slope: its change per doubling of the width.
+
+    gap: the last rate of one class and the first of the other, if the rate separates them perfectly; the interval then holds
+    it. reason: why there is no rate. no_boundary: resamples of a single class, which have none and are left out. samples: the
+    boundary of each of the others.
+    """
+
+    runs: int
+    inside: int
+    rate: Estimate | None = None
+    slope: Estimate | None = None
+    width: float | None = None
+    gap: tuple[float, float] | None = None
+    reason: str | None = None
+    no_boundary: int = 0
+    curve: Curve | None = field(default=None, repr=False, compare=False)
+    samples: Floats = field(default_factory=lambda: numpy.empty(0), repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "runs": self.runs,
+            "inside": self.inside,
+            "rate": None if self.rate is None else self.rate.to_dict(),
+            "slope_per_doubling": None if self.slope is None else self.slope.to_dict(),
+            "width": self.width,
+            "gap": None if self.gap is None else list(self.gap),
+            "reason": self.reason,
+            "resamples_without_boundary": self.no_boundary,
+        }
+
+
+def fit(design: Floats, inside: Floats, weights: Floats, start: Floats | None = None) -> tuple[Floats, NDArray[numpy.bool_]]:
+    """Maximum likelihood of many weightings of the same runs at once, by Newton's method.
+
+    design (runs, k), inside (runs) of 0 and 1, weights (runs, fits) counts. Returns coefficients (k, fits) and whether each
+    converged: a fit that separates its runs perfectly runs off to infinity, in the direction of its boundary, and does not.
+    """
+    runs, k = design.shape
+    beta = numpy.zeros((k, weights.shape[1])) if start is None else numpy.repeat(start[:, None], weights.shape[1], axis=1)
+    done = numpy.zeros(weights.shape[1], dtype=bool)
+    products = (design[:, :, None] * design[:, None, :]).reshape(runs, k * k)
+    for _ in range(MOST_STEPS):
+        open_fits = numpy.flatnonzero(~done)
+        if not len(open_fits):
+            break
+        some = weights[:, open_fits]
+        probability = 1 / (1 + numpy.exp(-numpy.clip(design @ beta[:, open_fits], -30, 30)))
+        gradient = design.T @ (some * (inside[:, None] - probability))
+        curvature = (products.T @ (some * probability * (1 - probability))).T.reshape(-1, k, k)
+        curvature += 1e-9 * numpy.eye(k)
+        step = numpy.linalg.solve(curvature, gradient.T[:, :, None])[:, :, 0].T
+        length = numpy.abs(step).max(axis=0)
+        beta[:, open_fits] += step * numpy.minimum(1.0, 4.0 / numpy.maximum(length, 1e-300))
+        done[open_fits[length < TOLERANCE * (1 + numpy.abs(beta[:, open_fits]).max(axis=0))]] = True
+    return beta, done & (numpy.abs(beta).max(axis=0) < 1e3)
+
+
+def phase_boundary(
+    rates: Floats,
+    inside: Floats,
+    widths: Floats | None = None,
+    *,
+    width: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Boundary:
+    """The boundary of runs at `rates` of which some are `inside` the phase (1) and others not (0).
+
+    widths: of the runs, where they vary; the boundary's rate is then given at `width`, the middle of log2 widths by default.
+    """
+    runs, count = len(rates), int(inside.sum())
+    if count in (0, runs):
+        reason = "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
+        return Boundary(runs, count, reason=f"{reason}: there is no boundary")
+    logs = None if widths is None else numpy.log2(widths)
+    middle = 0.0 if logs is None else float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
+    columns = [numpy.ones(runs), rates - 0.5] + ([] if logs is None else [logs - middle])
+    design = numpy.stack(columns, axis=1)
+    generator = numpy.random.default_rng(seed)
+    whole, fine = fit(design, inside, numpy.ones((runs, 1)))
+    if not numpy.isfinite(whole).all() or whole[1, 0] == 0:
+        return Boundary(runs, count, reason="the phase does not depend on the rate: there is no boundary")
+    gap = _gap(rates, inside) if logs is None else None
+    fits, single = [], 0
+    per_block = max(1, BLOCK // runs)
+    for begin in range(0, resamples, per_block):
+        draws = min(per_block, resamples - begin)
+        weights = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws).T.astype(numpy.float64)
+        positives = inside @ weights
+        mixed = (positives > 0) & (positives < runs)
+        single += int((~mixed).sum())
+        fits.append(_boundaries(design, rates, inside, weights[:, mixed], whole[:, 0] if fine[0] else None))
+    sampled = numpy.concatenate(fits, axis=1)  # (rate, slope, then coefficients; resamples)
+    estimate = _boundaries(design, rates, inside, numpy.ones((runs, 1)), None)[:, 0]
+    usable = sampled.shape[1] >= USABLE * resamples > 0
+    return Boundary(
+        runs,
+        count,
+        rate=Estimate(float(estimate[0]), _interval(sampled[0], gap) if usable else None),
+        slope=None if logs is None else Estimate(float(estimate[1]), _interval(sampled[1]) if usable else None),
+        width=None if logs is None else float(2**middle),
+        gap=gap,
+        no_boundary=single,
+        curve=_curve(estimate[2:], sampled[2:]) if usable else None,
+        samples=sampled[0] if usable else numpy.empty(0),
+    )
+
+
+def _gap(rates: Floats, inside: Floats) -> tuple[float, float] | None:
+    yes, no = rates[inside == 1], rates[inside == 0]
+    if yes.max() <= no.min():
+        return float(yes.max()), float(no.min())
+    if no.max() <= yes.min():
+        return float(no.max()), float(yes.min())
+    return None
+
+
+def _boundaries(design: Floats, rates: Floats, inside: Floats, weights: Floats, start: Floats | None) -> Floats:
+    """Rate, slope per doubling and coefficients of each weighting: (2 + k, fits). If separated, of the gap's middle."""
+    beta, fine = fit(design, inside, weights, start)
+    if start is not None and not fine.all():  # a step too far from the shared start: try again from nothing
+        beta[:, ~fine] = fit(design, inside, weights[:, ~fine])[0]
+    slope = -beta[2] / beta[1] if len(beta) > 2 else numpy.zeros(beta.shape[1])
+    result = numpy.concatenate([[0.5 - beta[0] / beta[1], slope], beta])
+    if len(beta) == 2:
+        for column in numpy.flatnonzero(~fine):
+            used = weights[:, column] > 0
+            gap = _gap(rates[used], inside[used])
+            if gap is not None:
+                rising = 1.0 if rates[used & (inside == 1)].max() >= gap[1] else -1.0
+                rate, steep = (gap[0] + gap[1]) / 2, rising * 1e3
+                result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)
+    return result
+
+
+def _interval(values: Floats, gap: tuple[float, float] | None = None) -> tuple[float, float]:
+    low, high = numpy.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return (float(low), float(high)) if gap is None else (min(float(low), gap[0]), max(float(high), gap[1]))
+
+
+def _curve(coefficients: Floats, sampled: Floats) -> Curve:
+    rates = numpy.linspace(0, 1, CURVE_POINTS)
+
+    def probability(beta: Floats) -> Floats:
+        exponent = beta[0] + beta[1] * (rates[:, None] - 0.5)
+        return 1 / (1 + numpy.exp(-numpy.clip(exponent, -500, 500)))
+
+    low, high = numpy.quantile(probability(sampled), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1)
+    return Curve(rates, probability(coefficients[:, None])[:, 0], low, high)
+
+
+def difference(ours: Boundary, theirs: Boundary) -> Estimate | None:
+    """Our boundary's rate minus theirs, with the interval of independent resamples; None where one has no boundary."""
+    if ours.rate is None or theirs.rate is None:
+        return None
+    count = min(len(ours.samples), len(theirs.samples))
+    interval = _interval(ours.samples[:count] - theirs.samples[:count]) if count else None
+    return Estimate(ours.rate.value - theirs.rate.value, interval)

@@ -1,0 +1,317 @@
+"""Are two sets of training runs the same population? The tests, their family and the boundaries are those of docs/method.md."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+from algophase.sweeps.boundary import RESAMPLES, Boundary, Estimate, difference, phase_boundary
+from algophase.sweeps.populations import Group, Side, accurate, circular, match, strata, values
+from algophase.sweeps.statistics import (
+    NO_RATE,
+    TENTHS,
+    Floats,
+    Share,
+    detectable_distance,
+    equal_shares,
+    holm,
+    same_distribution,
+)
+
+if TYPE_CHECKING:
+    import pandas
+
+LEVEL = 0.01
+FEWEST = 5  # runs on a side for a test
+WIDTH_SLICES = 4
+ALL_RATES = "all rates"
+ALL, ACCURATE, CIRCULAR, NOT_CIRCULAR = "all runs", "accurate runs", "circular accurate runs", "accurate runs, not circular"
+SYMMETRICITY = "gradient_symmetricity"
+IRRELEVANCE, WRONG_LOGIT = "distance_irrelevance", "distance_irrelevance_wrong_logit"
+METRICS = (SYMMETRICITY, IRRELEVANCE, WRONG_LOGIT)
+WHOLE_METRICS = ("parameter_norm", "circularity")  # tested over all accurate runs
+NAMES = {
+    "full_accuracy": "share at full accuracy",
+    "circular": "share circular",
+    SYMMETRICITY: "gradient symmetricity",
+    IRRELEVANCE: "distance irrelevance",
+    WRONG_LOGIT: "distance irrelevance (wrong logit)",
+    "parameter_norm": "parameter norm",
+    "circularity": "circularity",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One test of the family. statistic: Kolmogorov-Smirnov distance, or our share less theirs. holm: p corrected for all."""
+
+    group: str
+    measure: str
+    among: str
+    where: str
+    sizes: tuple[int, int]
+    statistic: float
+    p: float
+    holm: float = 1.0
+    detectable: float | None = None
+
+    def __str__(self) -> str:
+        what = f"{NAMES[self.measure]} of {self.among}, {self.where}" + (f", {self.group}" if self.group else "")
+        return f"{what} (p = {self.p:.2g}, corrected {self.holm:.2g})"
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A test of the family that could not be made."""
+
+    group: str
+    measure: str
+    among: str
+    where: str
+    sizes: tuple[int, int]
+    reason: str
+
+
+@dataclass(frozen=True)
+class ShareRow:
+    group: str
+    measure: str
+    among: str
+    where: str
+    shares: tuple[Share, Share]
+
+
+@dataclass(frozen=True)
+class BoundaryRow:
+    """One logistic boundary, None on a side without the column."""
+
+    group: str
+    measure: str
+    phase: str
+    sides: tuple[Boundary | None, Boundary | None]
+    apart: Estimate | None = None
+
+    @property
+    def agree(self) -> bool | None:
+        """Whether each estimate lies in the other's interval; None unless both have a boundary within the range of rates."""
+        rates = [side.rate if side is not None else None for side in self.sides]
+        if rates[0] is None or rates[1] is None or not all(rate is not None and 0 <= rate.value <= 1 for rate in rates):
+            return None
+        held = (rates[1].holds(rates[0].value), rates[0].holds(rates[1].value))
+        return None if None in held else all(held)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two populations compared. str() says it in plain words, to_dict() as data; the runs used are in `groups`."""
+
+    sides: tuple[Side, Side]
+    level: float
+    findings: tuple[Finding, ...]
+    skipped: tuple[Skipped, ...]
+    shares: tuple[ShareRow, ...]
+    boundaries: tuple[BoundaryRow, ...]
+    notes: tuple[str, ...]
+    groups: tuple[Group, ...] = field(repr=False, compare=False)
+
+    @property
+    def rejected(self) -> tuple[Finding, ...]:
+        return tuple(sorted((test for test in self.findings if test.holm < self.level), key=lambda test: test.p))
+
+    @property
+    def indistinguishable(self) -> bool:
+        return not self.rejected
+
+    @property
+    def boundaries_agree(self) -> bool | None:
+        """Whether each boundary lies within the other side's 95% interval, for all that both sides have; None if none."""
+        agreed = [row.agree for row in self.boundaries if row.agree is not None]
+        return all(agreed) if agreed else None
+
+    def __str__(self) -> str:
+        from algophase.sweeps.comparison_text import tell
+
+        return tell(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        from algophase.sweeps.comparison_text import as_data
+
+        return as_data(self)
+
+
+def compare(
+    ours: "pandas.DataFrame",
+    theirs: "pandas.DataFrame",
+    names: tuple[str, str] = ("ours", "theirs"),
+    *,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    same_settings: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two tables of runs, in our column names; a column that is missing costs its tests, others are ignored.
+
+    same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
+    if resamples < 1:
+        raise InputError(f"bootstrap is {resamples}; choose at least 1 resample")
+    matched = match((ours, theirs), names, same_settings=same_settings)
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    shares: list[ShareRow] = []
+    boundaries: list[BoundaryRow] = []
+    for group in matched.groups:
+        whole = [(ALL_RATES, group.runs)]
+        slices = list(_width_slices(group.runs)) if matched.continuous_width else []
+        for where, runs in whole + slices:
+            for row in _share_rows(group, where, runs):
+                shares.append(row)
+                found = _test_share(row, runs)
+                (findings if isinstance(found, Finding) else skipped).append(found)  # type: ignore[arg-type]
+        for where, runs in [*_tenths(group.runs), *slices]:
+            for found in _test_metrics(group, where, runs):
+                (findings if isinstance(found, Finding) else skipped).append(found)  # type: ignore[arg-type]
+        boundaries += _boundary_rows(group, matched.continuous_width, resamples, seed)
+    if not findings:
+        raise InputError(f"{names[0]} and {names[1]} have too few runs in common settings for any test (fewer than {FEWEST})")
+    corrected = holm([test.p for test in findings])
+    findings = [_completed(test, value, level / len(findings)) for test, value in zip(findings, corrected, strict=True)]
+    return Comparison(
+        matched.sides,
+        level,
+        tuple(findings),
+        tuple(skipped),
+        tuple(shares),
+        tuple(boundaries),
+        (*matched.notes, *_missing(matched.sides)),
+        matched.groups,
+    )
+
+
+def _missing(sides: tuple[Side, Side]) -> list[str]:
+    """Columns that one side alone has: their tests are not made."""
+    found = []
+    for measure in (*METRICS, *WHOLE_METRICS):
+        without = [side.name for side in sides if measure not in side.runs]
+        if len(without) == 1:
+            found.append(f"{NAMES[measure]} is not tested: {without[0]} has no column {measure}")
+    return found
+
+
+def _completed(test: Finding, corrected: float, single_level: float) -> Finding:
+    distance = None if test.measure in ("full_accuracy", "circular") else detectable_distance(*test.sizes, single_level)
+    return replace(test, holm=corrected, detectable=distance)
+
+
+Pair = tuple["pandas.DataFrame", "pandas.DataFrame"]
+
+
+def _tenths(runs: Pair) -> Iterator[tuple[str, Pair]]:
+    if strata(runs) == [NO_RATE]:
+        yield "no rate", runs
+        return
+    if NO_RATE in strata(runs):
+        yield "no rate", (runs[0][runs[0]["_tenth"] == NO_RATE], runs[1][runs[1]["_tenth"] == NO_RATE])
+    for tenth in range(TENTHS):
+        where = f"rate {tenth / TENTHS:.1f} to {(tenth + 1) / TENTHS:.1f}"
+        yield where, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth])
+
+
+def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
+    """Quarters of the range of log2 width of both sides together."""
+    logs = [numpy.log2(side["width"].to_numpy(float)) for side in runs]
+    edges = numpy.linspace(min(part.min() for part in logs), max(part.max() for part in logs), WIDTH_SLICES + 1)
+    places = [numpy.clip(numpy.searchsorted(edges, part, side="right") - 1, 0, WIDTH_SLICES - 1) for part in logs]
+    for slice_ in range(WIDTH_SLICES):
+        where = f"width {2 ** edges[slice_]:.0f} to {2 ** edges[slice_ + 1]:.0f}"
+        yield where, (runs[0][places[0] == slice_], runs[1][places[1] == slice_])
+
+
+def _share_rows(group: Group, where: str, runs: Pair) -> list[ShareRow]:
+    rows = [ShareRow(group.label, "full_accuracy", ALL, where, _counted("full_accuracy", runs))]
+    if group.circular:
+        rows.append(ShareRow(group.label, "circular", ACCURATE, where, _counted("circular", runs)))
+    return rows
+
+
+def _counted(measure: str, runs: Pair) -> tuple[Share, Share]:
+    def share(side: "pandas.DataFrame") -> Share:
+        if measure == "full_accuracy":
+            return Share(len(accurate(side)), len(side))
+        return Share(len(circular(side)), int(accurate(side)["circularity"].notna().sum()))
+
+    return share(runs[0]), share(runs[1])
+
+
+def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
+    sizes = (row.shares[0].total, row.shares[1].total)
+    if min(sizes) < FEWEST:
+        return Skipped(row.group, row.measure, row.among, row.where, sizes, f"fewer than {FEWEST} runs on a side")
+    cells = []
+    for tenth in strata(runs):
+        a, b = _counted(row.measure, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth]))
+        cells.append((a.count, a.total, b.count, b.total))
+    apart = row.shares[0].value - row.shares[1].value
+    return Finding(row.group, row.measure, row.among, row.where, sizes, apart, equal_shares(cells))
+
+
+def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
+    by_circularity = [(CIRCULAR, True), (NOT_CIRCULAR, False)]
+    parts: list[tuple[str, Pair, tuple[str, ...]]] = []
+    if group.circular:
+        parts += [(among, (circular(runs[0], wanted), circular(runs[1], wanted)), METRICS) for among, wanted in by_circularity]
+    else:
+        parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), METRICS))
+    whole = WHOLE_METRICS if group.circular else WHOLE_METRICS[:1]
+    parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), whole))
+    for among, part, measures in parts:
+        for measure in measures:
+            if not all(measure in side for side in part):
+                continue  # a column one side lacks is said once, not for every tenth
+            a, b = values(part[0], measure), values(part[1], measure)
+            sizes = (len(a), len(b))
+            if min(sizes) < FEWEST:
+                yield Skipped(group.label, measure, among, where, sizes, f"fewer than {FEWEST} runs on a side")
+            else:
+                yield Finding(group.label, measure, among, where, sizes, *same_distribution(a, b))
+
+
+def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: int) -> list[BoundaryRow]:
+    if strata(group.runs) == [NO_RATE]:
+        return []
+    lines = Thresholds()
+    phases = (
+        (SYMMETRICITY, f"gradient symmetricity > {lines.gradient_symmetricity:g}"),
+        (WRONG_LOGIT, f"distance irrelevance (wrong logit) < {lines.clock_distance_irrelevance:g}"),
+        (IRRELEVANCE, f"distance irrelevance < {lines.clock_distance_irrelevance:g}"),
+    )
+    width = None
+    if continuous_width:
+        logs = numpy.log2(numpy.concatenate([side["width"].to_numpy(float) for side in group.runs]))
+        width = float(2 ** ((logs.min() + logs.max()) / 2))
+    rows = []
+    for measure, phase in phases:
+        sides: list[Boundary | None] = []
+        for position, runs in enumerate(group.runs):
+            if measure not in runs:
+                sides.append(None)
+                continue
+            some = circular(runs) if group.circular else accurate(runs)
+            some = some[some["_rate"].notna() & some[measure].notna()]
+            metric = some[measure].to_numpy(float)
+            inside: Floats = (
+                metric > lines.gradient_symmetricity if measure == SYMMETRICITY else metric < lines.clock_distance_irrelevance
+            ).astype(float)
+            widths = some["width"].to_numpy(float) if continuous_width else None
+            rates = some["_rate"].to_numpy(float)
+            sides.append(phase_boundary(rates, inside, widths, width=width, resamples=resamples, seed=2 * seed + position))
+        if sides[0] is None and sides[1] is None:
+            continue
+        apart = difference(sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+        rows.append(BoundaryRow(group.label, measure, phase, (sides[0], sides[1]), apart))
+    return rows

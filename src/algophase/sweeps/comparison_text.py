@@ -1,0 +1,205 @@
+"""A comparison in plain words and as data."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from algophase.sweeps.boundary import Boundary
+from algophase.sweeps.comparison import (
+    ACCURATE,
+    ALL_RATES,
+    CIRCULAR,
+    FEWEST,
+    NAMES,
+    NOT_CIRCULAR,
+    Comparison,
+    Finding,
+    Skipped,
+)
+
+MOST_NAMED = 4  # tests named in the verdict
+SHORT = {"distance_irrelevance_wrong_logit": "dist. irr. (wrong logit)", "distance_irrelevance": "dist. irrelevance"}
+
+
+def as_data(comparison: Comparison) -> dict[str, Any]:
+    """Everything but the runs themselves, ready for JSON."""
+    return {
+        "indistinguishable": comparison.indistinguishable,
+        "level": comparison.level,
+        "verdict": verdict(comparison),
+        "boundaries_agree": comparison.boundaries_agree,
+        "sides": [side.to_dict() for side in comparison.sides],
+        "groups": [group.label for group in comparison.groups],
+        "shares": [
+            {
+                "group": row.group,
+                "measure": row.measure,
+                "among": row.among,
+                "where": row.where,
+                "sides": [share.to_dict() for share in row.shares],
+            }
+            for row in comparison.shares
+        ],
+        "boundaries": [
+            {
+                "group": row.group,
+                "phase": row.phase,
+                "agree": row.agree,
+                "difference": None if row.apart is None else row.apart.to_dict(),
+                "sides": [None if side is None else side.to_dict() for side in row.sides],
+            }
+            for row in comparison.boundaries
+        ],
+        "tests": [{**asdict(test), "sizes": list(test.sizes)} for test in comparison.findings],
+        "skipped": [{**asdict(test), "sizes": list(test.sizes)} for test in comparison.skipped],
+        "notes": list(comparison.notes),
+    }
+
+
+def verdict(comparison: Comparison) -> str:
+    a, b = (side.name for side in comparison.sides)
+    level, tests = f"{comparison.level:.3g}".rstrip(), len(comparison.findings)
+    shown = f"a family-wise level of {float(level):.2%}".replace(".00%", "%") + f" ({tests} tests)"
+    if comparison.indistinguishable:
+        return f"{a} and {b} are indistinguishable at {shown}"
+    rejected = comparison.rejected
+    named = "; ".join(str(test) for test in rejected[:MOST_NAMED])
+    more = f"; and {len(rejected) - MOST_NAMED} more" if len(rejected) > MOST_NAMED else ""
+    return f"{a} and {b} differ at {shown}: {named}{more}"
+
+
+def tell(comparison: Comparison) -> str:
+    lines = [verdict(comparison), *_boundary_summary(comparison), ""]
+    for side in comparison.sides:
+        lines.append(f"{side.name}: {len(side.runs):,} of {side.rows:,} rows used")
+        lines += [f"  - {count:,} left out: {reason}" for count, reason in side.left_out]
+    lines += [f"note: {note}" for note in comparison.notes]
+    lines += ["", *_shares(comparison), *_boundaries(comparison), *_tests(comparison), *_skipped(comparison.skipped)]
+    return "\n".join(lines).rstrip()
+
+
+def _boundary_summary(comparison: Comparison) -> list[str]:
+    compared = [row for row in comparison.boundaries if row.agree is not None]
+    if not compared:
+        return []
+    apart = [row for row in compared if not row.agree]
+    if not apart:
+        each = "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
+        return [f"{'the boundary lies' if len(compared) == 1 else each} within the other side's 95% interval, both ways"]
+    named = "; ".join(_where(row.phase, row.group) for row in apart)
+    return [f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, both ways: {named}"]
+
+
+def _where(text: str, group: str) -> str:
+    return f"{text}, {group}" if group else text
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """Columns as wide as what they hold; the first `left` flush left, the others right."""
+    everything = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(row[i]) for row in everything) for i in range(len(header))]
+    return [
+        (
+            "  "
+            + "  ".join(
+                f"{cell:<{w}}" if i < left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+        ).rstrip()
+        for row in everything
+    ]
+
+
+def _p(value: float) -> str:
+    if value >= 0.9995:
+        return "1"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+def _shares(comparison: Comparison) -> list[str]:
+    names = [side.name for side in comparison.sides]
+    tests = {(test.group, test.measure, test.where): test for test in comparison.findings}
+    rows = []
+    for row in comparison.shares:
+        test = tests.get((row.group, row.measure, row.where))
+        p = "skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})"
+        name = NAMES[row.measure] if row.where == ALL_RATES else f"{NAMES[row.measure]}, {row.where}"
+        rows.append([_where(name, row.group), *(str(share) for share in row.shares), p])
+    title = "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate (corrected for all tests)"
+    return [title, *_table(["", *names, "p"], rows), ""]
+
+
+def _boundaries(comparison: Comparison) -> list[str]:
+    if not comparison.boundaries:
+        return []
+    names = [side.name for side in comparison.sides]
+    widths = {side.width for row in comparison.boundaries for side in row.sides if side is not None and side.width}
+    at = f" at width {widths.pop():.0f}" if widths else ""
+    rows, slopes = [], []
+    for row in comparison.boundaries:
+        answer = {True: "yes", False: "no", None: "-"}[row.agree]
+        apart = "-" if row.apart is None or row.agree is None else str(row.apart)
+        rows.append([_where(row.phase, row.group), *(_boundary(side) for side in row.sides), apart, answer])
+        if any(side is not None and side.slope is not None for side in row.sides):
+            told = ["-" if side is None or side.slope is None else str(side.slope) for side in row.sides]
+            slopes.append([_where(row.phase, row.group), *told])
+    title = f"phase boundaries: the rate{at} at which half of the runs are inside, with 95% bootstrap intervals"
+    lines = [title, *_table(["", *names, "difference", "agree"], rows), ""]
+    if slopes:
+        lines += ["change of that rate per doubling of the width", *_table(["", *names], slopes), ""]
+    return lines
+
+
+def _boundary(side: Boundary | None) -> str:
+    if side is None:
+        return "no such column"
+    if side.rate is None:
+        return side.reason or "none"
+    if not 0 <= side.rate.value <= 1:
+        return f"none within 0 to 1 (fit: {side.rate.value:.2f})"
+    gap = "" if side.gap is None else f" (separated: gap {side.gap[0]:.3f} to {side.gap[1]:.3f})"
+    return f"{side.rate}{gap}"
+
+
+def _tests(comparison: Comparison) -> list[str]:
+    a, b = (side.name for side in comparison.sides)
+    lines = []
+    for group in comparison.groups:
+        for among in (CIRCULAR, NOT_CIRCULAR, ACCURATE):
+            some = [test for test in comparison.findings if (test.group, test.among) == (group.label, among)]
+            some = [test for test in some if test.measure != "circular"]
+            if not some:
+                continue
+            measures = list(dict.fromkeys(test.measure for test in some))
+            rows = []
+            for where in dict.fromkeys(test.where for test in some):
+                here = {test.measure: test for test in some if test.where == where}
+                rows.append(_row(where, measures, here))
+            title = f"{_where(among, group.label)}: Kolmogorov-Smirnov p (corrected for all tests)"
+            header = ["", f"runs: {a}", b, "detectable", *(SHORT.get(name, NAMES[name]) for name in measures)]
+            lines += [title, *_table(header, rows), ""]
+    if lines:
+        power = (
+            "detectable: any difference of at least this Kolmogorov-Smirnov distance is found 9 times in 10; -: not even 1 is"
+        )
+        lines += [power, ""]
+    return lines
+
+
+def _row(where: str, measures: list[str], here: dict[str, Finding]) -> list[str]:
+    first = next(iter(here.values()))
+    sizes = tuple(max(test.sizes[side] for test in here.values()) for side in (0, 1))
+    reach = "-" if first.detectable is None else f"{first.detectable:.2f}"
+    cells = [f"{_p(here[name].p)} ({_p(here[name].holm)})" if name in here else "skipped" for name in measures]
+    return [where, f"{sizes[0]:,}", f"{sizes[1]:,}", reach, *cells]
+
+
+def _skipped(skipped: Sequence[Skipped]) -> list[str]:
+    if not skipped:
+        return []
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for test in skipped:
+        key = (test.group, test.among, test.where)
+        places.setdefault(key, []).append(f"{SHORT.get(test.measure, NAMES[test.measure])} {test.sizes[0]} and {test.sizes[1]}")
+    lines = [f"skipped, {len(skipped)} tests with fewer than {FEWEST} runs on a side:"]
+    lines += [f"  {_where(f'{among}, {where}', group)}: {'; '.join(what)}" for (group, among, where), what in places.items()]
+    return [*lines, ""]

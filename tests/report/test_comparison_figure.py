@@ -1,0 +1,84 @@
+from pathlib import Path
+
+import numpy
+import pandas
+import pytest
+from matplotlib.image import imread
+
+from algophase.errors import InputError
+from algophase.report.comparison import comparison_figure, draw_comparison
+from algophase.report.style import house_style
+from algophase.sweeps.comparison import Comparison, compare
+
+
+def runs(seed: int, **settings: object) -> pandas.DataFrame:
+    generator = numpy.random.default_rng(seed)
+    rate = generator.uniform(0, 1, 200)
+    late = rate + generator.normal(0, 0.05, 200) > 0.5
+    return pandas.DataFrame(
+        {
+            "attention_rate": rate,
+            "validation_accuracy": 1.0,
+            "gradient_symmetricity": numpy.where(late, 0.6, 0.99),
+            "distance_irrelevance_wrong_logit": numpy.where(late, 0.8, 0.2) + 0.02 * generator.normal(size=200),
+            "circularity": numpy.where(generator.uniform(size=200) < 0.5, 0.998, 0.9),
+            **settings,
+        }
+    )
+
+
+def compared(*pairs: tuple[pandas.DataFrame, pandas.DataFrame], names: tuple[str, str] = ("ours", "theirs")) -> Comparison:
+    ours, theirs = (pandas.concat([pair[side] for pair in pairs]) for side in (0, 1))
+    return compare(ours, theirs, names, resamples=50)
+
+
+def one_depth() -> Comparison:
+    return compared((runs(1), runs(2)))
+
+
+def several_depths() -> Comparison:
+    return compared(*((runs(10 + depth, layers=depth), runs(20 + depth, layers=depth)) for depth in range(1, 7)))
+
+
+def many_widths() -> Comparison:
+    widths = {"width": numpy.round(numpy.geomspace(32, 512, 200))}
+    return compared((runs(1, **widths), runs(2, **widths)))
+
+
+def no_rates() -> Comparison:
+    return compared((runs(1).drop(columns="attention_rate"), runs(2).drop(columns="attention_rate")))
+
+
+def bare() -> Comparison:
+    few = ["attention_rate", "validation_accuracy"]
+    return compared((runs(1)[few], runs(2)[few]))
+
+
+@pytest.mark.parametrize("case", [one_depth, several_depths, many_widths, no_rates, bare])
+@pytest.mark.parametrize("suffix", ["png", "svg"])
+def test_every_kind_of_comparison_is_drawn(tmp_path: Path, case: object, suffix: str) -> None:
+    assert callable(case)
+    path = draw_comparison(case(), tmp_path / f"picture.{suffix}")
+    assert path.stat().st_size > 5000
+    if suffix == "png":
+        picture = imread(path)
+        assert picture[..., :3].std() > 0.05
+        for edge in (picture[0], picture[-1], picture[:, 0], picture[:, -1]):
+            assert (edge[:, :3] == 1).all()  # nothing is cut off
+
+
+def test_groups_beyond_the_fourth_are_counted() -> None:
+    with house_style():
+        figure = comparison_figure(several_depths())
+    assert "2 more groups not drawn" in figure.get_suptitle()
+    assert "1,200 runs" in figure.legends[0].get_texts()[0].get_text()
+
+
+def test_the_same_comparison_gives_the_same_file(tmp_path: Path) -> None:
+    first, second = (draw_comparison(one_depth(), tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
+    assert first == second
+
+
+def test_unknown_formats_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="figure format is 'bmp'; choose one of png, svg, pdf"):
+        draw_comparison(one_depth(), tmp_path / "picture.bmp")

@@ -1,0 +1,200 @@
+import json
+from pathlib import Path
+
+import numpy
+import pandas
+import pytest
+from populations_made import made_runs
+
+from algophase.errors import InputError
+from algophase.sweeps.comparison import CIRCULAR, NOT_CIRCULAR, Comparison, compare
+from algophase.sweeps.released_table import read_released_table
+
+FEW = 50  # bootstrap resamples, where intervals do not matter
+
+
+def quick(ours: pandas.DataFrame, theirs: pandas.DataFrame, **options: object) -> Comparison:
+    return compare(ours, theirs, resamples=FEW, **options)  # type: ignore[arg-type]
+
+
+def test_equal_populations_are_indistinguishable() -> None:
+    result = compare(made_runs(600, 1), made_runs(800, 2), ("a", "b"))
+    assert result.indistinguishable
+    text = str(result)
+    assert text.startswith("a and b are indistinguishable at a family-wise level of 1% (82 tests)\n")
+    assert "95% Wilson intervals" in text
+    assert "detectable" in text
+    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert record["indistinguishable"] is True
+    assert len(record["tests"]) == 82  # 2 shares; 10 tenths of 3 metrics circular and not, of the norm and of circularity
+    assert {test["measure"] for test in record["tests"]} >= {"full_accuracy", "circular", "parameter_norm", "circularity"}
+
+
+def test_a_shifted_transition_is_found_and_named() -> None:
+    result = quick(made_runs(600, 1), made_runs(800, 2, shift=0.12))
+    assert not result.indistinguishable
+    assert {test.where for test in result.rejected} >= {"rate 0.5 to 0.6", "rate 0.8 to 0.9"}
+    assert str(result).startswith("ours and theirs differ at a family-wise level of 1%")
+    assert str(result.rejected[0]) in str(result).splitlines()[0]
+    assert result.boundaries_agree is False
+
+
+def test_a_different_share_is_found() -> None:
+    result = quick(made_runs(600, 1), made_runs(800, 2, circular=0.6))
+    assert "circular" in {test.measure for test in result.rejected}
+
+
+def test_the_family_wise_level_holds() -> None:
+    generator = numpy.random.default_rng(0)
+    alarms = 0
+    for _ in range(60):
+        ours, theirs = generator.integers(1_000_000, size=2)
+        alarms += not compare(made_runs(250, ours), made_runs(250, theirs), level=0.2, resamples=1).indistinguishable
+    assert alarms <= 20  # 12 expected at most; 20 or more has a chance of 1%
+
+
+def test_different_rates_are_no_different_shares() -> None:
+    ours, theirs = made_runs(2000, 1), made_runs(2000, 2)
+    for table in (ours, theirs):  # circular runs at high rates only
+        table["circularity"] = numpy.where(table["attention_rate"] > 0.5, 0.998, 0.97)
+    ours = ours[(ours["attention_rate"] > 0.5) | (ours.index % 4 == 0)]
+    result = quick(ours, theirs)
+    shares = {test.measure: test for test in result.findings if test.where == "all rates"}
+    assert abs(shares["circular"].statistic) > 0.2
+    assert shares["circular"].p > 0.01
+    assert any("rates are spread differently" in note for note in result.notes)
+
+
+def test_the_two_distance_irrelevances_are_never_mixed() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(800, 2).drop(columns="distance_irrelevance")
+    ours["distance_irrelevance"] += 10  # would be found against anything
+    result = quick(ours, theirs)
+    assert result.indistinguishable
+    assert "distance_irrelevance" not in {test.measure for test in result.findings}
+    assert any("theirs has no column distance_irrelevance" in note for note in result.notes)
+    paper = next(row for row in result.boundaries if row.measure == "distance_irrelevance")
+    assert paper.sides[1] is None
+    assert paper.agree is None
+
+
+def test_missing_and_added_columns() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(800, 2)
+    ours["added"] = [[1, 2]] * len(ours)
+    bare = theirs[["attention_rate", "validation_accuracy", "gradient_symmetricity"]]
+    result = quick(ours, bare)
+    assert {test.measure for test in result.findings} == {"full_accuracy", "gradient_symmetricity"}
+    assert {test.among for test in result.findings} == {"all runs", "accurate runs"}  # no circularity, no split
+    assert any("theirs has no column activation: taken to be relu" in note for note in result.notes)
+
+
+def test_depths_are_compared_with_their_own() -> None:
+    ours = pandas.concat([made_runs(300, 1, layers=2), made_runs(100, 2, layers=3, shift=0.2), made_runs(50, 3, layers=4)])
+    theirs = pandas.concat([made_runs(100, 4, layers=2), made_runs(300, 5, layers=3, shift=0.2), made_runs(70, 6, layers=1)])
+    result = quick(ours, theirs)
+    assert [group.label for group in result.groups] == ["layers 2", "layers 3"]
+    assert result.indistinguishable
+    assert result.sides[0].left_out == ((50, "layers 4: not in theirs"),)
+    assert result.sides[1].left_out == ((70, "layers 1: not in ours"),)
+    assert "share circular, layers 3" in str(result)
+
+
+def test_settings_without_a_common_value() -> None:
+    ours, theirs = made_runs(300, 1), made_runs(300, 2, activation="gelu", epochs=5)
+    with pytest.raises(InputError, match="no runs to compare: activation is relu in ours, gelu in theirs"):
+        quick(ours, theirs, same_settings=True)
+    result = quick(ours, theirs)
+    assert "activation differs: relu in ours, gelu in theirs" in result.notes
+
+
+def test_widths_that_vary_are_slices_and_a_second_regressor() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(700, 2)
+    for seed, table in enumerate((ours, theirs)):
+        table["width"] = numpy.round(2 ** numpy.random.default_rng(seed).uniform(5, 9, len(table)))
+    result = quick(ours, theirs)
+    assert len(result.groups) == 1
+    assert len({test.where for test in result.findings if test.where.startswith("width ")}) == 4
+    boundary = result.boundaries[0].sides[0]
+    assert boundary is not None
+    assert boundary.slope is not None
+    assert "change of that rate per doubling of the width" in str(result)
+    one_width = quick(ours, made_runs(300, 3), same_settings=True) if (ours["width"] == 128).sum() >= 5 else None
+    assert one_width is None or len(one_width.sides[0].runs) == (ours["width"] == 128).sum()
+
+
+def test_circularity_is_not_used_where_it_is_not_defined() -> None:
+    ours, theirs = (made_runs(300, seed, separate_vocabularies=True) for seed in (1, 2))
+    ours["circularity"] = None
+    result = quick(ours, theirs)
+    assert {test.measure for test in result.findings}.isdisjoint({"circular", "circularity"})
+    assert not {CIRCULAR, NOT_CIRCULAR} & {test.among for test in result.findings}
+    with_sign = quick(*(made_runs(300, seed, equals_sign=1) for seed in (1, 2)))
+    assert not {CIRCULAR, NOT_CIRCULAR} & {test.among for test in with_sign.findings}
+
+
+def test_runs_without_a_rate_are_one_stratum() -> None:
+    ours, theirs = (made_runs(100, seed, kind="linear", model="beta").drop(columns="attention_rate") for seed in (1, 2))
+    result = quick(ours, theirs)
+    assert {test.where for test in result.findings} == {"all rates", "no rate"}
+    assert result.boundaries == ()
+    assert result.boundaries_agree is None
+
+
+def test_what_is_left_out_and_skipped_is_listed() -> None:
+    ours = made_runs(300, 1)
+    ours.loc[:9, "validation_accuracy"] = numpy.nan
+    ours["diverged_at"] = numpy.nan
+    ours.loc[:3, "diverged_at"] = 120  # diverged: an outcome, and not an accurate one
+    ours = pandas.concat([ours, ours.iloc[50:52]])
+    ours = ours[(ours["attention_rate"] < 0.2) | (ours["attention_rate"] > 0.3)]
+    result = quick(ours, made_runs(300, 2))
+    reasons = {reason: count for count, reason in result.sides[0].left_out}
+    assert set(reasons) == {"a run id that is there already", "unfinished: no validation accuracy"}
+    accuracy = result.shares[0].shares[0]
+    assert accuracy.total == len(result.sides[0].runs)
+    skipped = {(test.where, test.measure) for test in result.skipped}
+    assert ("rate 0.2 to 0.3", "parameter_norm") in skipped
+    assert "fewer than 5 runs on a side" in str(result)
+    assert all(min(test.sizes) >= 5 for test in result.findings)
+
+
+def test_the_same_runs_on_both_sides_are_noted() -> None:
+    runs = made_runs(200, 1)
+    assert any("200 runs have the same settings and seed" in note for note in quick(runs, runs).notes)
+
+
+def test_useless_tables_are_refused() -> None:
+    runs = made_runs(100, 1)
+    with pytest.raises(InputError, match="theirs has no finished run"):
+        quick(runs, runs[:0])
+    with pytest.raises(InputError, match=r"need the column validation_accuracy or accuracy; .* theirs has no columns"):
+        quick(runs, pandas.DataFrame())
+    with pytest.raises(InputError, match="too few runs"):
+        quick(runs, runs[:3])
+    with pytest.raises(InputError, match="column circularity of ours is not all numbers"):
+        quick(runs.assign(circularity="round"), runs)
+    for level in (0.0, 1.0, float("nan")):
+        with pytest.raises(InputError, match="level is"):
+            quick(runs, runs, level=level)
+    with pytest.raises(InputError, match="bootstrap is 0"):
+        compare(runs, runs, resamples=0)
+
+
+def test_halves_of_the_released_table_are_one_population(released: Path) -> None:
+    table = read_released_table(released / "1l_fixedwidth.csv")
+    plain = table[~table["separate_vocabularies"] & ~table["equals_sign"]]
+    first = numpy.random.default_rng(0).permutation(len(plain)) < len(plain) // 2
+    result = quick(plain[first], plain[~first], same_settings=True)
+    assert result.indistinguishable
+    assert [group.label for group in result.groups] == [f"layers {depth}" for depth in (1, 2, 3, 4)]
+
+
+def test_one_layer_is_told_from_two(released: Path) -> None:
+    table = read_released_table(released / "1l_fixedwidth.csv")
+    plain = table[~table["separate_vocabularies"] & ~table["equals_sign"]]
+    result = quick(plain[plain["layers"] == 1], plain[plain["layers"] == 2])
+    assert not result.indistinguishable
+    assert {"full_accuracy", "circular"} <= {test.measure for test in result.rejected}
+    boundary = result.boundaries[0].sides[0]
+    assert boundary is not None
+    assert boundary.rate is not None
+    assert boundary.rate.value == pytest.approx(0.516, abs=0.001)  # shared/facts.md
