@@ -15,7 +15,7 @@ DIFFER = 2  # exit code
 def compare(
     sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, or a Parquet file of runs.")],
     other: Annotated[
-        Path | None, typer.Argument(metavar="[OTHER]", help="Another sweep to compare it with.", show_default=False)
+        Path | None, typer.Argument(metavar="OTHER", help="Another sweep to compare it with.", show_default=False)
     ] = None,
     released: Annotated[
         Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table instead of another sweep.")

@@ -12,6 +12,7 @@ from algophase.sweeps.comparison import (
     FEWEST,
     NAMES,
     NOT_CIRCULAR,
+    BoundaryRow,
     Comparison,
     Finding,
     Skipped,
@@ -86,8 +87,13 @@ def _boundary_summary(comparison: Comparison) -> list[str]:
     if not apart:
         each = "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
         return [f"{'the boundary lies' if len(compared) == 1 else each} within the other side's 95% interval, both ways"]
-    named = "; ".join(_where(row.phase, row.group) for row in apart)
+    named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
     return [f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, both ways: {named}"]
+
+
+def _apart(row: BoundaryRow) -> str:
+    held = None if row.apart is None else row.apart.holds(0.0)
+    return {True: "but the difference may be 0", False: "and the difference is not 0", None: "difference unknown"}[held]
 
 
 def _where(text: str, group: str) -> str:
