@@ -2,6 +2,7 @@
 
 from algophase.analysis.analyze import Analysis as Analysis
 from algophase.analysis.analyze import analyze as analyze
+from algophase.analysis.analyze import analyze_many as analyze_many
 from algophase.analysis.anatomy import anatomy as anatomy
 from algophase.analysis.circles import find_circles as find_circles
 from algophase.analysis.circles import isolate_circles as isolate_circles

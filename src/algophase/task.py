@@ -15,9 +15,9 @@ def all_pairs(modulus: int) -> Tensor:
     return torch.cartesian_prod(numbers, numbers)
 
 
-def labels(modulus: int) -> Tensor:
+def labels(modulus: int, device: torch.device | None = None) -> Tensor:
     """The table of answers (a + b) mod p, shape (p, p)."""
-    numbers = torch.arange(modulus)
+    numbers = torch.arange(modulus, device=device)
     return (numbers[:, None] + numbers[None, :]) % modulus
 
 
@@ -27,7 +27,7 @@ def tokens(task: TaskSettings, pairs: Tensor) -> Tensor:
     if task.separate_vocabularies:
         sequence[:, 1] += task.modulus
     if task.equals_sign:
-        equals = torch.full((len(pairs), 1), task.vocabulary - 1)
+        equals = torch.full((len(pairs), 1), task.vocabulary - 1, device=pairs.device)
         sequence = torch.cat([sequence, equals], dim=1)
     return sequence
 

@@ -4,7 +4,7 @@ import math
 import pytest
 import torch
 
-from algophase.analysis.analyze import analyze
+from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.networks import initialise
@@ -112,6 +112,41 @@ def test_networks_with_nan_or_overflow_are_refused() -> None:
         network.unembed.weight.mul_(1e200)
     with pytest.raises(InputError, match="logits overflow"):
         analyze(network)
+
+
+def test_many_networks_are_analysed_as_each_alone() -> None:
+    networks = [
+        handmade_pizza(12, (1, 5), accompanied=True),
+        *(initialise(RunSettings(task=task, network=settings)) for task, settings in UNTRAINED),
+        handmade_clock(7, (1, 2)).float(),
+    ]
+    finished: list[int] = []
+    results = analyze_many(networks, Thresholds(accuracy=0.0), progress=finished.append)
+    assert finished == list(range(1, len(networks) + 1))
+    for result, network in zip(results, networks, strict=True):
+        assert isinstance(result, Analysis)
+        assert result.to_dict() == analyze(network, Thresholds(accuracy=0.0)).to_dict()
+    assert analyze_many([]) == []
+
+
+def test_a_network_that_cannot_be_analysed_is_named_and_the_others_are_analysed() -> None:
+    with_nan, overflowing, huge = (handmade_pizza(7, (k,)) for k in (1, 2, 3))
+    with torch.no_grad():
+        with_nan.unembed.weight[0, 0] = math.nan
+        overflowing.unembed.weight.mul_(1e200)
+        overflowing.l1.weight.mul_(1e200)
+        huge.embed.weight.mul_(1e160)
+    good = handmade_clock(7, (1, 2))
+    results = analyze_many([good, with_nan, overflowing, good, huge, good])
+    for index in (0, 3, 5):
+        analysis = results[index]
+        assert isinstance(analysis, Analysis)
+        assert analysis.verdict.label == "Clock"
+    errors = {index: str(results[index]) for index in (1, 2, 4)}
+    assert all(isinstance(results[index], InputError) for index in errors)
+    assert "pizza-p7-k1: parameter unembed.weight holds 1 values" in errors[1]
+    assert "pizza-p7-k2: its weights are so large that its logits overflow" in errors[2]
+    assert "pizza-p7-k3: its embedding is so large that its variance overflows" in errors[4]
 
 
 def test_thresholds_can_be_loosened() -> None:

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from algophase.analysis.analyze import Analysis, analyze, in_float64
+from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.circles import isolate_components
+from algophase.analysis.device import in_float64
 from algophase.networks import Network
 from algophase.storage import load
 

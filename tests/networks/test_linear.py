@@ -37,13 +37,6 @@ def test_equals_the_formulas(model: str) -> None:
             hidden = (w["l2.weight"] @ hidden + w["l2.bias"]).clamp_min(0)
         expected.append(w["unembed.weight"] @ hidden)
     torch.testing.assert_close(network(pairs), torch.stack(expected))
-    (features,), (readout,) = network.features_from_embeddings(*_operands(network, pairs)), network.readouts()
-    torch.testing.assert_close(features @ readout, torch.stack(expected))
-
-
-def _operands(network: Linear, pairs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    first, second = network.operand_tables()
-    return first[pairs[:, 0]], second[pairs[:, 1]]
 
 
 @pytest.mark.parametrize("model", LINEAR_MODELS)

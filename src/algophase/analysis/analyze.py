@@ -1,28 +1,35 @@
-"""The whole answer for one network: every metric, its circles and what they do, and the verdict."""
+"""The whole answer for networks, one or many: every metric, their circles and what they do, and the verdict."""
 
-import copy
 import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from algophase.analysis.anatomy import Anatomy, anatomy, has_anatomy
-from algophase.analysis.circles import find_circles
-from algophase.analysis.evidence import CircleEvidence, circle_evidence
-from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, right_answers
-from algophase.analysis.metrics import (
-    circularity,
-    distance_irrelevance,
-    distance_irrelevance_wrong_logit,
-    gradient_symmetricity,
-    gradient_symmetricity_exact,
+from algophase.analysis.anatomy import (
+    Anatomy,
+    IdleReLU,
+    has_anatomy,
+    has_second_relu,
+    measure_without_second_relu,
+    open_linear,
 )
-from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.circles import Circle, find_circles
+from algophase.analysis.device import Download, in_float64
+from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
+from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits, mean_cross_entropy, right_answers
+from algophase.analysis.metrics import circularity, gradient_similarities, irrelevance, paper_triples_on
+from algophase.analysis.principal import PrincipalComponents, principal_components
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
+
+MEASURED = 10  # numbers of `_measure`
+UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 
 @dataclass(frozen=True)
@@ -132,42 +139,133 @@ def _nan_to_none(value: Any) -> Any:
     return value
 
 
-def in_float64(network: Network) -> Network:
-    """A copy in double precision, so that no digit of a metric is the analysis's own rounding."""
-    return copy.deepcopy(network).double().requires_grad_(False)
+def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu") -> Analysis:
+    """Measure a network and say which algorithm it learned. Its own weights and precision are left as they are.
+
+    device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
+    """
+    (result,) = analyze_many([network], thresholds, device)
+    if isinstance(result, InputError):
+        raise result
+    return result
 
 
-def analyze(network: Network, thresholds: Thresholds = Thresholds()) -> Analysis:
-    """Measure a network and say which algorithm it learned. Its own weights and precision are left as they are."""
+def analyze_many(
+    networks: Iterable[Network],
+    thresholds: Thresholds = Thresholds(),
+    device: torch.device | str = "cpu",
+    progress: Callable[[int], None] | None = None,
+) -> list[Analysis | InputError]:
+    """Each network's analysis in the order given, or, for one that cannot be analysed, the error that says why.
+
+    progress: called with the number finished, after each.
+    """
+    results = []
+    for result in analyze_each(networks, thresholds, device):
+        results.append(result)
+        if progress is not None:
+            progress(len(results))
+    return results
+
+
+def analyze_each(
+    networks: Iterable[Network], thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu"
+) -> Iterator[Analysis | InputError]:
+    """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU never waits for the CPU."""
+    device, waiting = torch.device(device), deque[_Started | InputError]()
+    for network in networks:
+        waiting.append(_start(network, device))
+        if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):
+            yield _finish(waiting.popleft(), thresholds)
+    while waiting:
+        yield _finish(waiting.popleft(), thresholds)
+
+
+@dataclass(frozen=True)
+class _Started:
+    """A network whose numbers are being computed: what the CPU knows already, and what is on its way."""
+
+    network: Network
+    components: PrincipalComponents
+    by_operand: tuple[float, ...]
+    circles: list[Circle]
+    numbers: Download
+
+
+def _start(network: Network, device: torch.device) -> _Started | InputError:
+    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
     # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
     resolution = torch.finfo(next(network.parameters()).dtype).eps
-    network.check_finite()
-    exact = in_float64(network)
-    logits = grid_logits(exact)
-    if not torch.isfinite(logits).all():
-        raise InputError(f"network {network.id}: its weights are so large that its logits overflow")
-    components = network_components(exact, resolution)
-    by_operand = tuple(circularity(principal_components((table,), resolution)) for table in exact.distinct_tables())
-    evidence = circle_evidence(exact, find_circles(components), components)
+    try:
+        network.check_finite()
+    except InputError as error:
+        return error
+    tables = tuple(table.detach().cpu().double() for table in network.distinct_tables())
+    if not all(torch.isfinite(table.square().sum()) for table in tables):
+        return InputError(f"network {network.id}: its embedding is so large that its variance overflows")
+    exact = in_float64(network, device)
+    parts = [_measure(exact, resolution)]
+    components = principal_components(tables, resolution)
+    each = [components] if len(tables) == 1 else [principal_components((table,), resolution) for table in tables]
+    circles = find_circles(components)
+    parts.append(launch_evidence(exact, circles, components).flatten())
+    return _Started(network, components, tuple(map(circularity, each)), circles, Download(torch.cat(parts)))
+
+
+@torch.no_grad()
+def _measure(network: Network, resolution: float) -> Tensor:
+    """The numbers that need every pair or triple, (MEASURED,), in the order `_finish` reads them."""
+    logits = grid_logits(network)
+    right = right_answers(logits).double()
+    similarities = gradient_similarities(network)
+    triples = paper_triples_on(network.task.modulus, logits.device)
+    numbers = [
+        torch.isfinite(logits).all().double(),
+        right.mean(),
+        (1 - right).sum(),
+        mean_cross_entropy(logits),
+        irrelevance(correct_logits(logits), resolution),
+        irrelevance(largest_wrong_logits(logits), resolution),
+        similarities[tuple(triples.T)].nanmean(),
+        similarities.nanmean(),
+    ]
+    without = measure_without_second_relu(network) if has_second_relu(network) else logits.new_full((2,), math.nan)
+    return torch.cat([torch.stack(numbers), without])
+
+
+def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis | InputError:
+    """Read the numbers once they are there, and decide."""
+    if isinstance(started, InputError):
+        return started
+    network, by_operand, values = started.network, started.by_operand, started.numbers.get()
+    finite, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, *without = values[:MEASURED].tolist()
+    if not finite:
+        return InputError(f"network {network.id}: its weights are so large that its logits overflow")
+    numbers = values[MEASURED:].view(len(started.circles), -1) if started.circles else values[:0]
+    evidence = read_evidence(network.task.modulus, started.circles, numbers)
     measured = Measurements(
-        accuracy=accuracy(logits),
-        wrong_pairs=int((~right_answers(logits)).sum()),
-        distance_irrelevance=distance_irrelevance(logits, resolution),
-        gradient_symmetricity=gradient_symmetricity_exact(exact),
+        accuracy=share,
+        wrong_pairs=round(wrong),
+        distance_irrelevance=q,
+        gradient_symmetricity=symmetricity_exact,
         circularity=min(by_operand),
         circularity_name="circularity" if len(by_operand) == 1 else "the lower circularity of the two operands' tables,",
     )
+    opened = None
+    if has_anatomy(network):
+        idle = IdleReLU(share, without[0], loss, without[1]) if has_second_relu(network) else None
+        opened = open_linear(in_float64(network), idle)
     return Analysis(
         id=network.id,
-        accuracy=measured.accuracy,
-        cross_entropy=cross_entropy(logits),
-        distance_irrelevance=measured.distance_irrelevance,
-        distance_irrelevance_wrong_logit=distance_irrelevance_wrong_logit(logits, resolution),
-        gradient_symmetricity=gradient_symmetricity(exact),
-        gradient_symmetricity_exact=measured.gradient_symmetricity,
+        accuracy=share,
+        cross_entropy=loss,
+        distance_irrelevance=q,
+        distance_irrelevance_wrong_logit=q_wrong,
+        gradient_symmetricity=symmetricity,
+        gradient_symmetricity_exact=symmetricity_exact,
         circularity=by_operand[0] if len(by_operand) == 1 else math.nan,
         operand_circularity=by_operand,
-        verdict=decide(measured, components, evidence, thresholds),
+        verdict=decide(measured, started.components, evidence, thresholds),
         circles=tuple(evidence),
-        anatomy=anatomy(exact, logits) if has_anatomy(exact) else None,
+        anatomy=opened,
     )

@@ -10,14 +10,16 @@ W_2: it is the identity, without a second ReLU. In each plane of a matching pair
 at (cos t, sin t) is the Pizza's A cos(2t + phi).
 """
 
+import copy
 import math
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import torch
 from torch import Tensor
 
 from algophase.analysis.circles import find_circles, plane
-from algophase.analysis.grid import accuracy, cross_entropy, grid_logits
+from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
 from algophase.analysis.principal import network_components, principal_components
 from algophase.errors import InputError
 from algophase.networks import Linear, Network
@@ -77,7 +79,7 @@ class Anatomy:
     second_relu: IdleReLU | None
 
 
-def has_anatomy(network: Network) -> bool:
+def has_anatomy(network: Network) -> TypeGuard[Linear]:
     return isinstance(network, Linear) and network.settings.model != "delta"
 
 
@@ -95,12 +97,23 @@ def without_second_relu(network: Linear) -> Tensor:
     return (network.l2(hidden) @ network.unembed.weight.T).unflatten(0, (p, p))
 
 
+def has_second_relu(network: Network) -> TypeGuard[Linear]:
+    return isinstance(network, Linear) and network.settings.model in ("beta", "gamma")
+
+
+@torch.no_grad()
+def measure_without_second_relu(network: Linear) -> Tensor:
+    """Accuracy and cross-entropy (2,) with the second ReLU removed, where the network is."""
+    removed = without_second_relu(network)
+    return torch.stack([right_answers(removed).double().mean(), mean_cross_entropy(removed)])
+
+
 def _idle_relu(network: Linear, logits: Tensor | None) -> IdleReLU | None:
-    if network.settings.model not in ("beta", "gamma"):
+    if not has_second_relu(network):
         return None
     logits = grid_logits(network) if logits is None else logits
-    removed = without_second_relu(network)
-    return IdleReLU(accuracy(logits), accuracy(removed), cross_entropy(logits), cross_entropy(removed))
+    accuracy_without, cross_entropy_without = measure_without_second_relu(network).tolist()
+    return IdleReLU(accuracy(logits), accuracy_without, cross_entropy(logits), cross_entropy_without)
 
 
 def _readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
@@ -117,13 +130,19 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
 
     with_mean: let the readouts' bias include what the means of the embeddings add to it. The paper's f has b_1 alone.
     """
-    if not isinstance(network, Linear) or not has_anatomy(network):
+    if not has_anatomy(network):
         kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")
+    return open_linear(copy.deepcopy(network).cpu(), _idle_relu(network, logits), with_mean=with_mean)
+
+
+@torch.no_grad()
+def open_linear(network: Linear, second_relu: IdleReLU | None, *, with_mean: bool = False) -> Anatomy:
+    """The anatomy of a network on the CPU, given what the second ReLU does. It is small: no other device is worth it."""
     embedding = network_components(network)
     unembedding = principal_components((network.unembed.weight,))
     w1 = network.l1.weight
-    w2 = network.l2.weight if network.settings.model in ("beta", "gamma") else torch.eye(len(w1), dtype=w1.dtype)
+    w2 = network.l2.weight if has_second_relu(network) else torch.eye(len(w1), dtype=w1.dtype)
     answers = {circle.frequency: circle for circle in find_circles(unembedding)}
     bias = _hidden_bias(network)
     if with_mean:
@@ -154,4 +173,4 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
         exclusive = ((served == 1).sum() / (served > 0).sum()).item()
         same = (read.argmax(dim=0) == written.argmax(dim=0)).double().mean().item()
     aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2
-    return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, same, _idle_relu(network, logits))
+    return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, same, second_relu)

@@ -7,10 +7,11 @@ second for what is left.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -57,38 +58,37 @@ class Circle:
     offset: float
 
 
-def _fourier_coefficient(values: Tensor, frequency: int) -> Tensor:
-    """z (tables, r), complex, with values (tables, p, r) ~ Re(z exp(i w t))."""
-    p = values.shape[1]
-    return torch.fft.fft(values.double(), dim=1)[:, frequency] * (2 / p)
-
-
-def _measure(values: Tensor, frequency: int) -> tuple[float, float, float, float]:
-    """Radius, roundness, phase and offset of one frequency in coordinates (tables, p, r)."""
-    z = _fourier_coefficient(values, frequency)
-    axes = torch.linalg.svdvals(torch.stack([z[0].real, z[0].imag]))
-    roundness = (axes[1] / axes[0]).item() if len(axes) > 1 and axes[0] > 0 else 0.0
-    radius = (z.abs().square().sum(dim=1) / 2).mean().sqrt().item()
-    strongest = z[0].abs().argsort(descending=True, stable=True)[:2].sort().values
-    start = z[0].real[strongest]  # where token 0 sits, on the two axes that carry most of the circle
-    phase = math.atan2(start[1].item(), start[0].item()) if len(start) > 1 else 0.0
-    offset = torch.angle((z[0] * z[1].conj()).sum()).item() if len(z) > 1 else 0.0
+def _measure(z: Tensor) -> tuple[float, float, float, float]:
+    """Radius, roundness, phase and offset of the ellipse Re(z exp(i w t)), z (tables, r) complex."""
+    values = z.numpy()  # a few numbers for each of many circles: NumPy's calls are the shorter ones
+    axes = np.linalg.svd(np.stack([values[0].real, values[0].imag]), compute_uv=False)
+    roundness = float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
+    sizes = np.abs(values)
+    radius = math.sqrt((sizes**2).sum() / (2 * len(values)))
+    strongest = np.sort(np.argsort(-sizes[0], kind="stable")[:2])
+    start = values[0].real[strongest].tolist()  # where token 0 sits, on the two axes that carry most of the circle
+    phase = math.atan2(start[1], start[0]) if len(start) > 1 else 0.0
+    offset = float(np.angle((values[0] * values[1].conj()).sum())) if len(values) > 1 else 0.0
     return radius, roundness, phase, offset
 
 
 def circles_by_components(components: PrincipalComponents) -> list[Circle]:
     """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same frequency."""
-    shares = frequency_shares(components)
+    even = components.count // 2 * 2
+    if even == 0:
+        return []
+    shares = frequency_shares(components)[:even].unflatten(0, (-1, 2))  # (pairs, 2, k)
+    strongest = shares.sum(dim=1).argmax(dim=1)
+    clean = (shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)) >= WAVE_CONCENTRATION).flatten(1).all(dim=1)
+    carried = components.variance_share[:even].unflatten(0, (-1, 2)).sum(dim=1)
     found = []
-    for first in range(0, components.count - 1, 2):
-        pair = slice(first, first + 2)
-        share = components.variance_share[pair].sum().item()
-        frequency = int(shares[pair].sum(dim=0).argmax()) + 1
-        clean = bool((shares[pair, frequency - 1] >= WAVE_CONCENTRATION).all())
-        if not clean or share < LEAST_VARIANCE_SHARE or 2 * frequency == components.modulus:
+    for pair, (frequency, share, is_clean) in enumerate(
+        zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
+    ):
+        if not is_clean or share < LEAST_VARIANCE_SHARE or 2 * frequency == components.modulus:
             continue
-        measures = _measure(components.coordinates[..., pair], frequency)
-        found.append(Circle(frequency, (first + 1, first + 2), "components", share, *measures))
+        measures = _measure(components.fourier[:, frequency, 2 * pair : 2 * pair + 2])
+        found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
     return found
 
 
@@ -97,19 +97,18 @@ def variance_by_frequency(components: PrincipalComponents) -> Tensor:
     return components.variance_share @ frequency_shares(components)
 
 
-def circles_by_frequency(components: PrincipalComponents) -> list[Circle]:
-    """Every frequency that stands out and goes round, largest first, however the components mix."""
+def circles_by_frequency(components: PrincipalComponents, known: Collection[int] = ()) -> list[Circle]:
+    """Every frequency that stands out and goes round, largest first, however the components mix; none of those `known`."""
     if components.count == 0:
         return []
     carried = components.variance_share[:, None] * frequency_shares(components)  # (r, k)
     total = carried.sum(dim=0)
     stands_out = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT))
     found = []
-    for frequency in frequencies(components.modulus):
-        share = total[frequency - 1].item()
-        if share < stands_out or 2 * frequency == components.modulus:
+    for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
+        if share < stands_out or 2 * frequency == components.modulus or frequency in known:
             continue
-        measures = _measure(components.coordinates, frequency)
+        measures = _measure(components.fourier[:, frequency])
         if measures[1] < LEAST_ROUNDNESS:
             continue
         members = (carried[:, frequency - 1] >= 0.1 * share).nonzero().flatten() + 1
@@ -121,7 +120,7 @@ def _axes(components: PrincipalComponents, circle: Circle) -> Tensor:
     """The circle's two axes in component coordinates, (2, r): its two components, or the axes of its ellipse."""
     if circle.method == "components":
         return torch.eye(components.count, dtype=components.directions.dtype)[[number - 1 for number in circle.components]]
-    z = _fourier_coefficient(components.coordinates, circle.frequency)[0]
+    z = components.fourier[0, circle.frequency]
     return torch.linalg.svd(torch.stack([z.real, z.imag]), full_matrices=False).Vh.to(components.directions.dtype)
 
 
@@ -140,8 +139,7 @@ def find_circles(components: PrincipalComponents) -> list[Circle]:
     clean: dict[int, Circle] = {}
     for circle in circles_by_components(components):
         clean.setdefault(circle.frequency, circle)
-    mixed = [circle for circle in circles_by_frequency(components) if circle.frequency not in clean]
-    return [*clean.values(), *mixed]
+    return [*clean.values(), *circles_by_frequency(components, clean.keys())]
 
 
 @dataclass(frozen=True)
@@ -153,9 +151,34 @@ class Isolation:
     tables: tuple[Tensor, Tensor]
 
 
-def _isolated(network: Network, tables: tuple[Tensor, Tensor]) -> Isolation:
+def _isolated(network: Network, principal: PrincipalComponents, coordinates: Tensor) -> Isolation:
+    device = network.operand_tables()[0].device
+    first, second = principal.rebuild(coordinates)
+    tables = first.to(device), second.to(device)
     logits = grid_logits(network, tables)
     return Isolation(logits, accuracy(logits), tables)
+
+
+def _component_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
+    """Coordinates (tables, p, r) of these components alone, or of all others."""
+    chosen = torch.zeros(principal.count, dtype=torch.bool)
+    chosen[[member - 1 for member in members]] = True
+    return principal.coordinates * (chosen ^ drop)
+
+
+def _frequency_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
+    """Coordinates (tables, p, r) projected onto the Fourier modes of these frequencies, or of all others."""
+    p, values = principal.modulus, principal.coordinates
+    basis = torch.cat([torch.zeros(0, p).double(), *(fourier_basis(p, k) for k in members)]).to(values.dtype)  # (modes, p)
+    part = basis.T @ (basis @ values)
+    return values - part if drop else part
+
+
+def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor, Tensor]:
+    """The operand tables with one circle kept, as `isolate_circles` keeps it."""
+    if circle.method == "components":
+        return principal.rebuild(_component_part(principal, circle.components))
+    return principal.rebuild(_frequency_part(principal, [circle.frequency]))
 
 
 def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int]:
@@ -172,9 +195,7 @@ def isolate_components(
     """Keep only these principal components of the embedding (numbered from 1), or with `drop` all but these."""
     principal = principal or network_components(network)
     members = _check_members("component", components, range(1, principal.count + 1))
-    chosen = torch.zeros(principal.count, dtype=torch.bool)
-    chosen[[member - 1 for member in members]] = True
-    return _isolated(network, principal.rebuild(principal.coordinates * (chosen ^ drop)))
+    return _isolated(network, principal, _component_part(principal, members, drop))
 
 
 def isolate_frequencies(
@@ -183,11 +204,7 @@ def isolate_frequencies(
     """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but these."""
     principal = principal or network_components(network)
     members = _check_members("frequency", wanted, frequencies(principal.modulus))
-    values = principal.coordinates
-    basis = torch.cat([fourier_basis(principal.modulus, k) for k in members] or [torch.zeros(0, principal.modulus).double()])
-    basis = basis.to(values.dtype)  # (modes, p)
-    part = torch.einsum("mp,mq,tqr->tpr", basis, basis, values)
-    return _isolated(network, principal.rebuild(values - part if drop else part))
+    return _isolated(network, principal, _frequency_part(principal, members, drop))
 
 
 def isolate_circles(

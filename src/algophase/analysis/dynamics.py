@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.verdict import Thresholds
 from algophase.networks import Network
@@ -21,6 +23,8 @@ class Moment:
         return {"epoch": self.epoch, **self.analysis.to_dict()}
 
 
-def dynamics(snapshots: Mapping[int, Network], thresholds: Thresholds = Thresholds()) -> list[Moment]:
+def dynamics(
+    snapshots: Mapping[int, Network], thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu"
+) -> list[Moment]:
     """Networks by epoch, such as the `snapshots` of a trained run, analysed in the order of their epochs."""
-    return [Moment(epoch, analyze(network, thresholds)) for epoch, network in sorted(snapshots.items())]
+    return [Moment(epoch, analyze(network, thresholds, device)) for epoch, network in sorted(snapshots.items())]

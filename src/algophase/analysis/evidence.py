@@ -7,25 +7,28 @@ The *weights* fit all forms at once,
 
 v the accompanied circle's angle. The forms are orthogonal to anything that depends on c alone, so the offsets that
 isolation leaves in a network's logits, which can swamp `fve_*` (Model B), do not touch the weights.
+
+Every form is a factor of d = a - b times a wave in a + b - c. So all that is needed of the p^3 logits of a circle is their
+*profile* at each wave, a sum for each d, which is computed where the network is; the rest is arithmetic on p numbers.
 """
 
+import functools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from algophase.analysis.circles import Circle, isolate_circles
-from algophase.analysis.formulas import (
-    accompanied_frequencies,
-    accompanying_logits,
-    clock_logits,
-    pizza_logits,
-    variance_explained,
-)
+from algophase.analysis.circles import Circle, circle_alone
+from algophase.analysis.device import upload
+from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
+from algophase.analysis.grid import chunk_elements, grid_logits, right_answers
 from algophase.analysis.principal import PrincipalComponents
 from algophase.networks import Network
+from algophase.task import labels
+from algophase.waves import cos_turn, sin_turn
 
 Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
 
@@ -57,76 +60,121 @@ class CircleEvidence:
     explained: float
 
 
-@dataclass(frozen=True)
-class _Fit:
-    clock: float
-    pizza: float
-    accompanying: float
-    variance: float
-    explained: float
-    accompanying_leads: bool
+@functools.lru_cache(maxsize=1024)
+def _wave(modulus: int, frequency: int) -> Tensor:
+    """(cos, sin) of w t for t = 0..p - 1, (p, 2)."""
+    turns = frequency * torch.arange(modulus)
+    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1)
 
 
-def _fit(logits: Tensor, clock: Tensor, pizza: Tensor, accompanying: Tensor | None) -> _Fit:
-    """Least squares of all forms at once, through their 3 x 3 normal equations."""
-    forms = [form.flatten() for form in (clock, pizza, accompanying) if form is not None]
-    target = (logits - logits.mean(dim=(0, 1))).flatten()
-    gram = torch.stack([torch.stack([x @ y for y in forms]) for x in forms])
-    moments = torch.stack([x @ target for x in forms])
-    weights = torch.linalg.pinv(gram, hermitian=True) @ moments
-    variance = (weights @ moments).item() / len(target)
-    everything = (target @ target).item() / len(target)
-    alone = moments.square() / gram.diagonal().clamp_min(1e-300)  # what each form explains by itself
-    leads = accompanying is not None and bool(alone[2] > alone[:2].max())
-    clock_weight, pizza_weight, accompanying_weight = [*weights.tolist(), 0.0][:3]
-    explained = variance / everything if everything > 0 else 0.0
-    return _Fit(clock_weight, pizza_weight, accompanying_weight, variance, explained, leads)
+def _waves(modulus: int, circle: Circle) -> list[int]:
+    """The frequencies a circle's logits are compared with: its own and those it may accompany (at most two)."""
+    return [circle.frequency, *accompanied_frequencies(modulus, circle.frequency)]
 
 
-def _role(fit: _Fit) -> Role:
-    amplitude = fit.clock + fit.pizza
-    if fit.explained < LEAST_EXPLAINED:
-        return "unclear"
-    if fit.accompanying_leads:
-        return "accompanying"
-    if amplitude <= 0:
-        return "unclear"
-    share = fit.pizza / amplitude
-    return "Pizza" if share >= CLEAR_SHARE else "Clock" if share <= 1 - CLEAR_SHARE else "mixed"
+@torch.no_grad()
+def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) -> Tensor:
+    """What `_read` needs of each circle, (circles, 3 + p * waves), from operand tables (circles, p, width).
+
+    accuracy; variance beyond a function of c alone; variance of that function; and, with w from waves (circles, p, waves, 2),
+    profile[d, w] = sum over a - b = d and c of Q_abc cos w(a + b - c).
+    """
+    p = network.task.modulus
+    logits = grid_logits(network, (first, second))
+    right = right_answers(logits).double().mean(dim=(1, 2))
+    logits = logits[..., :p]
+    of_label = logits.mean(dim=(1, 2))
+    rest = logits - of_label[:, None, None]
+    variance, label_variance = rest.square().mean(dim=(1, 2, 3)), of_label.var(dim=1, correction=0)
+    in_label = rest.flatten(1, 2) @ waves.flatten(2)  # sum over c of Q_abc (cos w c, sin w c): (circles, p * p, waves * 2)
+    at_answer = waves[:, labels(p, waves.device)]  # (cos w(a + b), sin w(a + b)): (circles, a, b, waves, 2)
+    along = (in_label.view_as(at_answer) * at_answer).sum(dim=-1)
+    numbers = torch.arange(p, device=waves.device)
+    profile = along[:, numbers[None, :], (numbers[None, :] - numbers[:, None]) % p].sum(dim=2)  # (circles, d, waves)
+    return torch.cat([right[:, None], variance[:, None], label_variance[:, None], profile.flatten(1)], dim=1).double()
+
+
+def launch_evidence(network: Network, circles: Sequence[Circle], principal: PrincipalComponents) -> Tensor:
+    """Start isolating every circle where the network is; (circles, numbers), to be read by `read_evidence`."""
+    p, (own, _) = network.task.modulus, network.operand_tables()
+    if not circles:
+        return own.new_zeros(0, dtype=torch.float64)
+    waves = torch.zeros(len(circles), p, 3, 2, dtype=torch.float64)  # zeros where there are fewer than two candidates
+    for index, circle in enumerate(circles):
+        for slot, frequency in enumerate(_waves(p, circle)):
+            waves[index, :, slot] = _wave(p, frequency)
+    alone = [circle_alone(principal, circle) for circle in circles]
+    first, second = torch.stack([first for first, _ in alone]), torch.stack([second for _, second in alone])
+    first, second, waves = upload([first, second, waves], own.device, own.dtype)
+    together = max(1, chunk_elements(own.device) // (8 * p * p * network.task.vocabulary))  # 8: intermediate results
+    groups = zip(first.split(together), second.split(together), waves.split(together), strict=True)
+    return torch.cat([_profiles(network, *group) for group in groups])
+
+
+def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Tensor) -> list[CircleEvidence]:
+    """What each circle does, and which circle it accompanies, from what `launch_evidence` gave, on the CPU."""
+    frequencies = {circle.frequency for circle in circles}
+    return [_read(modulus, circle, row, frequencies) for circle, row in zip(circles, numbers, strict=True)]
 
 
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
-    """Isolate each circle in turn and say what it does, and which circle it accompanies."""
-    p = network.task.modulus
-    by_frequency = {circle.frequency: circle for circle in circles}
-    evidence = []
-    for circle in circles:
-        isolation = isolate_circles(network, [circle], principal=principal)
-        logits = isolation.logits[..., :p].double()
-        clock = clock_logits(p, circle.frequency)
-        pizza = pizza_logits(p, circle.frequency, offset=circle.offset)
-        partner, accompanying, fve_accompanying = None, None, math.nan
-        for candidate in accompanied_frequencies(p, circle.frequency):
-            form = accompanying_logits(p, candidate, offset=circle.offset)
-            fve = variance_explained(logits, form)
-            if accompanying is None or fve > fve_accompanying:
-                partner, accompanying, fve_accompanying = candidate, form, fve
-        fit = _fit(logits, clock, pizza, accompanying)
-        role = _role(fit)
-        evidence.append(
-            CircleEvidence(
-                circle=circle,
-                role=role,
-                accompanies=partner if role == "accompanying" and partner in by_frequency else None,
-                fve_clock=variance_explained(logits, clock),
-                fve_pizza=variance_explained(logits, pizza),
-                fve_accompanying=fve_accompanying,
-                accuracy_alone=isolation.accuracy,
-                clock_weight=fit.clock,
-                pizza_weight=fit.pizza,
-                accompanying_weight=fit.accompanying,
-                logit_variance=fit.variance,
-                explained=fit.explained,
-            )
-        )
-    return evidence
+    """Isolate each circle and say what it does, and which circle it accompanies."""
+    return read_evidence(network.task.modulus, circles, launch_evidence(network, circles, principal).cpu())
+
+
+@functools.lru_cache(maxsize=1024)
+def _forms(p: int, frequency: int, offset: float) -> tuple[Tensor, Tensor]:
+    """Clock, Pizza and the accompanying forms as factors of d, (forms, p), and their inner products over all triples / p^3."""
+    distance, candidates = torch.arange(p), accompanied_frequencies(p, frequency)
+    factors = [torch.ones(p, dtype=torch.float64), pizza_by_distance(distance, p, frequency, offset)]
+    factors += [accompanying_by_distance(distance, p, partner, offset) for partner in candidates]
+    forms, waves = torch.stack(factors), torch.tensor([frequency, frequency, *candidates])
+    # The mean of cos w(a + b - c) cos v(a + b - c) is 1/2 where w = v and 0 elsewhere.
+    return forms, forms @ forms.T / (2 * p) * (waves[:, None] == waves)
+
+
+def _read(p: int, circle: Circle, numbers: Tensor, frequencies: set[int]) -> CircleEvidence:
+    """Least squares of all forms at once, through their normal equations."""
+    accuracy, variance, label_variance = numbers[:3].tolist()
+    profile = numbers[3:].view(p, 3).T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
+    forms, gram = _forms(p, circle.frequency, circle.offset)
+    moments = (forms * profile[: len(forms)]).sum(dim=1) / p**3
+    spread = ((variance + label_variance) * gram.diagonal()).sqrt()
+    fve = (2 * moments / spread - 1).where(spread != 0, torch.nan).tolist()
+    best = max(range(2, len(forms)), key=lambda form: fve[form], default=None)
+    chosen = [0, 1] if best is None else [0, 1, best]
+    gram, moments = gram[chosen][:, chosen], moments[chosen]
+    weights = torch.linalg.pinv(gram, hermitian=True) @ moments
+    logit_variance = (weights @ moments).item()
+    explained = logit_variance / variance if variance > 0 else 0.0
+    alone = (moments.square() / gram.diagonal().clamp_min(1e-300)).tolist()  # what each form explains by itself
+    leads = best is not None and alone[2] > max(alone[:2])
+    clock, pizza, accompanying = [*weights.tolist(), 0.0][:3]
+    role = _role(clock, pizza, explained, leads)
+    partner = None if best is None else _waves(p, circle)[best - 1]
+    return CircleEvidence(
+        circle=circle,
+        role=role,
+        accompanies=partner if role == "accompanying" and partner in frequencies else None,
+        fve_clock=fve[0],
+        fve_pizza=fve[1],
+        fve_accompanying=math.nan if best is None else fve[best],
+        accuracy_alone=accuracy,
+        clock_weight=clock,
+        pizza_weight=pizza,
+        accompanying_weight=accompanying,
+        logit_variance=logit_variance,
+        explained=explained,
+    )
+
+
+def _role(clock: float, pizza: float, explained: float, accompanying_leads: bool) -> Role:
+    amplitude = clock + pizza
+    if explained < LEAST_EXPLAINED:
+        return "unclear"
+    if accompanying_leads:
+        return "accompanying"
+    if amplitude <= 0:
+        return "unclear"
+    share = pizza / amplitude
+    return "Pizza" if share >= CLEAR_SHARE else "Clock" if share <= 1 - CLEAR_SHARE else "mixed"

@@ -46,9 +46,21 @@ def half_angle_cosine(modulus: int, frequency: int, offset: float = 0.0) -> Tens
     offset: angle by which the circle of the first operand is turned ahead of the second's, where they have their own.
     """
     a, b, _ = _grid(modulus)
+    return pizza_by_distance(a - b, modulus, frequency, offset)
+
+
+def pizza_by_distance(distance: Tensor, modulus: int, frequency: int, offset: float = 0.0) -> Tensor:
+    """The Pizza's factor |cos(w d / 2 + offset / 2)| at distances d = a - b: it has period p, as every factor of d here."""
     if offset == 0.0:
-        return cos_turn(frequency * (a - b), 2 * modulus).abs()
-    return torch.cos(torch.pi * frequency * (a - b).double() / modulus + offset / 2).abs()
+        return cos_turn(frequency * distance, 2 * modulus).abs()
+    return torch.cos(torch.pi * frequency * distance.double() / modulus + offset / 2).abs()
+
+
+def accompanying_by_distance(distance: Tensor, modulus: int, frequency: int, offset: float = 0.0) -> Tensor:
+    """The accompanying Pizza's factor -cos(w d + offset / 2) at distances d = a - b, w the accompanied circle's."""
+    if offset == 0.0:
+        return -cos_turn(frequency * distance, modulus)
+    return -torch.cos(2 * torch.pi * frequency * distance.double() / modulus + offset / 2)
 
 
 def pizza_logits(modulus: int, frequencies: Frequencies, form: PizzaForm = "cosine", offset: float = 0.0) -> Tensor:
@@ -89,11 +101,7 @@ def accompanying_logits(modulus: int, frequencies: Frequencies, offset: float = 
     a, b, _ = _grid(modulus)
     logits = torch.zeros(modulus, modulus, modulus, dtype=torch.float64)
     for k in _each(frequencies):
-        if offset == 0.0:
-            distance = cos_turn(k * (a - b), modulus)
-        else:
-            distance = torch.cos(2 * torch.pi * k * (a - b).double() / modulus + offset / 2)
-        logits -= distance * clock_logits(modulus, k)
+        logits += accompanying_by_distance(a - b, modulus, k, offset) * clock_logits(modulus, k)
     return logits
 
 

@@ -10,42 +10,67 @@ from torch import Tensor
 from algophase.networks import Network
 from algophase.task import labels
 
-# Hidden activations of one chunk: big enough to keep two cores busy, small enough to stay in tens of megabytes.
+# Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of megabytes.
 CHUNK_ELEMENTS = 8_000_000
+# On a GPU below 2 GB: all triples of a network of the paper's size in two chunks.
+GPU_CHUNK_ELEMENTS = 240_000_000
+
+
+def chunk_elements(device: torch.device) -> int:
+    return CHUNK_ELEMENTS if device.type == "cpu" else GPU_CHUNK_ELEMENTS
 
 
 def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
-    """How many grid rows to take at once so that a layer's activations stay below CHUNK_ELEMENTS."""
+    """How many grid rows to take at once so that a layer's activations stay within a chunk."""
     widest = max(max(parameter.shape) for parameter in network.parameters())
-    return max(1, CHUNK_ELEMENTS // (widest * outputs_per_row * network.task.context))
+    device = network.operand_tables()[0].device
+    return max(1, chunk_elements(device) // (widest * outputs_per_row * network.task.context))
 
 
 @torch.no_grad()
 def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
-    """Logits (a, b, outputs) of all pairs; on other embedding tables than the network's own if given."""
+    """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's own if given.
+
+    Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits (n, a, b, outputs).
+    """
     first, second = network.operand_tables() if tables is None else tables
     p = network.task.modulus
-    rows = rows_per_chunk(network, p)
+    seconds = second.reshape(-1, p, second.shape[-1])
+    rows = torch.arange(first[..., 0].numel(), device=first.device)  # of the first table, of all embeddings
+    size = rows_per_chunk(network, p)
     chunks = []
-    for some in first.split(rows):
-        a, b = some.repeat_interleave(p, dim=0), second.repeat(len(some), 1)
+    for some, row in zip(first.flatten(0, -2).split(size), rows.split(size), strict=True):
+        a = some[:, None].expand(-1, p, -1).flatten(0, 1)
+        b = seconds[row // p].flatten(0, 1)
         chunks.append(network.logits_from_embeddings(a, b).unflatten(0, (len(some), p)))
-    return torch.cat(chunks)
+    return torch.cat(chunks).unflatten(0, first.shape[:-1])
+
+
+def _label_index(logits: Tensor) -> Tensor:
+    """The right answers as an index into (..., a, b, outputs)."""
+    return labels(logits.shape[-2], logits.device)[..., None].expand(*logits.shape[:-1], 1)
 
 
 def correct_logits(logits: Tensor) -> Tensor:
-    """L[a, b] = Q[a, b, a + b], shape (p, p) (section 2.3)."""
-    return logits.gather(-1, labels(len(logits))[..., None]).squeeze(-1)
+    """L[a, b] = Q[a, b, a + b], shape (..., p, p) (section 2.3)."""
+    return logits.gather(-1, _label_index(logits)).squeeze(-1)
 
 
 def largest_wrong_logits(logits: Tensor) -> Tensor:
-    """max over c != a + b of Q[a, b, c], shape (p, p)."""
-    return logits.scatter(-1, labels(len(logits))[..., None], -torch.inf).amax(-1)
+    """max over c != a + b of Q[a, b, c], shape (..., p, p)."""
+    return logits.scatter(-1, _label_index(logits), -torch.inf).amax(-1)
 
 
 def right_answers(logits: Tensor) -> Tensor:
-    """Which pairs are answered right, (p, p) booleans. A tie is not an answer."""
+    """Which pairs are answered right, (..., p, p) booleans. A tie is not an answer."""
     return correct_logits(logits) > largest_wrong_logits(logits)
+
+
+def mean_cross_entropy(logits: Tensor) -> Tensor:
+    """Over all pairs, in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y)). A scalar on the device."""
+    margins = logits.double() - correct_logits(logits).double()[..., None]
+    margins = margins.scatter(-1, _label_index(logits), -torch.inf)
+    return torch.nn.functional.softplus(margins.logsumexp(-1)).mean()
 
 
 def accuracy(logits: Tensor) -> float:
@@ -54,18 +79,14 @@ def accuracy(logits: Tensor) -> float:
 
 
 def cross_entropy(logits: Tensor) -> float:
-    """Mean cross-entropy over all pairs, in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y))."""
-    p = len(logits)
-    margins = logits.double() - correct_logits(logits).double()[..., None]
-    margins = margins.scatter(-1, labels(p)[..., None], -torch.inf)
-    log_sum = margins.logsumexp(-1)
-    return torch.nn.functional.softplus(log_sum).mean().item()
+    """Mean cross-entropy over all pairs."""
+    return mean_cross_entropy(logits).item()
 
 
 def by_difference(matrix: Tensor) -> Tensor:
     """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance irrelevance)."""
     p = len(matrix)
-    numbers = torch.arange(p)
+    numbers = torch.arange(p, device=matrix.device)
     return matrix[numbers[None, :], (numbers[None, :] + numbers[:, None]) % p]
 
 
@@ -76,9 +97,9 @@ def by_difference_and_sum(matrix: Tensor) -> Tensor:
     of two pairs, (a, b) and (a + p/2, b + p/2), and the others are NaN.
     """
     p = len(matrix)
-    numbers = torch.arange(p)
+    numbers = torch.arange(p, device=matrix.device)
     difference, total = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
     cells = (difference * p + total).flatten()
-    sums = torch.zeros(p * p, dtype=matrix.dtype).index_add_(0, cells, matrix.flatten())
-    counts = torch.zeros(p * p, dtype=matrix.dtype).index_add_(0, cells, torch.ones_like(matrix).flatten())
+    sums = matrix.new_zeros(p * p).index_add_(0, cells, matrix.flatten())
+    counts = matrix.new_zeros(p * p).index_add_(0, cells, torch.ones_like(matrix).flatten())
     return (sums / counts).view(p, p)

@@ -11,7 +11,8 @@ import random
 import torch
 from torch import Tensor
 
-from algophase.analysis.grid import by_difference, correct_logits, largest_wrong_logits, rows_per_chunk
+from algophase.analysis.gradients import label_gradients
+from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network
 
@@ -28,6 +29,12 @@ def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
     return torch.stack([chosen // modulus**2, chosen // modulus % modulus, chosen % modulus], dim=1)
 
 
+@functools.lru_cache(maxsize=8)
+def paper_triples_on(modulus: int, device: torch.device) -> Tensor:
+    """The same on a device."""
+    return paper_triples(modulus).to(device)
+
+
 def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tensor]:
     """dQ_abc/dE_a and dQ_abc/dE_b for each row (a, b, c), each (n, width).
 
@@ -41,49 +48,50 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     return to_a, to_b
 
 
-def _sum_of_similarities(to_a: Tensor, to_b: Tensor) -> tuple[float, int]:
-    """Sum of cosine similarities and how many there are. Where both gradients vanish there is no direction to compare,
-    and the triple is left out; where one does, the similarity is 0."""
-    defined = (to_a != 0).any(-1) | (to_b != 0).any(-1)
+def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
+    """Cosine similarity along the last axis. Where both gradients vanish there is no direction to compare, and it is NaN;
+    where one does, it is 0."""
+    if to_a is to_b:  # where embeddings are added
+        largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1)
+        return torch.where(largest == 0, torch.nan, torch.ones_like(largest))
     similarity = torch.cosine_similarity(to_a, to_b, dim=-1, eps=torch.finfo(to_a.dtype).tiny)
-    return similarity[defined].double().sum().item(), int(defined.sum())
+    largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1) + torch.linalg.vector_norm(to_b, torch.inf, dim=-1)
+    return torch.where(largest == 0, torch.nan, similarity)
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
     if triples is None:
         triples = paper_triples(network.task.modulus)
-    total, count = _sum_of_similarities(*embedding_gradients(network, triples))
-    return total / count if count else float("nan")
+    to_a, to_b = embedding_gradients(network, triples.to(network.operand_tables()[0].device))
+    return _similarity(to_a, to_b).nanmean().item()
+
+
+def gradient_similarities(network: Network) -> Tensor:
+    """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
+    p = network.task.modulus
+    first, second = (table.detach() for table in network.operand_tables())
+    # A pair's p gradients at the widest layer, and the Jacobians of its attention.
+    widest = max(max(parameter.shape) for parameter in network.parameters())
+    elements = p * (2 * widest + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
+    pairs = torch.arange(p * p, device=first.device)
+    chunks = [
+        _similarity(*label_gradients(network, first[chunk // p], second[chunk % p]))
+        for chunk in pairs.split(max(1, chunk_elements(first.device) // elements))
+    ]
+    return torch.cat(chunks).view(p, p, p)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:
-    """s_g over all p^3 triples: the quantity the paper estimates with 100.
-
-    All p logits of a batch of pairs go through one batched backward pass, in chunks of bounded memory. It starts at the
-    last features: the logits are linear in them, so what flows back to them, a row of the readout, is the same for every pair.
-    """
-    p = network.task.modulus
-    first, second = (table.detach() for table in network.operand_tables())
-    rows = [readout.detach()[:, :p].T for readout in network.readouts()]  # each (c, size)
-    pairs = torch.cartesian_prod(torch.arange(p), torch.arange(p))
-    total, count = 0.0, 0
-    for chunk in pairs.split(rows_per_chunk(network, p)):
-        a, b = first[chunk[:, 0]].requires_grad_(), second[chunk[:, 1]].requires_grad_()
-        features = network.features_from_embeddings(a, b)
-        flowing_back = [row[:, None].expand(p, len(chunk), -1) for row in rows]
-        to_a, to_b = torch.autograd.grad(features, (a, b), flowing_back, is_grads_batched=True)  # (c, pairs, width)
-        chunk_total, chunk_count = _sum_of_similarities(to_a, to_b)
-        total, count = total + chunk_total, count + chunk_count
-    return total / count if count else float("nan")
+    """s_g over all p^3 triples: the quantity the paper estimates with 100."""
+    return gradient_similarities(network).nanmean().item()
 
 
-def _irrelevance(matrix: Tensor, resolution: float) -> float:
+def irrelevance(matrix: Tensor, resolution: float) -> Tensor:
     """mean_d std_i(M[i, i + d]) / std(M), population standard deviations; NaN where M is constant up to `resolution`."""
     overall = matrix.std(correction=0)
-    if overall <= 64 * resolution * matrix.abs().max():
-        return float("nan")
-    return (by_difference(matrix).std(dim=1, correction=0).mean() / overall).item()
+    constant = overall <= 64 * resolution * matrix.abs().max()
+    return torch.where(constant, torch.nan, by_difference(matrix).std(dim=1, correction=0).mean() / overall)
 
 
 def distance_irrelevance(logits: Tensor, resolution: float = torch.finfo(torch.float64).eps) -> float:
@@ -92,12 +100,12 @@ def distance_irrelevance(logits: Tensor, resolution: float = torch.finfo(torch.f
     resolution: relative rounding of the weights. A network whose correct logits are all equal (the ideal Clock) has no
     variance to attribute, and the answer is NaN rather than a ratio of rounding errors.
     """
-    return _irrelevance(correct_logits(logits).double(), resolution)
+    return irrelevance(correct_logits(logits).double(), resolution).item()
 
 
 def distance_irrelevance_wrong_logit(logits: Tensor, resolution: float = torch.finfo(torch.float64).eps) -> float:
     """The same ratio on the largest wrong logit: what the column `distance_irrelevance` of the released table holds."""
-    return _irrelevance(largest_wrong_logits(logits).double(), resolution)
+    return irrelevance(largest_wrong_logits(logits).double(), resolution).item()
 
 
 def circularity(components: PrincipalComponents) -> float:

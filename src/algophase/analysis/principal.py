@@ -2,8 +2,10 @@
 
 Components are those of the centred embedding matrix of the number tokens (an equals sign is not a number). Where the two
 operands have tables of their own, each is centred by its own mean and the rows are stacked: 2p points, one set of axes.
+All of this is small, so it stays on the CPU wherever the network is.
 """
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -37,6 +39,23 @@ class PrincipalComponents:
     def modulus(self) -> int:
         return self.coordinates.shape[1]
 
+    @functools.cached_property
+    def fourier(self) -> Tensor:
+        """z (tables, 1 + floor(p / 2), r), complex: frequency k of the coordinates is Re(z[:, k] exp(2 pi i k t / p))."""
+        values = self.coordinates.double()
+        if self.count == 0:
+            return torch.zeros(len(values), 1 + self.modulus // 2, 0, dtype=torch.complex128)
+        return torch.fft.rfft(values, dim=1) * (2 / self.modulus)
+
+    @functools.cached_property
+    def frequency_shares(self) -> Tensor:
+        """See the function of this name."""
+        p, values = self.modulus, self.coordinates.double()
+        power = self.fourier[:, 1:].abs() ** 2 * (p / 2)  # (tables, k, r)
+        if p % 2 == 0:
+            power[:, -1] /= 2
+        return (power.sum(dim=0) / (values**2).sum(dim=(0, 1))).T
+
     def rebuild(self, coordinates: Tensor) -> tuple[Tensor, Tensor]:
         """Operand tables with other coordinates (tables, p, r), the means added back."""
         tables = [mean + some @ self.directions for mean, some in zip(self.means, coordinates, strict=True)]
@@ -52,7 +71,7 @@ def principal_components(tables: tuple[Tensor, ...], resolution: float | None = 
     """
     if resolution is None:
         resolution = torch.finfo(tables[0].dtype).eps
-    tables = tuple(table.detach() for table in tables)
+    tables = tuple(table.detach().cpu() for table in tables)
     means = tuple(table.mean(dim=0) for table in tables)
     centred = torch.cat([table - mean for table, mean in zip(tables, means, strict=True)]).double()
     left, sizes, right = torch.linalg.svd(centred, full_matrices=False)
@@ -110,11 +129,4 @@ def frequency_shares(components: PrincipalComponents) -> Tensor:
     This is the paper's 2 / (p sum v^2) |sum_j v_j exp(2 pi i j k / p)|^2 (appendix B), except at k = p / 2 for even p,
     where the printed formula counts the single wave twice and would leave [0, 1].
     """
-    p, values = components.modulus, components.coordinates.double()
-    if components.count == 0:
-        return torch.zeros(0, p // 2, dtype=torch.float64)
-    power = torch.fft.fft(values, dim=1)[:, 1 : p // 2 + 1].abs() ** 2 * (2 / p)  # (tables, k, r)
-    if p % 2 == 0:
-        power[:, -1] /= 2
-    total = (values**2).sum(dim=(0, 1))
-    return (power.sum(dim=0) / total).T
+    return components.frequency_shares

@@ -56,12 +56,6 @@ class Clock(Network):
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         return self._product(first, second, cache) @ self.embed.weight.T
 
-    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
-        return (self._product(first, second, None),)
-
-    def readouts(self) -> tuple[Tensor, ...]:
-        return (self.embed.weight.T,)
-
     def _product(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
         a, b = first.unflatten(-1, (-1, 2)), second.unflatten(-1, (-1, 2))  # (n, circles, 2)

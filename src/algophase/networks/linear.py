@@ -61,12 +61,6 @@ class Linear(Network):
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         return F.linear(self._last_hidden(first, second, cache), self.unembed.weight)
 
-    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
-        return (self._last_hidden(first, second, None),)
-
-    def readouts(self) -> tuple[Tensor, ...]:
-        return (self.unembed.weight.T,)
-
     def _last_hidden(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))
         if self.settings.model == "delta":

@@ -57,14 +57,6 @@ class Network(nn.Module):
         """Logits (n, outputs) for operand embeddings (n, width); positional embeddings are added inside."""
         raise NotImplementedError
 
-    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
-        """The last activations, each (n, size), that logits are linear in: the sum of features @ readouts, and a constant."""
-        raise NotImplementedError
-
-    def readouts(self) -> tuple[Tensor, ...]:
-        """For each of those features the matrix (size, outputs) that reads it."""
-        raise NotImplementedError
-
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""
         raise NotImplementedError
@@ -83,7 +75,7 @@ class Network(nn.Module):
     def run_with_cache(self, sequence: Tensor | None = None) -> tuple[Tensor, Cache]:
         """Logits and every named activation; on all p * p pairs, in lexicographic order, unless tokens are given."""
         if sequence is None:
-            sequence = tokens(self.task, all_pairs(self.task.modulus))
+            sequence = tokens(self.task, all_pairs(self.task.modulus)).to(self.operand_tables()[0].device)
         cache: Cache = {}
         return self(sequence, cache), cache
 

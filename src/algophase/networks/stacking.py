@@ -4,7 +4,7 @@ Networks that differ only in width can share a stack: each sits in the leading c
 zero. That is exact, for padded units stay at zero and receive zero gradient under ReLU and GELU alike.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -14,16 +14,26 @@ from algophase.networks import Network, build, initialise, template
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TransformerSettings
 
 
-def padded_settings(runs: Sequence[RunSettings]) -> NetworkSettings:
-    """The smallest network that holds every one of these in its leading corner."""
+def exact_size(size: int) -> int:
+    return size
+
+
+def round_size(size: int) -> int:
+    """The next multiple of 16, beyond 128 of a quarter of the power of two below: 144 becomes 160, 300 becomes 320."""
+    step = max(16, (1 << (size - 1).bit_length()) // 8)
+    return -(-size // step) * step
+
+
+def padded_settings(runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size) -> NetworkSettings:
+    """The smallest network of such sizes that holds every one of these in its leading corner."""
     first = runs[0].network
     if isinstance(first, TransformerSettings):
         width = max(run.network.width for run in runs)  # type: ignore[union-attr]
-        return TransformerSettings(width, first.layers, first.heads, first.activation)
+        return TransformerSettings(size(width), first.layers, first.heads, first.activation)
     if isinstance(first, LinearSettings) and first.model != "delta":  # delta's first layer reads two halves: no corner
         width = max(run.network.width for run in runs)  # type: ignore[union-attr]
         hidden = max(run.network.hidden for run in runs)  # type: ignore[union-attr]
-        return LinearSettings(first.model, width, hidden)
+        return LinearSettings(first.model, size(width), size(hidden))
     return first
 
 

@@ -6,7 +6,6 @@ h heads, e head size, m = 4 d hidden units, v vocabulary.
 
 import math
 from collections.abc import Callable
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -134,19 +133,6 @@ class Transformer(Network):
             last_only = index == len(self.blocks) - 1 and cache is None
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
         return residual[:, -1] @ self.unembed.W_U
-
-    def features_from_embeddings(self, first: Tensor, second: Tensor) -> tuple[Tensor, ...]:
-        """Of the last position: the residual stream before the last MLP, and that MLP's hidden units."""
-        residual = self._residual(first, second, None)
-        *earlier, last = cast(list[Block], list(self.blocks))
-        for block in earlier:
-            residual = block(residual, None, "")
-        middle = last.attend(residual, None, "", last_position_only=True).squeeze(1)
-        return middle, last.mlp.hidden(middle, None, "")
-
-    def readouts(self) -> tuple[Tensor, ...]:
-        last = cast(Block, self.blocks[-1])
-        return self.unembed.W_U, last.mlp.W_out @ self.unembed.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:
         """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding the vocabulary, all others d."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, in_float64
+from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, isolate_circles, points_in_plane
+from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples

@@ -1,0 +1,51 @@
+"""Moving numbers to where they are computed and back without making either side wait.
+
+A plain copy to or from a GPU waits until everything queued there is done. Copies through page-locked memory do not: what an
+analysis needs goes over in one such copy, and its results come back in another that is awaited only when they are read.
+"""
+
+import copy
+from collections.abc import Sequence
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from algophase.networks import Network
+
+SomeNetwork = TypeVar("SomeNetwork", bound=Network)
+
+
+def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:
+    """The tensors on `device` in one precision, in one copy that is not waited for."""
+    if device.type == "cpu":
+        return [tensor.to(device, dtype) for tensor in tensors]
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    if flat.device.type == "cpu" and device.type == "cuda":
+        flat = flat.pin_memory()
+    parts = flat.to(device, non_blocking=True).to(dtype).split([tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
+
+
+class Download:
+    """Numbers on their way to the CPU. `get` waits for them alone, not for what was queued after them."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        self._numbers = numbers.to("cpu", non_blocking=True)  # page-locked memory if it comes from a GPU
+        self._arrived = torch.cuda.Event() if numbers.device.type == "cuda" else None
+        if self._arrived is not None:
+            self._arrived.record(torch.cuda.current_stream(numbers.device))
+
+    def get(self) -> Tensor:
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        return self._numbers
+
+
+def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> SomeNetwork:
+    """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding."""
+    copied = copy.deepcopy(network).requires_grad_(False)
+    names, parameters = zip(*copied.named_parameters(), strict=True)
+    values = upload(parameters, torch.device(device), torch.float64)
+    copied.load_state_dict(dict(zip(names, values, strict=True)), assign=True)
+    return copied

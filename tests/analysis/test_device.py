@@ -1,0 +1,107 @@
+"""Every number is computed where the network is, and nothing waits for the device before the results are read."""
+
+import math
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from algophase.analysis import analyze as analysis_of
+from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.circles import find_circles, isolate_circles
+from algophase.analysis.device import in_float64
+from algophase.analysis.evidence import launch_evidence
+from algophase.analysis.principal import network_components
+from algophase.networks import Network, initialise
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
+
+
+def networks() -> list[Network]:
+    """One of each kind, most with circles."""
+    planted = initialise(RunSettings(TaskSettings(modulus=13, equals_sign=True), TransformerSettings(width=12, layers=2)))
+    with torch.no_grad():
+        planted.operand_tables()[0][:, :2] = 5 * handmade_clock(13, (3,)).embed.weight
+    settings = [TransformerSettings(width=16, attention_rate=0.4), TransformerSettings(width=8, activation="gelu")]
+    others = [initialise(RunSettings(TaskSettings(modulus=8, separate_vocabularies=True), one)) for one in settings]
+    linear = [
+        initialise(RunSettings(TaskSettings(modulus=7), LinearSettings(model, 6, 8)))
+        for model in ("alpha", "alpha-prime", "beta", "gamma", "delta")
+    ]
+    return [handmade_clock(11, (1, 4)), handmade_pizza(12, (1, 5), accompanied=True), planted, *others, *linear]
+
+
+class OneDevice(TorchDispatchMode):
+    """No operation but a copy may mix tensors of two devices. Single numbers may come from the CPU, as PyTorch allows."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        if "copy" not in func.name():
+            tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
+            devices = {item.device.type for item in tensors if item.dim() > 0}
+            assert len(devices) <= 1, f"{func.name()} mixes {sorted(devices)}"
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("index", range(len(networks())))
+def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
+    """On the meta device tensors have no values: asking for one, as whatever waits for a GPU does, is an error."""
+    network = networks()[index]
+    there = in_float64(network, "meta")
+    components = network_components(in_float64(network))
+    circles = find_circles(components)
+    with OneDevice():
+        measured = analysis_of._measure(there, 1e-7)
+        launched = launch_evidence(there, circles, components)
+    assert measured.shape == (analysis_of.MEASURED,)
+    assert measured.device.type == launched.device.type == "meta"
+    assert len(launched) == len(circles)
+
+
+def assert_same(found: object, expected: object) -> None:
+    if isinstance(expected, dict):
+        assert isinstance(found, dict)
+        assert found.keys() == expected.keys()
+        for key, value in expected.items():
+            assert_same(found[key], value)
+    elif isinstance(expected, list):
+        assert isinstance(found, list)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+    else:
+        assert found == expected
+
+
+@needs_gpu
+def test_a_gpu_gives_the_same_analyses() -> None:
+    every = [*networks(), initialise(RunSettings()), handmade_pizza(59, (3, 17), accompanied=True)]
+    for found, network in zip(analyze_many(every, device="cuda"), every, strict=True):
+        assert isinstance(found, Analysis)
+        assert_same(found.to_dict(), analyze(network).to_dict())
+
+
+@needs_gpu
+def test_a_network_on_a_gpu_is_analysed_on_either_side() -> None:
+    network = handmade_pizza(12, (1, 5), accompanied=True)
+    expected, there = analyze(network).to_dict(), handmade_pizza(12, (1, 5), accompanied=True).cuda()
+    assert_same(analyze(there).to_dict(), expected)
+    assert_same(analyze(there, device="cuda").to_dict(), expected)
+    circles = find_circles(network_components(there))
+    assert isolate_circles(there, circles[:1]).accuracy == isolate_circles(network, circles[:1]).accuracy
+
+
+@needs_gpu
+def test_a_network_that_overflows_does_not_disturb_its_neighbours_on_a_gpu() -> None:
+    broken = handmade_pizza(7, (1,))
+    with torch.no_grad():
+        broken.l1.weight.mul_(1e200)
+        broken.unembed.weight.mul_(1e200)
+    first, second, third = analyze_many([handmade_clock(7, (1,)), broken, handmade_clock(7, (2,))], device="cuda")
+    assert isinstance(first, Analysis)
+    assert isinstance(third, Analysis)
+    assert "overflow" in str(second)
+    assert math.isclose(first.accuracy, 1.0)
