@@ -45,7 +45,10 @@ def _acquire(path: Path, directory: Path) -> int:
             raise InputError(f"cannot write into {directory}: {error.strerror or error}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except OSError as error:
+            if not isinstance(error, BlockingIOError):  # a file system without locks
+                os.close(handle)
+                raise InputError(f"cannot lock {directory}: {error.strerror or error}") from None
             holder = os.pread(handle, 4096, 0)
             os.close(handle)
             raise InputError(

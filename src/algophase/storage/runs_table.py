@@ -42,20 +42,19 @@ def _by_field(items: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 def encode_shard(rows: Sequence[Row], about: Mapping[str, Any]) -> bytes:
     """Rows as a Parquet file. about: where they come from, kept in the file's metadata (columns hold no times)."""
     import pyarrow
-    import pyarrow.parquet
 
     names = dict.fromkeys(name for row in rows for name in row)
     arrays = {name: pyarrow.array([row.get(name) for row in rows]) for name in names}
-    table = pyarrow.table(arrays).replace_schema_metadata({METADATA_KEY: json.dumps(dict(about)).encode()})
-    return encode_table(table)
+    return encode_table(pyarrow.table(arrays), about)
 
 
-def encode_table(table: "pyarrow.Table") -> bytes:
+def encode_table(table: "pyarrow.Table", about: Mapping[str, Any]) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(table, sink, compression="zstd", compression_level=9)
+    described = table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(about)).encode()})
+    pyarrow.parquet.write_table(described, sink, compression="zstd", compression_level=9)
     return sink.getvalue().to_pybytes()
 
 
@@ -83,47 +82,76 @@ def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Tab
             wanted = None if columns is None else [name for name in columns if name in there]
             return file.read(columns=wanted)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(
-            f"{path} is not a readable Parquet file ({reason}); remove it, and a sweep makes its runs again"
-        ) from None
+        raise _unreadable(path, error) from None
 
 
 def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
     """All shards as one table. Types of a column that differ between shards are joined where that loses nothing."""
     import pyarrow
 
-    path = Path(path)
-    paths = shard_paths(path)
-    if not paths:
-        raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     wanted = None if columns is None else list(columns)
-    tables = [read_shard(shard, wanted).replace_schema_metadata(None) for shard in paths]
+    tables = [read_shard(shard, wanted).replace_schema_metadata(None) for shard in _shards(path)]
     try:
         return pyarrow.concat_tables(tables, promote_options="permissive")
     except pyarrow.ArrowException as error:
         raise InputError(f"the shards of {path} do not fit together: {str(error).splitlines()[0]}") from None
 
 
+def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
+    """Each run once, the first of several with its id, in the order of their index."""
+    import pyarrow
+
+    places = list(range(table.num_rows))
+    if "index" in table.column_names:
+        indices = table["index"].to_pylist()
+        places.sort(key=lambda place: (indices[place] is None, indices[place]))
+    if "run_id" in table.column_names:
+        ids, first = table["run_id"].to_pylist(), dict[Any, int]()
+        for place in places:
+            first.setdefault(ids[place] if ids[place] is not None else place, place)
+        places = list(first.values())
+    return table.take(pyarrow.array(places, pyarrow.int64()))
+
+
 def read_runs(path: str | Path) -> "pandas.DataFrame":
     """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index."""
-    table = read_table(path)
-    runs = table.to_pandas()
-    if "index" in runs:
-        runs = runs.sort_values("index", kind="stable")
-    if "run_id" in runs:
-        runs = runs.drop_duplicates("run_id")
-    return runs.reset_index(drop=True)
+    return each_once(read_table(path)).to_pandas()
+
+
+def column_names(path: str | Path) -> list[str]:
+    """Every column that any of the shards has."""
+    return list(dict.fromkeys(name for shard in _shards(path) for name in _schema(shard).names))
+
+
+def _shards(path: str | Path) -> list[Path]:
+    paths = shard_paths(Path(path))
+    if not paths:
+        raise InputError(f"{path} holds no runs: there is no Parquet file in it")
+    return paths
 
 
 def provenance(path: Path) -> dict[str, Any]:
     """What a shard says about where it comes from; empty where it says nothing readable."""
+    metadata = _schema(path).metadata or {}
+    try:
+        found = json.loads(metadata.get(METADATA_KEY, b"{}"))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _schema(path: Path) -> "pyarrow.Schema":
     import pyarrow
     import pyarrow.parquet
 
     try:
-        metadata = pyarrow.parquet.read_schema(path).metadata or {}
-        found = json.loads(metadata.get(METADATA_KEY, b"{}"))
+        return pyarrow.parquet.read_schema(path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({str(error).splitlines()[0]})") from None
-    return found if isinstance(found, dict) else {}
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return InputError(
+        f"{path} is not a readable Parquet file ({reason}); remove a broken shard, and the sweep makes its runs again"
+    )

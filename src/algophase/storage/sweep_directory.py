@@ -22,10 +22,11 @@ from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import write_atomically
 from algophase.storage.lock import locked
 from algophase.storage.network_files import read_json, save
-from algophase.storage.runs_table import Row, provenance, read_runs, read_shard, shard_paths, write_shard
+from algophase.storage.runs_table import Row, encode_table, provenance, read_runs, read_shard, shard_paths, write_shard
 
 if TYPE_CHECKING:
     import pandas
+    import pyarrow
 
 FORMAT = "algophase-sweep"
 VERSION = 1
@@ -72,7 +73,7 @@ class SweepDirectory:
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
         if self.exists:
             held = self.description()
-            if held["seed"] != seed or _definition(held["space"]) != _definition(space):
+            if not same_sweep(held, record):
                 name, other = held["space"].get("name"), space["name"]
                 reason = (
                     f"space {name} with seed {held['seed']}"
@@ -115,18 +116,27 @@ class SweepDirectory:
 
     def add(self, rows: Sequence[Row], about: Mapping[str, Any]) -> Path:
         """Write finished runs as a new shard. Until the file is in its place, none of them is finished."""
-        ids = ",".join(row["run_id"] for row in rows)
-        first = min(row["index"] for row in rows)
-        name = f"runs-{first:06d}-{len(rows)}-{hashlib.sha256(ids.encode()).hexdigest()[:8]}.parquet"
-        write_shard(self.path / name, sorted(rows, key=lambda row: row["index"]), about)
-        return self.path / name
+        path = self.path / _shard_name([row["index"] for row in rows], [row["run_id"] for row in rows])
+        write_shard(path, sorted(rows, key=lambda row: row["index"]), about)
+        return path
+
+    def replace(self, table: "pyarrow.Table", about: Mapping[str, Any]) -> Path:
+        """Make one shard of these the whole table. Old shards go once it is there; until then a run in both is read once."""
+        old = shard_paths(self.path)
+        path = self.path / _shard_name(table["index"].to_pylist(), table["run_id"].to_pylist())
+        write_atomically(path, encode_table(table, about))
+        for shard in old:
+            if shard != path:
+                shard.unlink(missing_ok=True)
+        return path
 
     def keep(self, network: Network) -> None:
         save(network, self.networks / network.id, overwrite=True)
 
     def kept(self) -> set[str]:
-        """Ids of the networks that were kept."""
-        return {path.stem for path in self.networks.glob("*.safetensors")} if self.networks.is_dir() else set()
+        """Ids of the networks that were kept. Of each, the JSON file is written last."""
+        files = self.networks.glob("*.safetensors") if self.networks.is_dir() else []
+        return {path.stem for path in files if path.with_suffix(".json").exists()}
 
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)
@@ -136,7 +146,7 @@ class SweepDirectory:
         found: list[dict[str, Any]] = []
         for path in shard_paths(self.path):
             about = provenance(path)
-            found += about["shards"] if isinstance(about.get("shards"), list) else [about]
+            found += about["shards"] if isinstance(about.get("shards"), list) else [{"shard": path.name, **about}]
         return found
 
     def complete(self) -> None:
@@ -144,5 +154,20 @@ class SweepDirectory:
         shutil.rmtree(self.path / ".checkpoints", ignore_errors=True)
 
 
-def _definition(space: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in space.items() if key not in ("title", "runs")}
+def _shard_name(indices: Sequence[int], ids: Sequence[str]) -> str:
+    return f"runs-{min(indices):06d}-{len(ids)}-{hashlib.sha256(','.join(ids).encode()).hexdigest()[:8]}.parquet"
+
+
+def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    """Whether two descriptions give the same i-th run. Title and count may differ."""
+    return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(second["space"])
+
+
+def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What makes the i-th run: all rules, and the order of the grids."""
+    rules = {key: value for key, value in space.items() if key not in ("title", "runs")}
+    sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
+    grids = [
+        f"{key}.{name}" for key, value in sections for name, rule in value.items() if isinstance(rule, dict) and "grid" in rule
+    ]
+    return rules, grids

@@ -19,6 +19,7 @@ from algophase.settings import (
     published_training,
 )
 from algophase.storage.runs_table import Row, flat_columns
+from algophase.sweeps.spaces import KINDS
 from algophase.training.trained import CURVES, TrainedRun
 
 
@@ -47,13 +48,14 @@ def run_from_row(row: Mapping[str, Any]) -> RunSettings:
     """The settings of a row's run, checked against its id. A setting without a column has its default."""
     present = {name: value for name, value in row.items() if not _missing(value)}
     kind = present.get("kind")
-    if kind not in NETWORK_KINDS:
-        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(NETWORK_KINDS)}")
+    if kind not in KINDS:
+        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(KINDS)}")
     network = network_from_dict({"kind": kind, **_among(present, NETWORK_KINDS[kind]())})
     training = TrainingSettings.from_dict(
         {**published_training(network).to_dict(), **_among(present, published_training(network))}
     )
-    run = RunSettings(TaskSettings.from_dict(_among(present, TaskSettings())), network, training, int(present.get("seed", 0)))
+    seed = _like("seed", present.get("seed", 0), 0)
+    run = RunSettings(TaskSettings.from_dict(_among(present, TaskSettings())), network, training, seed)
     if present.get("run_id", run.run_id) != run.run_id:
         raise InputError(
             f"the settings of run {present['run_id']} give {run.run_id}: its row was changed, or is another version's"
@@ -68,4 +70,14 @@ def _missing(value: object) -> bool:
 def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
     """The columns that are settings of this kind, as the type the default has: a table makes 128 out of 128.0 and back."""
     reference = default.to_dict()
-    return {name: type(like)(present[name]) for name, like in reference.items() if name in present}
+    return {name: _like(name, present[name], like) for name, like in reference.items() if name in present}
+
+
+def _like(name: str, value: Any, like: Any) -> Any:
+    try:
+        found = type(like)(value)
+        if found == value:
+            return found
+    except (TypeError, ValueError):
+        pass
+    raise InputError(f"{name} of a run is {value!r}; it must be of type {type(like).__name__}")

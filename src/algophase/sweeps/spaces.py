@@ -48,7 +48,9 @@ class Space:
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
-        return {name: rule for name, rule in self.settings.items() if isinstance(rule, Grid)}
+        """In the order of a file's sections, then as given: the order says which cell a run is in."""
+        ordered = sorted(self.settings.items(), key=lambda item: SECTIONS.index(item[0].partition(".")[0]))
+        return {name: rule for name, rule in ordered if isinstance(rule, Grid)}
 
     @property
     def cells(self) -> int:
@@ -125,6 +127,8 @@ def _check(space: Space) -> None:
     classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
     for name in space.settings:
         section, _, setting = name.partition(".")
+        if section not in classes:
+            raise InputError(f"space {space.name} has no section {section!r}; choose from {', '.join(SECTIONS)}")
         names = [item.name for item in fields(classes[section])]
         if setting not in names:
             raise InputError(f"{section} of space {space.name} has no setting {setting!r}; choose from {', '.join(names)}")

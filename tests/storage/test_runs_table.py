@@ -1,0 +1,179 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from algophase.errors import InputError
+from algophase.storage.runs_table import (
+    METADATA_KEY,
+    column_names,
+    each_once,
+    encode_shard,
+    flat_columns,
+    provenance,
+    read_runs,
+    read_shard,
+    read_table,
+    shard_paths,
+    write_shard,
+)
+
+
+def shards(directory: Path, *rows: list[dict[str, Any]]) -> Path:
+    for number, some in enumerate(rows):
+        write_shard(directory / f"runs-{number}.parquet", some, {"number": number})
+    return directory
+
+
+def test_nested_records_become_flat_columns() -> None:
+    record = {
+        "accuracy": 1.0,
+        "reasons": ["a", "b"],
+        "nothing": [],
+        "unknown": None,
+        "circles": [{"frequency": 3, "role": "Pizza"}, {"frequency": 5, "offset": {"x": 1}}],
+        "anatomy": {
+            "relu": None,
+            "pizzas": [{"rows": 4, "readouts": [{"axis": "cos"}, {"axis": "sin"}]}, {"rows": 2, "readouts": []}],
+        },
+    }
+    assert flat_columns(record) == {
+        "accuracy": 1.0,
+        "reasons": ["a", "b"],
+        "unknown": None,
+        "circles.frequency": [3, 5],
+        "circles.role": ["Pizza", None],
+        "circles.offset.x": [None, 1],
+        "anatomy.relu": None,
+        "anatomy.pizzas.rows": [4, 2],
+        "anatomy.pizzas.readouts.axis": [["cos", "sin"], None],
+    }
+
+
+def test_rows_come_back_as_they_were(tmp_path: Path) -> None:
+    rows = [
+        {"index": 0, "run_id": "a", "x": 0.1 + 0.2, "flag": True, "names": ["p", "q"], "deep": [[1.5], None], "gone": None},
+        {"index": 1, "run_id": "b", "x": None, "flag": None, "names": [], "deep": None, "late": 2**48},
+    ]
+    table = read_table(shards(tmp_path, rows))
+    assert table.to_pylist() == [{**rows[0], "late": None}, {**rows[1], "gone": None}]
+
+
+def test_the_same_rows_are_the_same_bytes() -> None:
+    rows = [{"index": 0, "run_id": "a", "x": 0.5, "names": ["p"]}]
+    assert encode_shard(rows, {"date": "today"}) == encode_shard(rows, {"date": "today"})
+
+
+def test_a_column_missing_or_added_is_null_where_it_is_not(tmp_path: Path) -> None:
+    old = [{"index": 0, "run_id": "a", "accuracy": 1.0, "retired": "x"}]
+    new = [{"index": 1, "run_id": "b", "accuracy": 0.5, "added": 7, "list": [1]}]
+    path = shards(tmp_path, old, new)
+    assert read_table(path).to_pylist() == [
+        {"index": 0, "run_id": "a", "accuracy": 1.0, "retired": "x", "added": None, "list": None},
+        {"index": 1, "run_id": "b", "accuracy": 0.5, "retired": None, "added": 7, "list": [1]},
+    ]
+    assert column_names(path) == ["index", "run_id", "accuracy", "retired", "added", "list"]
+    runs = read_runs(path)
+    assert list(runs["accuracy"]) == [1.0, 0.5]
+    assert runs["added"].isna().tolist() == [True, False]
+
+
+def test_some_columns(tmp_path: Path) -> None:
+    path = shards(tmp_path, [{"index": 0, "y": "a"}, {"index": 1, "y": "b"}], [{"index": 2, "x": 1}])
+    assert read_table(path, ["index", "x", "z"]).to_pydict() == {"index": [0, 1, 2], "x": [None, None, 1]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "joined"),
+    [
+        (1, 0.5, [1.0, 0.5]),
+        (None, "text", [None, "text"]),
+        (None, True, [None, True]),
+        ([], [3], [[], [3]]),
+        (None, [[0.5]], [None, [[0.5]]]),
+        ([1], [0.5], [[1.0], [0.5]]),
+        ([None], ["x"], [[None], ["x"]]),
+    ],
+    ids=str,
+)
+def test_types_that_differ_are_joined_where_nothing_is_lost(tmp_path: Path, old: Any, new: Any, joined: list[Any]) -> None:
+    for number, order in enumerate(([old, new], [new, old])):
+        path = shards(tmp_path / str(number), *([{"index": place, "x": value}] for place, value in enumerate(order)))
+        found = read_table(path)["x"].to_pylist()
+        assert found == (joined if number == 0 else joined[::-1])
+
+
+def test_types_that_cannot_be_joined_are_one_line(tmp_path: Path) -> None:
+    path = shards(tmp_path, [{"index": 0, "x": "text"}], [{"index": 1, "x": 2}])
+    with pytest.raises(InputError, match=r"the shards of .* do not fit together: .*x") as caught:
+        read_table(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_run_is_read_once_the_first_of_several_in_the_order_of_the_index(tmp_path: Path) -> None:
+    first = [{"index": 5, "run_id": "f", "x": 1}, {"index": 1, "run_id": "b", "x": 2}]
+    second = [{"index": 1, "run_id": "b", "x": 3}, {"index": 0, "run_id": "a", "x": 4}]
+    runs = read_runs(shards(tmp_path, first, second))
+    assert runs.to_dict("list") == {"index": [0, 1, 5], "run_id": ["a", "b", "f"], "x": [4, 2, 1]}
+    assert list(runs.index) == [0, 1, 2]
+
+
+def test_each_once_keeps_the_order_where_there_is_no_index() -> None:
+    table = pyarrow.table({"run_id": ["b", "a", "b", None, None], "x": [1, 2, 3, 4, 5]})
+    assert each_once(table)["x"].to_pylist() == [1, 2, 4, 5]
+    assert each_once(pyarrow.table({"x": [2, 1]})).to_pydict() == {"x": [2, 1]}
+    assert each_once(pyarrow.table({"index": pyarrow.array([], pyarrow.int64())})).num_rows == 0
+    assert each_once(pyarrow.table({"index": [None, 2, None, 1]}))["index"].to_pylist() == [1, 2, None, None]
+
+
+def test_a_shard_says_where_it_comes_from(tmp_path: Path) -> None:
+    shards(tmp_path, [{"index": 0}])
+    (path,) = shard_paths(tmp_path)
+    assert provenance(path) == {"number": 0}
+    for content in (None, {METADATA_KEY: b"no JSON"}, {METADATA_KEY: b"[1]"}, {METADATA_KEY: b"\xff"}):
+        pyarrow.parquet.write_table(pyarrow.table({"x": [1]}).replace_schema_metadata(content), path)
+        assert provenance(path) == {}
+
+
+def test_a_bare_file_of_someone_else_is_a_table_too(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    read = {"width": [1, 2], "name": ["x", None]}
+    pyarrow.parquet.write_table(pyarrow.table(read), path)
+    assert read_table(path).to_pydict() == read
+    assert len(read_runs(path)) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"poem " * 100, None], ids=["empty", "short", "text", "cut"])
+def test_a_broken_shard_is_named(tmp_path: Path, content: bytes | None) -> None:
+    good = encode_shard([{"index": 0, "run_id": "a"}], {})
+    shards(tmp_path, [{"index": 1, "run_id": "b"}])
+    broken = tmp_path / "runs-broken.parquet"
+    broken.write_bytes(good[: len(good) // 2] if content is None else content)
+    for read in (read_shard, provenance):
+        with pytest.raises(InputError, match=r"runs-broken.parquet is not a readable Parquet file \(.+\); remove a broken"):
+            read(broken)
+    for read_all in (read_runs, column_names):
+        with pytest.raises(InputError, match=r"runs-broken.parquet is not a readable Parquet file") as caught:
+            read_all(tmp_path)
+        assert "\n" not in str(caught.value)
+
+
+def test_no_runs_are_told(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("no table")
+    (tmp_path / ".runs-0.parquet.x.partial").write_text("half")
+    (tmp_path / ".hidden.parquet").write_text("hidden")
+    assert shard_paths(tmp_path) == []
+    for read in (read_runs, read_table, column_names):
+        with pytest.raises(InputError, match="holds no runs: there is no Parquet file in it"):
+            read(tmp_path)
+    with pytest.raises(InputError, match="gone does not exist; give a sweep's directory or a Parquet file"):
+        read_runs(tmp_path / "gone")
+
+
+def test_the_metadata_of_shards_is_no_part_of_the_table(tmp_path: Path) -> None:
+    table = read_table(shards(tmp_path, [{"index": 0}], [{"index": 1}]))
+    assert not table.schema.metadata
+    assert json.loads(pyarrow.parquet.read_schema(tmp_path / "runs-1.parquet").metadata[METADATA_KEY]) == {"number": 1}

@@ -1,0 +1,134 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.errors import InputError
+from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.storage.runs_table import read_runs, read_table, write_shard
+from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.rows import make_row, run_from_row, settings_columns
+from algophase.training.train import train
+from algophase.training.trained import TrainedRun
+
+RUNS = [
+    RunSettings(
+        TaskSettings(7, equals_sign=True, training_fraction=0.7),
+        TransformerSettings(8, 2, activation="gelu", attention_rate=0.1 + 0.2),
+        TrainingSettings(epochs=3),
+        seed=2**48 - 1,
+    ),
+    RunSettings(TaskSettings(7), LinearSettings("delta", 8, 12), TrainingSettings(3, 1e-2, 0.5, 0.8, 0.9, 1e-7, 4), seed=1),
+    RunSettings(TaskSettings(7), LinearSettings("alpha", 8, 8), TrainingSettings(0), seed=0),
+]
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> list[tuple[TrainedRun, Analysis]]:
+    found = []
+    for trained in train(RUNS, device="cpu"):
+        assert trained.network is not None
+        found.append((trained, analyze(trained.network)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def rows(outcomes: list[tuple[TrainedRun, Analysis]]) -> list[dict[str, Any]]:
+    return [dict(make_row("mixed", index, *outcome)) for index, outcome in enumerate(outcomes)]
+
+
+def test_a_row_has_every_setting_and_every_number(
+    outcomes: list[tuple[TrainedRun, Analysis]], rows: list[dict[str, Any]]
+) -> None:
+    row, (trained, analysis) = rows[0], outcomes[0]
+    assert (row["space"], row["index"], row["run_id"]) == ("mixed", 0, RUNS[0].run_id)
+    assert row.items() >= settings_columns(RUNS[0]).items()
+    assert (row["engine"], row["device"], row["precision"]) == (trained.engine, "cpu", "float32")
+    assert (row["epochs_trained"], row["diverged_at"]) == (3, None)
+    assert row["validation_loss"] == trained.history.validation_loss[-1]
+    assert row["verdict"] == analysis.verdict.label
+    assert row["circularity"] == analysis.circularity
+    assert row["frequencies"] == [item.circle.frequency for item in analysis.circles]
+    assert not any("second" in name and "time" in name for name in row)
+    for value in row.values():
+        assert not isinstance(value, dict | np.generic)
+        assert not (isinstance(value, float) and math.isnan(value))
+
+
+def test_a_row_gives_its_run_back(rows: list[dict[str, Any]]) -> None:
+    assert [run_from_row(row) for row in rows] == RUNS
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["one shard", "a shard each"])
+def test_through_a_table_of_mixed_kinds_where_integers_become_floats(
+    tmp_path: Path, rows: list[dict[str, Any]], together: bool
+) -> None:
+    shards = [rows] if together else [[row] for row in rows]
+    for number, shard in enumerate(shards):
+        write_shard(tmp_path / f"runs-{number}.parquet", shard, {})
+    frame = read_runs(tmp_path)
+    assert frame["layers"].dtype.kind == "f"  # a linear model has none
+    assert [run_from_row(record) for record in frame.to_dict("records")] == RUNS
+    assert [run_from_row(dict(frame.loc[place])) for place in range(len(RUNS))] == RUNS
+    assert [run_from_row(record) for record in read_table(tmp_path).to_pylist()] == RUNS
+    assert [run_from_row(record).run_id for record in frame.to_dict("records")] == [run.run_id for run in RUNS]
+
+
+def test_even_a_table_of_floats_gives_the_run_back(rows: list[dict[str, Any]]) -> None:
+    row = {name: float(value) if isinstance(value, int) else value for name, value in rows[0].items()}
+    assert run_from_row(row) == RUNS[0]
+
+
+@pytest.mark.parametrize("name", PAPER_SPACES)
+def test_every_paper_run_comes_back_from_its_columns(name: str) -> None:
+    run = PAPER_SPACES[name].run(11)
+    assert run_from_row({**settings_columns(run), "run_id": run.run_id}) == run
+
+
+def test_a_setting_without_a_column_has_its_default() -> None:
+    run = RunSettings(network=TransformerSettings(attention_rate=0.5), seed=3)
+    old = {"kind": "transformer", "attention_rate": 0.5, "seed": 3, "run_id": run.run_id, "beta2": None, "layers": math.nan}
+    assert run_from_row(old) == run
+    linear = RunSettings(network=LinearSettings("gamma"))
+    assert run_from_row({"kind": "linear", "model": "gamma", "run_id": linear.run_id}) == linear
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"seed": 5}, "the settings of run .* give .*: its row was changed, or is another version's"),
+        ({"attention_rate": 0.25}, "its row was changed"),
+        ({"attention_rate": 2.0}, r"attention_rate is 2.0; it must be a number in \[0, 1\]"),
+        ({"run_id": "000000000000"}, "the settings of run 000000000000 give"),
+        ({"width": 8.5}, "width of a run is 8.5; it must be of type int"),
+        ({"width": "wide"}, "width of a run is 'wide'; it must be of type int"),
+        ({"seed": "none"}, "seed of a run is 'none'"),
+        ({"equals_sign": 3}, "equals_sign of a run is 3; it must be of type bool"),
+        ({"kind": "clock"}, "kind of a run is 'clock'; choose one of transformer, linear"),
+        ({"kind": None}, "kind of a run is None"),
+        ({"activation": "tanh"}, "activation is 'tanh'"),
+    ],
+    ids=str,
+)
+def test_a_row_that_was_changed_is_refused(rows: list[dict[str, Any]], change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run_from_row({**rows[0], **change})
+
+
+def test_a_diverged_run_has_no_metrics_and_says_when(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    run = replace(RUNS[0], training=TrainingSettings(epochs=4, learning_rate=1e30))
+    (trained,) = train([run], device="cpu")
+    assert trained.diverged_at is not None
+    row = dict(make_row("mixed", 9, trained, None))
+    assert row["verdict"] is None
+    assert row["diverged_at"] == trained.diverged_at
+    assert row["training_loss"] is None
+    assert "circularity" not in row
+    write_shard(tmp_path / "runs.parquet", [row, rows[0]], {})
+    diverged = read_table(tmp_path).to_pylist()[0]
+    assert diverged["circularity"] is None
+    assert run_from_row(diverged) == run
