@@ -22,8 +22,11 @@ ORDER = [
     "cli_train",
     "cli_check",
     "cli_sweep",
+    "cli_runs",
+    "cli_retrain",
     "cli_compare",
     "cli",
+    "__main__",
 ]
 
 

@@ -13,6 +13,9 @@ from algophase.cli_check import check_gradients
 from algophase.cli_compare import EXAMPLE as COMPARE_EXAMPLE
 from algophase.cli_compare import compare
 from algophase.cli_output import ImageFormat, complain, draw
+from algophase.cli_retrain import EXAMPLE as RETRAIN_EXAMPLE
+from algophase.cli_retrain import retrain
+from algophase.cli_runs import MERGE_EXAMPLE, RUNS_EXAMPLE, merge, runs
 from algophase.cli_sweep import EXAMPLE as SWEEP_EXAMPLE
 from algophase.cli_sweep import sweep
 from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
@@ -149,6 +152,9 @@ def handmade(
 app.command(epilog=TRAIN_EXAMPLE)(train)
 app.command(epilog=CHECK_EXAMPLE)(check_gradients)
 app.command(epilog=SWEEP_EXAMPLE)(sweep)
+app.command(epilog=RUNS_EXAMPLE)(runs)
+app.command(epilog=MERGE_EXAMPLE)(merge)
+app.command(epilog=RETRAIN_EXAMPLE)(retrain)
 app.command(epilog=COMPARE_EXAMPLE)(compare)
 
 

@@ -1,0 +1,189 @@
+"""The commands `algophase runs` (look at a table) and `algophase merge` (join partial sweeps)."""
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from algophase.errors import InputError
+
+if TYPE_CHECKING:
+    from algophase.sweeps.selection import Columns
+
+RUNS_EXAMPLE = (
+    'Example:  algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
+)
+MERGE_EXAMPLE = "Example:  algophase merge machine-1/fixed-width machine-2/fixed-width --out sweeps/fixed-width"
+SHOWN = 20  # rows, unless told
+WIDEST = 40  # characters of a cell
+
+
+def runs(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's directory, or a Parquet file.")],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION",
+            help="Only runs with COLUMN =, !=, <, <=, > or >= VALUE (a number, text, true, false, null); repeat for several.",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Columns, by name.", show_default="what varies, verdict and metrics")
+    ] = None,
+    sort: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Order by this column; -COLUMN from the top.", show_default="index")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=0, help="Rows at most; 0 for all.", show_default=f"{SHOWN}, all in an export")
+    ] = None,
+    csv: Annotated[
+        str | None, typer.Option(metavar="PATH", help="Write the runs as CSV, all columns unless chosen; - to standard output.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen.")] = False,
+) -> None:
+    """List a sweep's runs: what it holds and where it comes from, then the runs you ask for.
+
+    Nothing in a condition is executed. A missing value meets =null, and != any other value.
+    """
+    from algophase.storage.runs_table import column_names
+    from algophase.sweeps.overview import NEEDED
+    from algophase.sweeps.selection import check_columns, read_columns, read_condition, select
+
+    if csv is not None and as_json:
+        raise InputError("--csv and --json are two forms of the same; choose one")
+    conditions = [read_condition(text) for text in where or []]
+    there = column_names(path)
+    chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    asked = [*(chosen or []), *(condition.column for condition in conditions), *([sort.removeprefix("-")] if sort else [])]
+    check_columns(asked, there)
+    if csv is not None or as_json:
+        table = read_columns(path, None if chosen is None else asked)
+        places = select(table, conditions, sort)[: limit or None]
+        _export({name: table[name] for name in chosen or table}, places, csv)
+        return
+    shown = chosen or _handful(path, there)
+    table = read_columns(path, [*(name for name in NEEDED if name in there), *shown, *asked])
+    places = select(table, conditions, sort)
+    for line in [*_header(path, table), ""]:
+        typer.echo(line)
+    if conditions:
+        total = len(next(iter(table.values()), []))
+        typer.echo(f"{len(places):,} of {total:,} runs meet {' and '.join(map(str, conditions))}")
+    rows = places[: (SHOWN if limit is None else limit) or None]
+    if rows:
+        typer.echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
+    if len(rows) < len(places):
+        typer.echo(f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of {len(there)} columns)")
+
+
+def _handful(path: Path, there: Sequence[str]) -> list[str]:
+    """The columns worth a look: the run, what varies, what came out."""
+    from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.sweeps.overview import METRICS, setting_names, varying
+    from algophase.sweeps.selection import read_columns
+
+    if path.is_dir() and SweepDirectory(path).exists:
+        settings = varying(SweepDirectory(path).description()["space"])
+    else:
+        known = read_columns(path, [name for name in setting_names() if name in there])
+        settings = [name for name in setting_names() if name in known and len(set(map(str, known[name]))) > 1]
+    return [name for name in ("index", "run_id", *settings, "verdict", *METRICS) if name in there] or list(there)[:8]
+
+
+def _header(path: Path, table: "Columns") -> list[str]:
+    from algophase.storage.runs_table import provenance
+    from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.sweeps.overview import describe_origin, describe_outcomes, describe_space
+
+    lines, sittings = [], []
+    if path.is_dir():
+        directory = SweepDirectory(path)
+        lines = describe_space(directory.description(), table) if directory.exists and "index" in table else []
+        sittings = directory.sittings()
+    elif about := provenance(path):
+        sittings = about["shards"] if isinstance(about.get("shards"), list) else [about]
+    if not lines:
+        lines = [f"{len(next(iter(table.values()), [])):,} runs"]
+    return [*lines, *describe_outcomes(table), *describe_origin(sittings)]
+
+
+def _lines(columns: "Columns", places: list[int]) -> list[str]:
+    """Columns lined up, numbers on the right."""
+    shown = []
+    for name, values in columns.items():
+        cells = [_cell(values[place]) for place in places]
+        width = max(len(name), *map(len, cells))
+        text = any(isinstance(values[place], str | list) for place in places)
+        shown.append([cell.ljust(width) if text else cell.rjust(width) for cell in (name, *cells)])
+    return ["  ".join(row).rstrip() for row in zip(*shown, strict=True)]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.4f}" if 1e-3 <= abs(value) < 1e6 or value == 0 else f"{value:.3g}"
+    text = " ".join(map(_cell, value)) if isinstance(value, list) else str(value)
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
+
+
+def _export(columns: "Columns", places: list[int], csv: str | None) -> None:
+    if csv is None:
+        rows = [{name: values[place] for name, values in columns.items()} for place in places]
+        typer.echo(json.dumps(rows, indent=1, default=str))
+        return
+    text = _csv(columns, places)
+    if csv == "-":
+        typer.echo(text, nl=False)
+        return
+    from algophase.storage.files import write_atomically
+
+    write_atomically(Path(csv), text.encode())
+    typer.echo(f"wrote {len(places):,} runs with {len(columns)} columns to {csv}")
+
+
+def _csv(columns: "Columns", places: list[int]) -> str:
+    """What is missing is empty, a list is JSON, numbers are exact."""
+    import csv
+    import io
+
+    def cell(value: Any) -> Any:
+        if isinstance(value, bool | list | dict):
+            return json.dumps(value, default=str)
+        return "" if value is None else value
+
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([cell(values[place]) for values in columns.values()] for place in places)
+    return file.getvalue()
+
+
+def merge(
+    paths: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps of the same space and seed.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the joined sweep; may be one of the inputs.")],
+) -> None:
+    """Join parts of a sweep, from several machines or sittings, into one table with one shard.
+
+    A run that is there several times is kept once: what is in --out stays, else the first input's is taken. Kept networks
+    come along. The inputs are left as they are.
+    """
+    from algophase.sweeps.merge import merge as join
+
+    merged = join(paths, out, shlex.join(["algophase", *sys.argv[1:]]))
+    typer.echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
+    if merged.repeated:
+        typer.echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
+    if merged.differing:
+        typer.echo("other numbers come from another machine's rounding, which training amplifies; the first ones were kept")
+    if merged.networks:
+        typer.echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
+    if merged.unmatched:
+        typer.echo(f"kept networks left out: {merged.unmatched:,}, the table having other numbers for their runs, or none")

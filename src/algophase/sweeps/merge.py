@@ -1,0 +1,174 @@
+"""Partial sweeps of one space, from several machines, joined into one directory with one shard."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from algophase.errors import InputError
+from algophase.storage.files import read_bytes, write_atomically
+from algophase.storage.runs_table import each_once, read_table, shard_paths
+from algophase.storage.sweep_directory import SweepDirectory, same_sweep
+from algophase.sweeps.provenance import commit, version
+
+if TYPE_CHECKING:
+    import pyarrow
+
+HOW = ("engine", "device", "precision")  # how a run was trained, which is no outcome
+
+
+@dataclass(frozen=True)
+class Merged:
+    """runs: in the output; new: of those, not there before. repeated: further copies of a run, which were dropped;
+    differing: of those, with other numbers. networks: copied; unmatched: left out, their run's numbers being another copy's.
+    """
+
+    runs: int
+    new: int
+    repeated: int
+    differing: int
+    networks: int
+    unmatched: int
+
+
+@dataclass(frozen=True)
+class Joined:
+    """matching: for each source, ids of the runs whose row there is the joined table's, or equal to it."""
+
+    table: "pyarrow.Table"
+    matching: list[set[str]]
+    repeated: int
+    differing: int
+
+
+def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> Merged:
+    """Put all runs of the inputs into `out`. Of several copies of a run one stays: what is in `out`, else the first input's."""
+    target = SweepDirectory(out)
+    found: dict[Path, SweepDirectory] = {}
+    for path in [*([out] if target.exists else []), *inputs]:
+        found.setdefault(Path(path).resolve(), SweepDirectory(path))
+    sources = list(found.values())
+    if not sources:
+        raise InputError("there is nothing to merge; give at least one sweep's directory")
+    description = _common_description(sources)
+    fresh = not target.path.exists()
+    try:
+        with target.hold(command or f"a merge of {len(sources)} sweeps"):
+            before = len(target.finished())
+            joined = join({str(source.path): _read(source) for source in sources})
+            target.describe(description["space"], description["seed"])
+            # The networks first, as in a sweep: where a run is in the table, what was kept of it is there.
+            networks, unmatched = _copy_networks(sources, joined.matching, target)
+            target.replace(joined.table, _about(sources, joined.table.num_rows, command))
+    except InputError:
+        if fresh:
+            with contextlib.suppress(OSError):  # what was made for nothing, unless something is in it
+                target.path.rmdir()
+        raise
+    runs = joined.table.num_rows
+    return Merged(runs, runs - before, joined.repeated, joined.differing, networks, unmatched)
+
+
+def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
+    path, first = sources[0].path, sources[0].description()
+    for source in sources[1:]:
+        other = source.description()
+        if not same_sweep(first, other):
+            mine, theirs = (f"space {data['space'].get('name')} with seed {data['seed']}" for data in (first, other))
+            alike = ", by another definition" if mine == theirs else ""
+            raise InputError(
+                f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the same sweep can be merged"
+            )
+    return first
+
+
+def _read(source: SweepDirectory) -> "pyarrow.Table | None":
+    if not shard_paths(source.path):
+        return None
+    table = each_once(read_table(source.path))
+    for name in ("index", "run_id"):
+        if name not in table.column_names or table[name].null_count:
+            raise InputError(f"{source.path} has runs without {name}: it is no sweep's table")
+    return table
+
+
+def join(tables: Mapping[str, "pyarrow.Table | None"]) -> Joined:
+    """The union of tables by index, the first copy of a run staying. `tables` is by the names that an error gives them."""
+    import pyarrow
+
+    held = [table for table in tables.values() if table is not None]
+    if not held:
+        raise InputError(f"there is no finished run in {', '.join(tables)}")
+    try:
+        everything = pyarrow.concat_tables(held, promote_options="permissive")
+    except pyarrow.ArrowException as error:
+        raise InputError(f"the tables do not fit together: {str(error).splitlines()[0]}") from None
+    ids, indices = everything["run_id"].to_pylist(), everything["index"].to_pylist()
+    owner = [number for number, table in enumerate(tables.values()) for _ in range(0 if table is None else table.num_rows)]
+    names = list(tables)
+    columns = [set() if table is None else set(table.column_names) - set(HOW) for table in tables.values()]
+    winners: dict[int, int] = {}  # index of a run to its row
+    copies: list[tuple[int, int]] = []  # row of a copy, and of the one that stays
+    for row, index in enumerate(indices):
+        winner = winners.setdefault(index, row)
+        if ids[winner] != ids[row]:
+            raise InputError(
+                f"run {index} is {ids[winner]} in {names[owner[winner]]} and {ids[row]} in {names[owner[row]]}: "
+                "one of the two is not a run of this space"
+            )
+        if winner != row:
+            copies.append((row, winner))
+    matching: list[set[str]] = [set() for _ in tables]
+    for row in winners.values():
+        matching[owner[row]].add(ids[row])
+    dropped, kept = ([pair[side] for pair in copies] for side in (0, 1))
+    records = zip(copies, _rows(everything, dropped), _rows(everything, kept), strict=True)
+    differing = 0
+    for (row, winner), record, other in records:
+        if all(record[name] == other[name] for name in columns[owner[row]] & columns[owner[winner]]):
+            matching[owner[row]].add(ids[row])
+        else:
+            differing += 1
+    order = [winners[index] for index in sorted(winners)]
+    return Joined(everything.take(pyarrow.array(order, pyarrow.int64())), matching, len(copies), differing)
+
+
+def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
+    import pyarrow
+
+    return table.take(pyarrow.array(places, pyarrow.int64())).to_pylist()
+
+
+def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory) -> tuple[int, int]:
+    """Copies every network that belongs to a row of the joined table; how many, and how many were left out."""
+    there, copied, unmatched = target.kept(), 0, 0
+    for source, mine in zip(sources, matching, strict=True):
+        if source.path.resolve() == target.path.resolve():
+            continue
+        for name in sorted(source.kept() - there):
+            if name not in mine:
+                unmatched += 1
+                continue
+            for file in (f"{name}.safetensors", f"{name}.json"):
+                write_atomically(target.networks / file, read_bytes(source.networks / file))
+            there.add(name)
+            copied += 1
+    return copied, unmatched
+
+
+def _about(sources: Sequence[SweepDirectory], runs: int, command: str) -> dict[str, Any]:
+    """Where the merged shard comes from: of every shard that went into it, what that one said."""
+    shards: list[dict[str, Any]] = []
+    for sitting in (sitting for source in sources for sitting in source.sittings()):
+        if sitting not in shards:
+            shards.append(sitting)
+    return {
+        "command": command,
+        "version": version(),
+        "commit": commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": runs,
+        "shards": shards,
+    }

@@ -1,0 +1,107 @@
+"""What a runs table holds, in a few lines: which space, how far, which verdicts, where the runs come from."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from algophase.analysis.verdict import Thresholds
+from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.sweeps.selection import Columns
+from algophase.sweeps.spaces import SECTIONS
+
+NEEDED = ("verdict", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
+METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
+ORDER = ("Clock", "Pizza", "hybrid", "non-circular", "not learned", "diverged", "not analysed")
+TOGETHER = ("attention_rate", "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "warmup_steps")  # share an ensemble
+FULL = 1 - 1e-9  # an accuracy of all pairs
+
+
+def varying(space: Mapping[str, Any]) -> list[str]:
+    """The settings of a space, as a sweep's file has it, that differ between runs."""
+    sections = [space.get(section) for section in SECTIONS]
+    return [
+        name for section in sections if isinstance(section, dict) for name, rule in section.items() if isinstance(rule, dict)
+    ]
+
+
+def setting_names() -> list[str]:
+    """Every column that is a setting, but for the seed."""
+    kinds = (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
+    return list(dict.fromkeys(["kind", *(name for settings in kinds for name in settings.to_dict())]))
+
+
+def is_finished(indices: Sequence[int]) -> bool:
+    """Whether these are the first runs of a space, or of one of its parts, without a gap."""
+    ordered = sorted(set(indices))
+    step = math.gcd(*(after - before for before, after in itertools.pairwise(ordered))) or 1
+    return not ordered or (ordered[0] < step and len(ordered) == (ordered[-1] - ordered[0]) // step + 1)
+
+
+def verdict_counts(columns: Columns) -> Counter[str]:
+    """Runs by verdict. One without has diverged, or could not be analysed."""
+    verdicts = columns["verdict"]
+    diverged = columns.get("diverged_at", [None] * len(verdicts))
+    none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
+    return Counter(verdict or instead for verdict, instead in zip(verdicts, none, strict=True))
+
+
+def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str]:
+    """The space, how many of its runs are there, and whether they are a fair sample of it."""
+    space, seed = description["space"], description["seed"]
+    indices = columns["index"]
+    title = f" ({space['title']})" if space.get("title") else ""
+    planned = space.get("runs")
+    of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
+    lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
+    if not is_finished(indices):
+        lines.append(f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing")
+        changing = [name for name in varying(space) if name not in TOGETHER]
+        if changing:
+            lines.append(
+                "ensembles train narrow widths first, and one shape after the other: "
+                f"as {', '.join(changing)} varies, these runs are not a fair sample of the space"
+            )
+    return lines
+
+
+def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -> list[str]:
+    """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among those."""
+    lines = []
+    if columns.get("verdict"):
+        counts = verdict_counts(columns)
+        names = [*(name for name in ORDER if counts[name]), *(name for name in counts if name not in ORDER)]
+        lines.append(", ".join(f"{name} {_share(counts[name], counts.total())}" for name in names))
+    accuracies = columns.get("validation_accuracy", [])
+    full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and accuracy >= FULL]
+    if accuracies:
+        line = f"full validation accuracy {_share(len(full), len(accuracies))}"
+        circularities = columns.get("circularity", [None] * len(accuracies))
+        known = [circularities[place] for place in full if circularities[place] is not None]
+        if known:
+            circular = sum(value >= thresholds.circularity for value in known)
+            line += f", of which circular {_share(circular, len(known))}"
+        elif full:
+            line += ", circularity undefined"
+        lines.append(line)
+    return lines
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} ({count / total:.1%})"
+
+
+def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """One line for each device and version of the code that made runs."""
+    made: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for sitting in sittings:
+        key = tuple(str(sitting.get(name) or "unknown") for name in ("device", "commit", "version"))
+        made.setdefault(key, []).append(sitting)  # type: ignore[arg-type]
+    lines = []
+    for (device, commit, version), records in made.items():
+        days = sorted(str(record["date"])[:10] for record in records if record.get("date"))
+        when = "at an unknown date" if not days else days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+        runs = sum(record["runs"] for record in records if isinstance(record.get("runs"), int))
+        lines.append(f"made {when} on {device} by version {version}, commit {commit}: {runs:,} runs")
+    return lines

@@ -1,0 +1,213 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs_made import TINY, row, sweep_of
+
+from algophase.errors import InputError
+from algophase.networks import initialise
+from algophase.storage import load
+from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps import merge as merging
+from algophase.sweeps.merge import Merged, merge
+from algophase.sweeps.spaces import Space
+
+
+def table(path: Path) -> list[dict[str, Any]]:
+    return read_table(path).to_pylist()
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+def test_parts_become_one_sweep_with_one_shard(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0), row(4)], [row(2)], device="one")
+    sweep_of(tmp_path / "b", [row(1)], [row(5), row(3)], device="two")
+    before = contents(tmp_path / "a"), contents(tmp_path / "b")
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out", "algophase merge") == Merged(6, 6, 0, 0, 0, 0)
+    assert (contents(tmp_path / "a"), contents(tmp_path / "b")) == before  # inputs are only read
+    assert table(tmp_path / "out") == [row(index) for index in range(6)]
+    out = SweepDirectory(tmp_path / "out")
+    assert len(shard_paths(out.path)) == 1
+    assert sorted(file.name for file in out.path.iterdir()) == [shard_paths(out.path)[0].name, "sweep.json"]
+    assert out.description() == SweepDirectory(tmp_path / "a").description()
+    assert [(sitting["device"], sitting["runs"]) for sitting in out.sittings()] == [
+        ("one", 2),
+        ("one", 1),
+        ("two", 1),
+        ("two", 2),
+    ]
+    assert sorted(out.finished()) == list(range(6))
+
+
+def test_merging_again_and_adding_more_keeps_one_shard_and_every_origin(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0)], device="one")
+    sweep_of(tmp_path / "b", [row(1)], device="two")
+    sweep_of(tmp_path / "c", [row(2)], device="three")
+    merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert merge([tmp_path / "c"], tmp_path / "out") == Merged(3, 1, 0, 0, 0, 0)
+    assert merge([tmp_path / "out"], tmp_path / "out") == Merged(3, 0, 0, 0, 0, 0)
+    assert merge([tmp_path / "a"], tmp_path / "out") == Merged(3, 0, 1, 0, 0, 0)
+    assert len(shard_paths(tmp_path / "out")) == 1
+    assert [sitting["device"] for sitting in SweepDirectory(tmp_path / "out").sittings()] == ["one", "two", "three"]
+    assert table(tmp_path / "out") == [row(index) for index in range(3)]
+
+
+def test_an_input_may_be_the_output_and_its_runs_stay(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0, circularity=0.1), row(1)])
+    sweep_of(tmp_path / "b", [row(0, circularity=0.2)], [row(2)])
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "b") == Merged(3, 1, 1, 1, 0, 0)
+    assert [run["circularity"] for run in table(tmp_path / "b")] == [0.2, 0.999, 0.999]
+    assert len(shard_paths(tmp_path / "b")) == 1
+
+
+def test_of_copies_the_first_stays_and_those_that_differ_are_counted(tmp_path: Path) -> None:
+    elsewhere: dict[str, Any] = {"device": "cuda", "engine": "fused", "precision": "tf32"}
+    sweep_of(tmp_path / "a", [row(0), row(1)])
+    sweep_of(tmp_path / "b", [row(0), row(1, circularity=0.998)], [row(2)])
+    sweep_of(tmp_path / "c", [row(2, **elsewhere), row(1, verdict="Pizza")])
+    merged = merge([tmp_path / "a", tmp_path / "b", tmp_path / "c"], tmp_path / "out")
+    assert merged == Merged(runs=3, new=3, repeated=4, differing=2, networks=0, unmatched=0)
+    assert table(tmp_path / "out") == [row(0), row(1), row(2)]
+
+
+def test_old_and_new_columns_are_joined(tmp_path: Path) -> None:
+    old = {name: value for name, value in row(0, retired=3).items() if name != "gradient_symmetricity"}
+    sweep_of(tmp_path / "a", [old])
+    sweep_of(tmp_path / "b", [row(1, added=["x"], retired=0.5)], [row(0, added=["y"])])  # a copy of 0 without what is retired
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out") == Merged(2, 2, 1, 1, 0, 0)
+    first, second = table(tmp_path / "out")
+    assert (first["retired"], first["added"], first["gradient_symmetricity"]) == (3.0, None, None)
+    assert (second["retired"], second["added"], second["gradient_symmetricity"]) == (0.5, ["x"], 0.1)
+    assert read_runs(tmp_path / "out")["index"].tolist() == [0, 1]
+
+
+def test_a_copy_of_another_version_is_compared_where_both_have_a_column(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0)])
+    sweep_of(tmp_path / "b", [row(0, added=1)])
+    sweep_of(tmp_path / "c", [row(0, circularity=0.5, added=1)])
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out").differing == 0
+    assert merge([tmp_path / "c"], tmp_path / "out").differing == 1
+
+
+def test_what_is_not_the_same_sweep_is_refused_with_both_names(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0)])
+    sweep_of(tmp_path / "seed", [row(0, seed=1)], seed=1)
+    other = Space.from_dict({**TINY.to_dict(), "name": "other"})
+    sweep_of(tmp_path / "other", [row(0, other)], space=other)
+    wider = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 60}})
+    sweep_of(tmp_path / "wider", [row(0, wider)], space=wider)
+    for name, message in (
+        ("seed", "/a holds space tiny with seed 0, .*/seed holds space tiny with seed 1: only parts of the same sweep"),
+        ("other", "/a holds space tiny with seed 0, .*/other holds space other with seed 0: only"),
+        ("wider", "/wider holds space tiny with seed 0, by another definition: only"),
+    ):
+        with pytest.raises(InputError, match=message):
+            merge([tmp_path / "a", tmp_path / name], tmp_path / "out")
+        with pytest.raises(InputError, match="only parts of the same sweep can be merged"):
+            merge([tmp_path / "a"], tmp_path / name)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0)])
+    sweep_of(tmp_path / "tampered", [row(0, run_id="000000000000")])
+    sweep_of(tmp_path / "nameless")
+    write_shard(tmp_path / "nameless" / "runs.parquet", [{"index": 3, "run_id": None}, row(1)], {})
+    sweep_of(tmp_path / "text", [row(1, circularity="round")])
+    sweep_of(tmp_path / "broken", [row(1)])
+    shard_paths(tmp_path / "broken")[0].write_bytes(b"PAR1")
+    sweep_of(tmp_path / "empty")
+    (tmp_path / "nothing").mkdir()
+    for name, message in (
+        ("tampered", r"run 0 is \w+ in .*/a and 000000000000 in .*/tampered: one of the two is not a run of this space"),
+        ("nameless", "/nameless has runs without run_id: it is no sweep's table"),
+        ("text", "the tables do not fit together: .*circularity"),
+        ("broken", "is not a readable Parquet file"),
+        ("nothing", r"/nothing holds no sweep: there is no sweep.json in it"),
+        ("gone", r"/gone holds no sweep"),
+    ):
+        with pytest.raises(InputError, match=message):
+            merge([tmp_path / "a", tmp_path / name], tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+    with pytest.raises(InputError, match=r"there is no finished run in .*/empty"):
+        merge([tmp_path / "empty"], tmp_path / "out")
+    with pytest.raises(InputError, match="there is nothing to merge"):
+        merge([], tmp_path / "out")
+    assert merge([tmp_path / "empty", tmp_path / "a"], tmp_path / "out").runs == 1
+
+
+def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0)])
+    sweep_of(tmp_path / "out", [row(1)])
+    with SweepDirectory(tmp_path / "out").hold("a sweep"), pytest.raises(InputError, match="is in use by process"):
+        merge([tmp_path / "a"], tmp_path / "out")
+    assert table(tmp_path / "out") == [row(1)]
+
+
+@pytest.mark.parametrize("moment", ["write_atomically", "unlink"])
+def test_a_merge_killed_in_between_loses_and_doubles_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Before the new shard is in its place the old ones are all there is; until the last old one is gone, runs are in two."""
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    sweep_of(tmp_path / "a", [row(0, circularity=0.5)], [row(3)], device="elsewhere")
+    sweep_of(tmp_path / "out", [row(0)], [row(1)], [row(2)])
+    with monkeypatch.context() as patch:
+        if moment == "unlink":
+            patch.setattr(Path, "unlink", die)
+        else:
+            patch.setattr("algophase.storage.sweep_directory.write_atomically", die)
+        with pytest.raises(Killed):
+            merge([tmp_path / "a"], tmp_path / "out")
+    (tmp_path / "out" / ".lock").unlink(missing_ok=True)
+    runs = read_runs(tmp_path / "out")
+    assert runs["index"].tolist() == ([0, 1, 2, 3] if moment == "unlink" else [0, 1, 2])
+    assert runs["circularity"].tolist() == [0.999] * len(runs)  # what was in the output is what is read
+    assert merge([tmp_path / "a"], tmp_path / "out").runs == 4
+    assert len(shard_paths(tmp_path / "out")) == 1
+    assert len(SweepDirectory(tmp_path / "out").sittings()) == 5
+
+
+def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
+    a = sweep_of(tmp_path / "a", [row(0), row(1), row(2)])
+    b = sweep_of(tmp_path / "b", [row(1), row(2, circularity=0.5), row(3)])
+    networks = [initialise(TINY.run(index)) for index in range(5)]
+    a.keep(networks[0])
+    for network in networks[1:]:  # 1: the same run as in a; 2: a run whose numbers are a's; 4: of a run that never finished
+        b.keep(network)
+    (b.networks / "torn.safetensors").write_bytes(b"")
+    merged = merge([a.path, b.path], tmp_path / "out")
+    assert (merged.networks, merged.unmatched) == (3, 2)
+    out = SweepDirectory(tmp_path / "out")
+    assert out.kept() == {networks[index].id for index in (0, 1, 3)}
+    for name in out.kept():
+        assert load(out.networks / f"{name}.safetensors").id == name
+    assert merge([a.path, b.path], out.path).networks == 0  # they are there
+
+
+def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = sweep_of(tmp_path / "a", [row(0)])
+    a.keep(initialise(TINY.run(0)))
+
+    def die(path: Path, content: bytes) -> None:
+        if path.suffix == ".json":
+            raise InputError("the disk is full")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "write_atomically", die)
+        with pytest.raises(InputError, match="the disk is full"):
+            merge([a.path], tmp_path / "out")
+    assert SweepDirectory(tmp_path / "out").finished() == {}
+    assert merge([a.path], tmp_path / "out") == Merged(1, 1, 0, 0, 1, 0)
+    assert SweepDirectory(tmp_path / "out").kept() == a.kept()

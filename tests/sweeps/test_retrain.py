@@ -1,0 +1,127 @@
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from runs_made import row, sweep_of
+
+from algophase.analysis.analyze import analyze
+from algophase.errors import InputError
+from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.sweeps.retrain import choose, compare, find_run, retrain
+from algophase.sweeps.rows import make_row
+from algophase.training.train import train
+
+RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
+
+
+def test_a_run_is_found_by_index_id_or_the_beginning_of_its_id(tmp_path: Path) -> None:
+    rows = [row(index) for index in range(4)]
+    sweep_of(tmp_path, rows[2:], rows[:2])
+    for index in range(4):
+        name = rows[index]["run_id"]
+        for given in (str(index), name, name[:6]):
+            assert find_run(tmp_path, given) == rows[index]
+
+
+def test_digits_are_an_index_first_and_a_short_number_is_nothing_else(tmp_path: Path) -> None:
+    rows = [row(12, run_id="123456789abc"), row(123, run_id="129999999999"), row(5, run_id="77770000ffff")]
+    sweep_of(tmp_path, rows)
+    assert find_run(tmp_path, "12")["index"] == 12
+    assert find_run(tmp_path, "123")["index"] == 123
+    assert find_run(tmp_path, "1234")["index"] == 12
+    assert find_run(tmp_path, "129999999999")["index"] == 123
+    assert find_run(tmp_path, "7777")["index"] == 5
+    for name in ("7", "777", "1", "99", "ffff", "", "7777-", "-1", "²"):
+        with pytest.raises(
+            InputError, match=r"there is no run '.*' in .*, which has 3: index 5 to 123, such as 5 or 77770000ffff"
+        ):
+            find_run(tmp_path, name)
+
+
+def test_a_beginning_of_several_ids_is_told(tmp_path: Path) -> None:
+    sweep_of(tmp_path, [row(0, run_id="abcd00000000"), row(1, run_id="abcd11111111")])
+    with pytest.raises(InputError, match=r"'abcd' is the beginning of 2 run ids in .*: abcd00000000, abcd11111111; give more"):
+        find_run(tmp_path, "abcd")
+
+
+def test_the_row_says_how_to_train() -> None:
+    told = {"engine": "stacked", "device": "cpu", "precision": "float64"}
+    group, note = choose(RUN, told, None, None, None)
+    assert (group.engine, group.device.type, group.precision, note) == ("stacked", "cpu", "float64", None)
+    group, note = choose(RUN, told, "grid", "cpu", "float32")
+    assert (group.engine, group.precision) == ("grid", "float32")
+    assert note is not None
+    assert "engine stacked device cpu precision float64, this one with engine grid device cpu precision float32" in note
+    assert note.endswith("rounding differs, and training amplifies it")
+
+
+def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    group, note = choose(RUN, {"engine": "fused", "device": "cuda", "precision": "tf32"}, None, None, None)
+    assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
+    assert note is not None
+    assert "engine fused device cuda precision tf32" in note
+    group, note = choose(RUN, {"engine": "warp", "device": "tpu", "precision": "int4"}, None, None, None)
+    assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
+    group, note = choose(RUN, {}, None, None, None)  # a table that does not say
+    assert group.engine == "grid"
+    assert note is not None
+    assert "engine unknown" in note
+    said: list[str] = []
+    choose(RUN, {}, None, "cuda", None, said.append)
+    assert said == ["no GPU was found for device cuda: training on the CPU instead"]
+    for options in (("warp", None, None), (None, "tpu", None), (None, None, "int4")):
+        with pytest.raises(InputError, match=r"; (on cpu )?choose one of"):
+            choose(RUN, {"engine": "grid", "device": "cpu", "precision": "float32"}, *options)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Any]:
+    (trained,) = train([RUN], device="cpu")
+    assert trained.network is not None
+    return dict(make_row("s", 0, trained, analyze(trained.network)))
+
+
+def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
+    group, note = choose(RUN, made, None, None, None)
+    assert note is None
+    trained, analysis, difference = retrain(made, RUN, group)
+    assert trained.run == RUN
+    assert analysis is not None
+    assert difference.same
+    assert difference.differing == {}
+    assert difference.compared > 20
+    assert (
+        str(difference)
+        == f"the same network as in the table: all {difference.compared} numbers measured on it are equal to the bit"
+    )
+
+
+def test_what_differs_is_told(made: dict[str, Any]) -> None:
+    other = compare({**made, "circularity": 0.5, "frequencies": [9]}, made, RUN)
+    assert other.differing == {"circularity": (made["circularity"], 0.5), "frequencies": (made["frequencies"], [9])}
+    assert str(other) == (
+        f"not the network of the table, but the same verdict (not learned): 2 of {other.compared} numbers differ"
+    )
+    verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
+    assert str(verdict) == "not the network of the table: it is not learned here, Pizza there"
+    assert str(compare({**made, "verdict": None}, made, RUN)).endswith("it is not learned here, no verdict there")
+
+
+def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> None:
+    fewer = {name: value for name, value in made.items() if name not in ("circularity", "frequencies")}
+    difference = compare({**fewer, "of.another.kind": None, "engine": "fused", "space": "t", "index": 7}, made, RUN)
+    assert difference.same
+    assert compare({**made, "retired": 3}, made, RUN).differing == {"retired": (None, 3)}
+
+
+def test_a_run_that_diverges_does_so_again() -> None:
+    run = replace(RUN, training=TrainingSettings(epochs=4, learning_rate=1e30))
+    (first,) = train([run], device="cpu")
+    before = make_row("s", 3, first, None)
+    trained, analysis, difference = retrain(before, run, choose(run, before, None, None, None)[0])
+    assert trained.diverged_at == first.diverged_at is not None
+    assert analysis is None
+    assert difference.same

@@ -1,0 +1,253 @@
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from algophase.cli import app, main
+from algophase.cli_output import TrainingBar
+from algophase.storage import load
+from algophase.storage.runs_table import read_table, shard_paths
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.training import loop
+
+SPACE = """
+name = "mini"
+title = "tiny networks"
+runs = 6
+[task]
+modulus = 7
+[network]
+width = {log_uniform = [8, 12], integer = true}
+attention_rate = {uniform = [0, 1]}
+[training]
+epochs = 30
+"""
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [*map(str, arguments)])
+
+
+def done(*arguments: object) -> str:
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output + str(result.exception)
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The two halves of a sweep, the first with a network kept."""
+    root = tmp_path_factory.mktemp("parts")
+    (root / "mini.toml").write_text(SPACE)
+    for number, keep in ((1, "1"), (2, "none")):
+        options = ("--part", f"{number}/2", "--out", root / str(number), "--device", "cpu", "--ensemble-size", 1)
+        done("sweep", root / "mini.toml", *options, "--keep-weights", keep)
+    return [root / "1", root / "2"]
+
+
+@pytest.fixture
+def sweep(parts: list[Path], tmp_path: Path) -> Path:
+    done("merge", *parts, "--out", tmp_path / "sweep")
+    return tmp_path / "sweep"
+
+
+@pytest.mark.parametrize("command", ["runs", "merge", "retrain"])
+def test_help_has_an_example(command: str) -> None:
+    assert "Example:" in done(command, "--help")
+
+
+def test_runs_say_what_a_sweep_holds(sweep: Path) -> None:
+    head, *lines = done("runs", sweep).splitlines()
+    assert head == "space mini (tiny networks), seed 0: 6 of the 6 runs"
+    assert lines[0] == "not learned 6 (100.0%)"
+    assert lines[1].startswith("full validation accuracy 0 (0.0%)")
+    assert lines[2].startswith("made 20")
+    assert lines[2].endswith(": 6 runs")
+    assert lines[3] == ""
+    assert lines[4].split() == [
+        *("index", "run_id", "width", "attention_rate", "verdict"),
+        *("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance"),
+    ]
+    assert [line.split()[0] for line in lines[5:]] == list("012345")
+    assert len({len(line) for line in lines[4:]}) == 1
+
+
+def test_an_unfinished_sweep_is_no_fair_sample(sweep: Path) -> None:
+    rows = read_table(sweep).to_pylist()
+    for shard in shard_paths(sweep):
+        shard.unlink()
+    SweepDirectory(sweep).add([rows[0], rows[1], rows[5]], {})
+    text = done("runs", sweep)
+    assert "3 of the 6 runs" in text
+    assert "ensembles train narrow widths first" in text
+    assert "not a fair sample" in text
+
+
+def test_part_of_a_sweep_is_a_fair_sample(parts: list[Path]) -> None:
+    text = done("runs", parts[1])
+    assert "3 of the 6 runs" in text
+    assert "unfinished" not in text
+
+
+def test_runs_are_selected_sorted_and_limited(sweep: Path) -> None:
+    rates = {index: read_table(sweep)["attention_rate"].to_pylist()[index] for index in range(6)}
+    middle = sorted(rates.values())[3]
+    text = done(
+        "runs", sweep, "--where", f"attention_rate<{middle!r}", "--where", "verdict=not learned", "--sort", "-attention_rate"
+    )
+    found = text.split("verdict=not learned\n")[1].splitlines()[1:]
+    assert "3 of 6 runs meet attention_rate<" in text
+    below = [index for index in rates if rates[index] < middle]
+    assert [int(line.split()[0]) for line in found] == sorted(below, key=lambda index: -rates[index])
+    few = done("runs", sweep, "--limit", 2, "--columns", "run_id, seed,frequencies")
+    assert few.splitlines()[-4].split() == ["run_id", "seed", "frequencies"]
+    assert few.splitlines()[-1].startswith("and 4 more (--limit 0 shows all")
+    assert "more" not in done("runs", sweep, "--limit", 0)
+    assert done("runs", sweep, "--where", "index>99").endswith("0 of 6 runs meet index>99\n")
+
+
+def test_exports_have_all_rows_and_columns_unless_told(sweep: Path, tmp_path: Path) -> None:
+    everything = read_table(sweep).to_pylist()
+    assert json.loads(done("runs", sweep, "--json")) == everything
+    some = json.loads(done("runs", sweep, "--json", "--columns", "seed,verdict", "--sort", "-index", "--limit", 2))
+    assert some == [{"seed": everything[index]["seed"], "verdict": "not learned"} for index in (5, 4)]
+    rows = list(csv.DictReader(done("runs", sweep, "--csv", "-").splitlines()))
+    assert [float(line["circularity"]) for line in rows] == [line["circularity"] for line in everything]
+    assert [json.loads(line["frequencies"]) for line in rows] == [line["frequencies"] for line in everything]
+    assert {line["diverged_at"] for line in rows} == {""}
+    assert {line["equals_sign"] for line in rows} == {"false"}
+    file = tmp_path / "deep" / "runs.csv"
+    said = done("runs", sweep, "--csv", file, "--where", "index<2", "--columns", "index,width")
+    assert said == f"wrote 2 runs with 2 columns to {file}\n"
+    assert file.read_text().splitlines() == ["index,width", *(f"{index},{everything[index]['width']}" for index in (0, 1))]
+
+
+def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
+    (shard,) = shard_paths(sweep)
+    file = tmp_path / "table.parquet"
+    file.write_bytes(shard.read_bytes())
+    text = done("runs", file)
+    assert text.startswith("6 runs\nnot learned 6 (100.0%)\n")
+    assert "made 20" in text
+    assert "width" in text
+    assert json.loads(done("runs", file, "--json")) == read_table(sweep).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--where", "attention_rat<1"), "there is no column 'attention_rat'; did you mean attention_rate"),
+        (("--where", "attention_rate"), "condition is 'attention_rate'; write COLUMN"),
+        (("--where", "attention_rate<low"), "column attention_rate holds numbers"),
+        (("--columns", "index,colour"), "there is no column 'colour'"),
+        (("--sort", "-colour"), "there is no column 'colour'"),
+        (("--sort", "frequencies"), "column frequencies holds list"),
+        (("--csv", "-", "--json"), "--csv and --json are two forms of the same; choose one"),
+    ],
+    ids=str,
+)
+def test_bad_questions_are_an_input_error(sweep: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = run("runs", sweep, *arguments)
+    assert result.exit_code == 1
+    assert message in str(result.exception)
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [("runs", "gone"), ("merge", ".", "--out", "x"), ("retrain", ".", "0")], ids=str)
+def test_errors_are_one_line(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["algophase", *arguments])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("algophase: error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_merge_says_what_it_did(parts: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert done("merge", *parts, "--out", out).splitlines() == [
+        f"6 runs in {out}, 6 of them new",
+        f"kept networks copied to {out / 'networks'}: 1",
+    ]
+    assert done("merge", *parts, "--out", out).splitlines() == [
+        f"6 runs in {out}, 0 of them new",
+        "6 were there more than once, 0 of them with other numbers",
+    ]
+
+
+def test_a_merged_sweep_is_complete_for_the_sweep(sweep: Path, parts: list[Path]) -> None:
+    result = run("sweep", parts[0].parent / "mini.toml", "--out", sweep, "--device", "cpu", "--ensemble-size", 1)
+    assert result.exit_code == 0, result.output
+    assert "6 of 6 runs, 0 of them new" in result.stdout
+
+
+def test_retraining_gives_the_very_network(sweep: Path) -> None:
+    kept = SweepDirectory(sweep).kept()
+    row = next(row for row in read_table(sweep).to_pylist() if row["run_id"] not in kept)
+    result = run("retrain", sweep, row["index"])
+    assert result.exit_code == 0, result.output
+    assert f"{row['run_id']}: not learned" in result.stdout
+    assert "the same network as in the table: all" in result.stdout
+    assert "training 1 network with the grid engine on cpu in float32" in result.stderr
+    file = sweep / "networks" / f"{row['run_id']}.safetensors"
+    assert f"the network is in {file}" in result.stdout
+    assert load(file).run is not None
+    assert not (sweep / ".lock").exists()
+    before = file.read_bytes()
+    again = done("retrain", sweep, row["run_id"][:7])
+    assert again == f"run {row['index']}, {row['run_id']}: its network is there already, {file} (--force trains it again)\n"
+    file.write_bytes(b"")
+    done("retrain", sweep, row["run_id"], "--force")
+    assert file.read_bytes() == before
+
+
+def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: Path) -> None:
+    (name,) = SweepDirectory(sweep).kept()
+    assert "its network is there already" in done("retrain", sweep, name, "--out", tmp_path / "other")
+    with SweepDirectory(sweep).hold("a sweep"):  # writing elsewhere needs no lock
+        done("retrain", sweep, name, "--out", tmp_path / "other", "--force")
+    file = f"{name}.safetensors"
+    assert (tmp_path / "other" / file).read_bytes() == (sweep / "networks" / file).read_bytes()
+
+
+def test_other_arithmetic_is_told(sweep: Path, tmp_path: Path) -> None:
+    result = run("retrain", sweep, 3, "--precision", "float64", "--out", tmp_path / "other", "--force")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stderr.split())
+    assert (
+        "trained with engine grid device cpu precision float32, this one with engine grid device cpu precision float64" in said
+    )
+    assert "not the network of the table, but the same verdict (not learned):" in result.stdout
+    assert "  circularity: " in result.stdout
+
+
+def test_what_cannot_be_retrained_is_named(sweep: Path) -> None:
+    for arguments, message in (
+        (("99",), "there is no run '99'"),
+        (("0", "--engine", "warp", "--force"), "engine is 'warp'; choose one of"),
+    ):
+        result = run("retrain", sweep, *arguments)
+        assert result.exit_code == 1
+        assert message in str(result.exception)
+    with SweepDirectory(sweep).hold("a sweep"):
+        held = run("retrain", sweep, "3", "--force")
+    assert "is in use by process" in str(held.exception)
+
+
+def test_ctrl_c_saves_nothing(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def press(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = SweepDirectory(sweep).kept()
+    monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr(TrainingBar, "__call__", press)
+    result = run("retrain", sweep, 1, "--force")
+    assert result.exit_code == 130
+    assert "interrupted: nothing was saved" in result.stderr
+    assert SweepDirectory(sweep).kept() == before
