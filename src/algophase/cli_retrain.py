@@ -34,8 +34,8 @@ def retrain(
 ) -> None:
     """Train one run of a sweep again, save its network, and say whether it is the one the table was made from.
 
-    The fused engine gives the same network on the same kind of GPU. The other engines round by what trains together, another
-    machine by its own arithmetic, and training amplifies rounding.
+    Alone, the fused engine gives the same bits as in an ensemble padded to the same width; the other engines round by what
+    trains together, and another machine by its own arithmetic. Training amplifies rounding.
     """
     from algophase.storage.network_files import save
     from algophase.storage.sweep_directory import SweepDirectory
@@ -72,8 +72,8 @@ def retrain(
     else:
         typer.echo(f"{analysis}\n")
     typer.echo(_told(difference))
-    if not difference.same and note is None and group.engine != "fused":
-        typer.echo(f"  (the {group.engine} engine rounds by what trains together; in the sweep that was an ensemble)")
+    if not difference.same and note is None:
+        typer.echo("  (in the sweep it was trained in an ensemble, which can round otherwise than a network alone)")
     typer.echo(f"the network is in {saved}" if saved is not None else "there is no network to save")
 
 
