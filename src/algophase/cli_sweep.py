@@ -55,6 +55,9 @@ def sweep(
     ensemble_size: Annotated[
         int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")
     ] = None,
+    checkpoint_seconds: Annotated[
+        float, typer.Option(help="How often a running ensemble is saved: the most that a crash loses.")
+    ] = 300.0,
     executor: Annotated[Executor, typer.Option(help="local: this machine. ray: a Ray cluster (extra `ray`).")] = Executor.local,
     address: Annotated[
         str | None, typer.Option(help="Of the Ray cluster, with --executor ray.", show_default="one started here")
@@ -90,7 +93,7 @@ def sweep(
         _part(part),
         int(keep_weights) if keep_weights.isdecimal() else keep_weights,
         minutes,
-        Options(engine, device, precision, ensemble_size),
+        Options(engine, device, precision, ensemble_size, checkpoint_seconds=checkpoint_seconds),
         shlex.join(["algophase", *sys.argv[1:]]),
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)

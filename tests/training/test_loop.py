@@ -20,7 +20,7 @@ from algophase.settings import (
 )
 from algophase.task import all_pairs, labels, split, tokens
 from algophase.training.loop import EarlyStop, Ensemble, Watch
-from algophase.training.plan import plan
+from algophase.training.plan import Group, plan
 from algophase.training.trained import CURVES, TrainedRun, TrainingInterrupted
 
 TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
@@ -34,8 +34,9 @@ def small(network: NetworkSettings = TRANSFORMER, epochs: int = 20, seed: int = 
 def ensemble(
     runs: Sequence[RunSettings], engine: str = "auto", precision: str = "float32", watch: Watch = Watch(5)
 ) -> Ensemble:
-    (group,) = plan(runs, engine, "cpu", precision)
-    return Ensemble(group, watch)
+    """All of them in one ensemble, also where a plan would keep different sizes apart."""
+    like = plan(runs[:1], engine, "cpu", precision)[0]
+    return Ensemble(Group(tuple(range(len(runs))), tuple(runs), like.engine, like.device, like.precision), watch)
 
 
 def outcomes(

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from algophase.errors import InputError
+from algophase.networks.stacking import round_size
 from algophase.settings import (
     ClockSettings,
     LinearSettings,
@@ -25,8 +26,8 @@ def a_run(
     return RunSettings(TaskSettings(modulus=modulus), network, TrainingSettings(epochs=epochs), seed)
 
 
-def test_runs_that_differ_in_rate_seed_and_width_share_an_ensemble() -> None:
-    runs = [a_run(TransformerSettings(width=8 + i, attention_rate=i / 3), seed=i) for i in range(4)]
+def test_runs_that_differ_in_rate_and_seed_share_an_ensemble() -> None:
+    runs = [a_run(TransformerSettings(width=8, attention_rate=i / 3), seed=i) for i in range(4)]
     (group,) = plan(runs, device="cpu")
     assert group.indices == (0, 1, 2, 3)
     assert group.engine == "grid"
@@ -49,14 +50,23 @@ def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_th
     assert all(group.runs == tuple(runs[i] for i in group.indices) for group in groups)
 
 
-def test_widths_too_far_apart_are_not_padded() -> None:
-    widths = [128, 8, 130, 24, 25, 160, 161]
-    groups = plan(
-        [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)], device="cpu", ensemble_size=9
-    )
-    assert [[widths[i] for i in group.indices] for group in groups] == [[8, 24], [25], [128, 130, 160], [161]]
-    linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 90)]
-    assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(1,), (2, 0)]
+def test_only_networks_padded_alike_share_an_ensemble() -> None:
+    widths = [128, 8, 130, 24, 8, 160, 161, 120]
+    runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]
+    groups = plan(runs, device="cpu", ensemble_size=9)
+    assert [[widths[i] for i in group.indices] for group in groups] == [[128], [8, 8], [130], [24], [160], [161], [120]]
+    rooms = {width: FusedTransformer.padded([run], CUDA).width for width, run in zip(widths, runs, strict=True)}  # type: ignore[union-attr]
+    assert rooms == {128: 128, 8: 16, 130: 160, 24: 32, 160: 160, 161: 192, 120: 128}
+    linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 100)]
+    assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(0, 2), (1,)]
+
+
+@pytest.mark.parametrize("size", [1, 16, 17, 59, 64, 127, 128, 129, 255, 256, 257, 500, 512, 1000, 1024])
+def test_round_sizes_hold_a_network_and_waste_at_most_a_quarter(size: int) -> None:
+    rounded = round_size(size)
+    assert size <= rounded <= max(size + 15, 1.25 * size)
+    assert round_size(rounded) == rounded
+    assert rounded % 16 == 0
 
 
 def test_ensembles_are_filled_up_to_the_limit() -> None:
@@ -68,18 +78,18 @@ def test_ensembles_are_filled_up_to_the_limit() -> None:
 def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
     cpu = torch.device("cpu")
     paper = RunSettings()
-    assert 1 <= sizing.largest_ensemble("grid", paper, cpu, "float32") <= 8
-    assert sizing.largest_ensemble("stacked", paper, cpu, "float32") == 1
-    assert sizing.largest_ensemble("grid", a_run(), cpu, "float32") == 64
+    assert 1 <= sizing.largest_ensemble("grid", paper.task, paper.network, cpu, "float32") <= 8
+    assert sizing.largest_ensemble("stacked", paper.task, paper.network, cpu, "float32") == 1
+    assert sizing.largest_ensemble("grid", a_run().task, a_run().network, cpu, "float32") == 64
 
 
 def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
-    assert sizing.largest_ensemble("fused", RunSettings(), CUDA, "tf32") == 512
+    assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "tf32") == 512
     deep = RunSettings(network=TransformerSettings(layers=4))
-    assert 32 <= sizing.largest_ensemble("stacked", deep, CUDA, "tf32") < 512
+    assert 32 <= sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
-    assert sizing.largest_ensemble("stacked", deep, CUDA, "tf32") == 1
+    assert sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") == 1
 
 
 def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,9 +52,8 @@ class SweepDirectory:
     def networks(self) -> Path:
         return self.path / "networks"
 
-    @property
-    def checkpoints(self) -> DirectoryCheckpoints:
-        return DirectoryCheckpoints(self.path / ".checkpoints")
+    def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
+        return DirectoryCheckpoints(self.path / ".checkpoints", every_seconds)
 
     @contextmanager
     def hold(self, doing: str) -> Iterator[None]:

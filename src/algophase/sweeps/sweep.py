@@ -19,8 +19,8 @@ from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.work import UNDECIDED, Finished, Options, Standing, cost, finish
+from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
-from algophase.training.train import check_planned
 from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
@@ -108,6 +108,12 @@ class Recorder:
         limit = self.request.keep_weights
         return limit == "all" or (isinstance(limit, int) and self.kept[verdict] < limit)
 
+    def outcome(self, ended: str, seconds: float) -> Outcome:
+        standing, counts = self.standing, dict(self.standing.counts)
+        return Outcome(
+            ended, standing.runs, standing.done, standing.new, counts, self.training_seconds, self.analysis_seconds, seconds
+        )
+
     def _about(self, finished: Finished, device: str) -> dict[str, Any]:
         from algophase.sweeps.provenance import commit, version
 
@@ -176,12 +182,12 @@ def sweep(
                     request.space.name,
                     places,
                     options,
-                    directory.checkpoints,
+                    directory.checkpoints(options.checkpoint_seconds),
                     _watching(standing, report, deadline, sum(map(cost, part.runs))),
-                    _only_news(notice),
+                    only_news(notice),
                     _analysing(standing, report, len(places)),
                 ):
-                    record(finished, _device_name(group.device))
+                    record(finished, device_name(group.device))
                     report(standing)
             except TrainingInterrupted:
                 ended = "out of time" if deadline is not None and time.monotonic() >= deadline else "interrupted"
@@ -191,16 +197,7 @@ def sweep(
                 break
         if ended == "complete" and request.part == (1, 1):
             directory.complete()
-    return Outcome(
-        ended,
-        standing.runs,
-        standing.done,
-        standing.new,
-        dict(standing.counts),
-        record.training_seconds,
-        record.analysis_seconds,
-        time.monotonic() - begun,
-    )
+    return record.outcome(ended, time.monotonic() - begun)
 
 
 def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
@@ -211,7 +208,7 @@ def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, obj
         if places:
             members = tuple(group.indices[place] for place in places), tuple(group.runs[place] for place in places)
             left.append(Group(*members, group.engine, group.device, group.precision))
-    held = {held.runs for held in directory.checkpoints.pending()}
+    held = {held.runs for held in directory.checkpoints().pending()}
     return sorted(left, key=lambda group: group.runs not in held)
 
 
@@ -223,6 +220,8 @@ def _fitting(group: Group, standing: Standing, deadline: float | None) -> Group 
     if left <= 0:
         return None
     if standing.work == 0:  # nothing to go by yet: begin, and save the ensemble when time is up
+        return group
+    if group.device.type == "cpu":  # there, rounding depends on the ensemble: it stays whole, and is saved when time is up
         return group
     needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
     if needed <= left * MARGIN:
@@ -257,12 +256,12 @@ def _analysing(standing: Standing, report: Callable[[Standing], None], count: in
     return watch
 
 
-def _only_news(notice: Notice) -> Notice:
+def only_news(notice: Notice) -> Notice:
     """Without the line that announces each ensemble: the sweep has announced them all."""
     return lambda line: None if line.startswith("training ") else notice(line)
 
 
-def _device_name(device: torch.device) -> str:
+def device_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"CPU, {torch.get_num_threads()} threads"

@@ -3,12 +3,12 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from algophase.analysis.analyze import Analysis, analyze_many
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import RunSettings
+from algophase.settings import LinearSettings, RunSettings, TransformerSettings
 from algophase.storage.runs_table import Row
 from algophase.sweeps.rows import make_row
 from algophase.training.checkpoint import Checkpointer
@@ -26,6 +26,7 @@ class Options:
     """How a sweep trains. None of these changes which runs there are.
 
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
+    checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
     """
 
     engine: str = "auto"
@@ -33,6 +34,11 @@ class Options:
     precision: str | None = None
     ensemble_size: int | None = None
     history_stride: int = 1000
+    checkpoint_seconds: float = 300.0
+
+    def __post_init__(self) -> None:
+        if not self.checkpoint_seconds > 0:
+            raise InputError(f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0")
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,11 @@ class Standing:
 
 def cost(run: RunSettings) -> float:
     """Work of a run, up to a factor, for estimates of time: between 128 and 512 wide a fused run grows with this power."""
-    return run.training.epochs * float(parameter_count(run.task, run.network)) ** 0.75
+    network = run.network
+    if isinstance(network, TransformerSettings):
+        network = replace(network, attention_rate=1.0)  # one count for all rates
+    assert isinstance(network, TransformerSettings | LinearSettings)
+    return run.training.epochs * float(parameter_count(run.task, network)) ** 0.75
 
 
 def finish(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks.stacking import padded_settings, stack_initial
+from algophase.networks.stacking import exact_size, padded_settings, round_size, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
 from algophase.task import labels, split
 from algophase.training.flat import Flat
@@ -24,6 +24,7 @@ class Engine:
     """An ensemble of runs that share a stack (see `networks.stacking`), on one device."""
 
     name: ClassVar[str]
+    rounds_sizes_on: ClassVar[tuple[str, ...]] = ("cuda",)  # kinds of device on which `padded` takes round sizes
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         if precision not in PRECISIONS:
@@ -31,7 +32,7 @@ class Engine:
         self.runs, self.device, self.precision = list(runs), device, precision
         self.dtype = torch.float64 if precision == "float64" else torch.float32
         self.task = runs[0].task
-        self.settings = self.padded(runs)
+        self.settings = self.padded(runs, device)
         self.modulus = self.task.modulus
         self.labels = labels(self.modulus).to(device)
         # (n, p, p): 1 / number of training pairs at training pairs, 0 elsewhere
@@ -55,10 +56,14 @@ class Engine:
         """Precisions that mean something for this engine on a device, the default first."""
         return ("float32", "float64") if device.type == "cpu" else ("tf32", "float32", "float64")
 
-    @staticmethod
-    def padded(runs: Sequence[RunSettings]) -> NetworkSettings:
-        """The network that holds every run of the ensemble; an engine that likes round sizes may make it larger."""
-        return padded_settings(runs)
+    @classmethod
+    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
+        """The network that holds every run of an ensemble.
+
+        Networks that are padded to the same sizes alone may share one: then padding, which decides how sums are rounded,
+        does not depend on the company a network has. On a CPU, where sharing gains little, sizes stay as they are.
+        """
+        return padded_settings(runs, round_size if device.type in cls.rounds_sizes_on else exact_size)
 
     @property
     def count(self) -> int:

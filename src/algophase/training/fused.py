@@ -1,12 +1,12 @@
 """The grid of one-layer transformers in Triton kernels: what sweeps on a GPU run on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
 
-from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.settings import RunSettings
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
 from algophase.training.loss import loss_and_right
@@ -15,7 +15,6 @@ from algophase.training.precision import matmul_precision, missing_triton
 if TYPE_CHECKING:
     from algophase.training.kernels.launch import Launch
 
-WIDTH_MULTIPLE = 16  # so that hidden units come in tiles of 64
 BLOCK = 64  # networks a library product always gets
 STREAMS = 8  # on which blocks overlap
 MOST_OUTPUTS = 128  # more would not fit into the registers
@@ -36,6 +35,7 @@ class FusedTransformer(GridTransformer):
     """
 
     name: ClassVar[str] = "fused"
+    rounds_sizes_on: ClassVar[tuple[str, ...]] = ("cuda", "cpu")  # hidden units come in tiles of 64
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         p, rows, width, heads = self.modulus, self.row_block, self.table_width, self.settings.heads
@@ -95,13 +95,6 @@ class FusedTransformer(GridTransformer):
     @classmethod
     def precisions(cls, device: torch.device) -> tuple[str, ...]:
         return ("tf32", "float32", "tf32x3")
-
-    @staticmethod
-    def padded(runs: Sequence[RunSettings]) -> NetworkSettings:
-        settings = GridTransformer.padded(runs)
-        assert isinstance(settings, TransformerSettings)
-        width = -(-settings.width // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
-        return TransformerSettings(width, settings.layers, settings.heads, settings.activation)
 
     @property
     def table_width(self) -> int:

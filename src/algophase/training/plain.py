@@ -19,6 +19,7 @@ class PlainEngine(Engine):
     """The network module itself, and `torch.autograd`."""
 
     name: ClassVar[str] = "plain"
+    rounds_sizes_on: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, runs: list[RunSettings], device: torch.device, precision: str) -> None:
         if len(runs) != 1:

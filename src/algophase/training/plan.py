@@ -1,7 +1,6 @@
 """Before any training: which engine, device and precision, and which runs share an ensemble.
 
-Runs share one if they can be stacked (`networks.stacking`) and train for as many epochs. Widths may differ, but not by so
-much that padding costs more than sharing gains.
+Runs share one if they can be stacked (`networks.stacking`), are padded to the same sizes and train for as many epochs.
 """
 
 import re
@@ -38,8 +37,6 @@ ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
 
 # The default precision of each kind of device, and the others it offers (evidence: docs/). TF32 products exist on a GPU only.
 PRECISIONS = {"cuda": ("tf32", "float32", "tf32x3", "float64"), "cpu": ("float32", "float64")}
-
-PADDING_SHARE, PADDING_SLACK = 0.25, 16  # a network may be padded by a quarter of its width, or by 16
 
 
 @dataclass(frozen=True)
@@ -93,12 +90,17 @@ def plan(
     names = [choose_engine(run, engine, chosen, chosen_precision) for run in runs]
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in enumerate(runs):
-        families.setdefault((names[index], run.training.epochs, *stack_key(run)), []).append(index)
-    return [
-        Group(tuple(indices), tuple(runs[i] for i in indices), names[members[0]], chosen, chosen_precision)
-        for members in families.values()
-        for indices in _split(runs, members, names[members[0]], chosen, chosen_precision, ensemble_size)
-    ]
+        padded = ENGINES[names[index]](run).padded([run], chosen)
+        families.setdefault((names[index], run.training.epochs, *stack_key(run), padded), []).append(index)
+    groups = []
+    for members in families.values():
+        name, first = names[members[0]], runs[members[0]]
+        padded = ENGINES[name](first).padded([first], chosen)
+        limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, chosen_precision)
+        for start in range(0, len(members), limit):
+            indices = tuple(members[start : start + limit])
+            groups.append(Group(indices, tuple(runs[i] for i in indices), name, chosen, chosen_precision))
+    return groups
 
 
 def choose_device(device: str, notice: Notice = ignore) -> tuple[torch.device, bool]:
@@ -158,39 +160,6 @@ def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str
     if engine == "fused" and precision == "float64":
         return "it has no float64"
     return ENGINES[engine](run).unsupported(run, device)
-
-
-def _sizes(run: RunSettings) -> tuple[int, int]:
-    network = run.network
-    assert isinstance(network, TransformerSettings | LinearSettings)
-    return network.width, network.hidden if isinstance(network, LinearSettings) else 0
-
-
-def _split(
-    runs: Sequence[RunSettings], members: list[int], engine: str, device: torch.device, precision: str, size: int | None
-) -> list[list[int]]:
-    """Ensembles from runs that could all share one, narrow ones first, each filled before the next is begun."""
-    ensembles: list[list[int]] = []
-    smallest = largest = (0, 0)  # the extremes of the ensemble being filled
-    for index in sorted(members, key=lambda index: _sizes(runs[index])):
-        sizes = _sizes(runs[index])
-        low, high = _extreme(min, smallest, sizes), _extreme(max, largest, sizes)
-        limit = 1 if engine == "plain" else size or largest_ensemble(engine, runs[index], device, precision)
-        if not ensembles or len(ensembles[-1]) >= limit or any(map(_wasteful, low, high)):
-            ensembles.append([])
-            low = high = sizes
-        ensembles[-1].append(index)
-        smallest, largest = low, high
-    return ensembles
-
-
-def _extreme(pick: Callable[[int, int], int], first: tuple[int, int], second: tuple[int, int]) -> tuple[int, int]:
-    return pick(first[0], second[0]), pick(first[1], second[1])
-
-
-def _wasteful(smallest: int, largest: int) -> bool:
-    """Whether padding one size to the other costs too much."""
-    return largest > (1 + PADDING_SHARE) * smallest and largest > smallest + PADDING_SLACK
 
 
 def describe(groups: Sequence[Group]) -> list[str]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 import torch
 
 from algophase.networks import template
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
 
 MOST_ON_CUDA = 512  # beyond this a GPU is full, and a larger ensemble only finishes later
 MOST_ON_CPU = 64
@@ -23,9 +23,8 @@ def parameter_count(task: TaskSettings, network: TransformerSettings | LinearSet
     return sum(parameter.numel() for parameter in template(task, network).parameters())
 
 
-def numbers_per_network(engine: str, run: RunSettings) -> int:
+def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings) -> int:
     """Floating-point numbers an engine holds at once for each network of an ensemble."""
-    task, network = run.task, run.network
     p, outputs, pairs = task.modulus, task.vocabulary, task.modulus**2
     if isinstance(network, TransformerSettings):
         parameters = parameter_count(task, replace(network, attention_rate=1.0))
@@ -47,11 +46,11 @@ def numbers_per_network(engine: str, run: RunSettings) -> int:
     return 10 * parameters + work + 4 * pairs  # weights, gradients, two moments, their copies, the update's intermediates
 
 
-def largest_ensemble(engine: str, run: RunSettings, device: torch.device, precision: str) -> int:
-    """How many networks as large as this run's may share an ensemble."""
+def largest_ensemble(engine: str, task: TaskSettings, network: NetworkSettings, device: torch.device, precision: str) -> int:
+    """How many networks of this size may share an ensemble."""
     if engine == "plain":
         return 1
-    per_network = numbers_per_network(engine, run) * (8 if precision == "float64" else 4)
+    per_network = numbers_per_network(engine, task, network) * (8 if precision == "float64" else 4)
     if device.type == "cuda":
         return max(1, min(MOST_ON_CUDA, int(SHARE_OF_FREE_MEMORY * _free_memory(device)) // per_network))
     return max(1, min(MOST_ON_CPU, CPU_BUDGET // per_network))

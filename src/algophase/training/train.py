@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 
 from algophase.errors import InputError
-from algophase.networks.stacking import stack_key
 from algophase.settings import RunSettings
+from algophase.training.check_planned import check_planned
 from algophase.training.checkpoint import Checkpointer
-from algophase.training.gradient_check import quick, telling_run
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
@@ -217,16 +216,3 @@ def _places(wanted: Sequence[RunSettings], runs: Sequence[RunSettings], free: It
         return [left[run].pop() for run in wanted]
     except (KeyError, IndexError):
         return None
-
-
-def check_planned(groups: Sequence[Group]) -> None:
-    """On a GPU: the quick form of `check-gradients` for every engine, precision and shape that is about to be used."""
-    seen = set()
-    for group in groups:
-        if group.device.type != "cuda" or group.engine == "plain":
-            continue
-        run = telling_run(group.runs)
-        key = (group.engine_class, group.precision, stack_key(run), group.engine_class.padded(group.runs))
-        if key not in seen:
-            seen.add(key)
-            quick(run, group.engine_class, group.device, group.precision)

@@ -1,0 +1,5 @@
+"""`python -m algophase` is the command `algophase`."""
+
+from algophase.cli import main
+
+main()

@@ -1,0 +1,238 @@
+"""A sweep on this machine: what it writes, going on, stopping, being killed, a full disk, a second writer."""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import kill_sweep
+import pytest
+
+from algophase.errors import InputError
+from algophase.storage import load
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.spaces import Space
+from algophase.sweeps.sweep import Outcome, Request, sweep
+from algophase.sweeps.work import Options, Standing
+
+TINY = Space.from_dict(
+    {
+        "name": "tiny",
+        "task": {"modulus": 7},
+        "network": {"width": {"choice": [8, 12]}, "attention_rate": {"uniform": [0, 1]}},
+        "training": {"epochs": 40},
+    }
+)
+CPU = Options(device="cpu")
+
+
+def run(path: Path, runs: int = 6, **options: object) -> Outcome:
+    return sweep(Request(TINY, runs, **{"options": CPU, **options}), SweepDirectory(path))  # type: ignore[arg-type]
+
+
+def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None:
+    from algophase import analyze, train
+
+    outcome = run(tmp_path, keep_weights="all")
+    assert (outcome.ended, outcome.done, outcome.new) == ("complete", 6, 6)
+    runs = SweepDirectory(tmp_path).runs()
+    assert runs["index"].tolist() == list(range(6))
+    for index, row in enumerate(runs.to_dict("records")):
+        settings = TINY.run(index)
+        assert row["run_id"] == settings.run_id
+        assert row["attention_rate"] == settings.network.attention_rate  # type: ignore[union-attr]
+        assert row["seed"] == settings.seed
+        network = load(tmp_path / "networks" / f"{settings.run_id}.safetensors")
+        record = analyze(network).to_dict()
+        for name in ("accuracy", "gradient_symmetricity", "distance_irrelevance", "circularity", "verdict"):
+            assert row[name] == record[name]
+        assert list(row["frequencies"]) == [circle["frequency"] for circle in record["circles"]]
+        alone = train([settings], device="cpu")[0]
+        assert row["parameter_norm"] == pytest.approx(alone.history.parameter_norm[-1], rel=1e-6)
+
+
+def test_the_same_command_goes_on_and_more_runs_extend_it(tmp_path: Path) -> None:
+    run(tmp_path, 4)
+    before = {path: path.read_bytes() for path in tmp_path.glob("*.parquet")}
+    again = run(tmp_path, 4)
+    assert (again.ended, again.new, again.done) == ("complete", 0, 4)
+    assert run(tmp_path, 6).new == 2
+    assert all(path.read_bytes() == content for path, content in before.items())
+    assert SweepDirectory(tmp_path).runs()["index"].tolist() == list(range(6))
+
+
+def test_parts_make_the_whole(tmp_path: Path) -> None:
+    run(tmp_path / "first", part=(1, 2))
+    run(tmp_path / "second", part=(2, 2))
+    run(tmp_path / "whole")
+    first, second, whole = (SweepDirectory(tmp_path / name).runs() for name in ("first", "second", "whole"))
+    assert first["index"].tolist() == [0, 2, 4]
+    assert second["index"].tolist() == [1, 3, 5]
+    assert {*first["run_id"], *second["run_id"]} == set(whole["run_id"])
+
+
+def dawdle(standing: Standing) -> None:
+    """Let the time run out while an ensemble trains."""
+    time.sleep(1.3 if standing.doing.startswith("training") else 0)
+
+
+def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
+    first = run(tmp_path / "budget", minutes=1e-6)
+    assert (first.ended, first.new) == ("out of time", 0)
+    slow = sweep(Request(TINY, 6, minutes=0.02, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle)
+    assert (slow.ended, slow.new) == ("out of time", 0)
+    assert list((tmp_path / "budget" / ".checkpoints").iterdir())
+    last = run(tmp_path / "budget")
+    assert (last.ended, last.done) == ("complete", 6)
+    run(tmp_path / "whole")
+    assert kill_sweep.difference(tmp_path / "whole", tmp_path / "budget") is None
+
+
+def test_it_says_where_it_stands(tmp_path: Path) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def report(standing: Standing) -> None:
+        seen.append((standing.done, standing.runs, sum(standing.counts.values())))
+
+    sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=2)), SweepDirectory(tmp_path), report)
+    assert seen[0] == (0, 6, 0)
+    assert seen[-1] == (6, 6, 6)
+    assert {done for done, _, _ in seen} >= {0, 2, 4, 6}
+
+
+def test_weights_are_kept_for_each_verdict(tmp_path: Path) -> None:
+    run(tmp_path, 5, keep_weights=2)
+    table = SweepDirectory(tmp_path)
+    kept = table.runs().set_index("run_id").loc[sorted(table.kept())]
+    assert kept["verdict"].value_counts().max() == 2
+    run(tmp_path, 6, keep_weights=2)
+    assert table.kept() == set(kept.index) | (table.kept() - set(kept.index))
+    assert table.runs().set_index("run_id").loc[sorted(table.kept())]["verdict"].value_counts().max() == 2
+
+
+def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
+    run(tmp_path, command="algophase sweep tiny")
+    sittings = SweepDirectory(tmp_path).sittings()
+    assert sum(about["runs"] for about in sittings) == 6
+    about = sittings[0]
+    assert about["command"] == "algophase sweep tiny"
+    assert about["device"].startswith("CPU")
+    assert set(about) >= {"version", "commit", "date", "training_seconds", "analysis_seconds"}
+
+
+def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
+    run(tmp_path, 1)
+    with pytest.raises(
+        InputError, match="holds a sweep of space tiny with seed 0; it cannot take runs of space tiny with seed 1"
+    ):
+        run(tmp_path, 1, seed=1)
+    other = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 41}})
+    with pytest.raises(InputError, match="another space of that name"):
+        sweep(Request(other, 1, options=CPU), SweepDirectory(tmp_path))
+    (tmp_path / "foreign").mkdir()
+    shutil.copy(next(tmp_path.glob("*.parquet")), tmp_path / "foreign")
+    with pytest.raises(InputError, match=r"Parquet files but no sweep\.json"):
+        run(tmp_path / "foreign", 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"runs": 0}, "runs is 0"),
+        ({"part": (3, 2)}, "part is 3/2"),
+        ({"keep_weights": "some"}, "keep-weights is 'some'; choose none, all"),
+        ({"keep_weights": 0}, "keep-weights is 0"),
+        ({"minutes": 0.0}, "minutes is 0.0"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_a_wrong_request_is_named(options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Request(TINY, **{"runs": 1, **options})  # type: ignore[arg-type]
+
+
+def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> None:
+    wild = Space.from_dict(
+        {
+            "name": "wild",
+            "task": {"modulus": 7},
+            "network": {"width": 8},
+            "training": {"epochs": 30, "warmup_steps": 0, "learning_rate": {"grid": [1e-3, 1e38]}},
+        }
+    )
+    outcome = sweep(Request(wild, 2, options=CPU), SweepDirectory(tmp_path))
+    calm, lost = SweepDirectory(tmp_path).runs().to_dict("records")
+    assert calm["verdict"] is not None
+    assert lost["diverged_at"] >= 0
+    assert not isinstance(lost["verdict"], str)
+    assert outcome.counts["diverged"] == 1
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    directory = tmp_path_factory.mktemp("killing")
+    space = directory / "tiny.toml"
+    space.write_text(kill_sweep.SPACE)
+    kill_sweep.finish(space, directory / "undisturbed")
+    return space, directory / "undisturbed"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.15, 0.4, 0.8])
+def test_killed_and_finished_it_gives_the_same_table(undisturbed: tuple[Path, Path], tmp_path: Path, seconds: float) -> None:
+    space, reference = undisturbed
+    kill_sweep.kill_at(space, tmp_path / "out", seconds)
+    kill_sweep.finish(space, tmp_path / "out")
+    assert kill_sweep.difference(reference, tmp_path / "out") is None
+
+
+def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
+    space, reference = undisturbed
+    out = tmp_path / "out"
+    first = kill_sweep.start(space, out)
+    while not (out / ".lock").exists() or not (out / ".lock").read_text():
+        assert first.poll() is None
+    with pytest.raises(InputError, match=rf"in use by process {first.pid} on \S+ since \S+ \(.*sweep.*tiny\.toml"):
+        sweep(Request(TINY, 1, options=CPU), SweepDirectory(out))
+    first.communicate()
+    assert first.returncode == 0
+    assert kill_sweep.difference(reference, out) is None
+
+
+def test_a_full_disk_stops_it_with_a_clear_line_and_it_goes_on_after(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
+    """In a mount namespace of its own: a small tmpfs fills up, grows, and the same command finishes."""
+    space, reference = undisturbed
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    sweep_there = f"{sys.executable} -m algophase sweep {space} --out {disk}/out"
+    sweep_there += " " + " ".join(kill_sweep.COMMAND)
+    script = f"""
+        set -e
+        mount -t tmpfs -o size=100k tmpfs {disk} || exit 77
+        export OMP_NUM_THREADS=1
+        if {sweep_there}; then exit 78; fi
+        mount -o remount,size=20m {disk}
+        {sweep_there}
+        cp -r {disk}/out {tmp_path}/out
+    """
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("no unshare command to make a small file system with")
+    done = subprocess.run([unshare, "--user", "--map-root-user", "--mount", "sh", "-c", script], capture_output=True, text=True)
+    if done.returncode == 77 or "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
+        pytest.skip(f"this machine lets us mount nothing: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert kill_sweep.difference(reference, tmp_path / "out") is None
+
+
+def test_the_description_of_a_sweep_is_checked(tmp_path: Path) -> None:
+    run(tmp_path, 1)
+    (tmp_path / "sweep.json").write_text(json.dumps({"format": "algophase-sweep", "version": 99}))
+    with pytest.raises(InputError, match="format is 'algophase-sweep' 99"):
+        run(tmp_path, 1)
+    (tmp_path / "sweep.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        run(tmp_path, 1)
