@@ -1,0 +1,143 @@
+"""A Ray cluster as a sweep needs it: connecting with clear errors, what it can run, and a board for the progress of tasks."""
+
+import importlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from algophase.errors import InputError
+
+CHOICES = "give HOST:PORT of the cluster's head, auto on a machine of the cluster, or none to start one here"
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 20.0  # Ray itself tries a dead address for minutes
+POST_SECONDS = 1.0
+
+SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # how Ray will do it; it warns of the change otherwise
+    "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of tasks that were given up
+}
+
+
+def import_ray() -> Any:
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise InputError(f'executor ray needs Ray, which is not installed ({error}): pip install "algophase[ray]"') from None
+
+
+def check_address(address: str | None) -> None:
+    """That a Ray cluster answers there, in seconds."""
+    if address is None or import_ray().is_initialized():
+        return
+    told = ["--address", address] if address != "auto" else []
+    if told:
+        _reach(address)
+    command = [sys.executable, "-m", "ray.scripts.scripts", "health-check", *told]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise InputError(f"no Ray cluster answers at address {address!r} within {ANSWER_SECONDS:g} s; {CHOICES}") from None
+    if answer.returncode != 0:
+        said = (answer.stderr.strip() or "no reason given").splitlines()[-1]
+        raise InputError(f"cannot use the Ray cluster at address {address!r} ({said}); {CHOICES}")
+
+
+def _reach(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise InputError(f"address is {address!r}; {CHOICES}")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise InputError(f"nothing answers at address {address!r} ({error.strerror or error}); {CHOICES}") from None
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected; disconnected after, and shut down if it was started here. A connection that there is already stays."""
+    ray = import_ray()
+    if ray.is_initialized():
+        if address is not None:
+            raise InputError(f"address is {address!r}, and this process is connected to Ray already: leave the address out")
+        yield ray
+        return
+    here = {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))} if address is None else {}
+    try:
+        # "local", not None: that would join a cluster that happens to run here.
+        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        where = "cannot start Ray here" if address is None else f"cannot use the Ray cluster at address {address!r}"
+        raise InputError(f"{where} ({said})") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def alive(ray: Any, resource: str) -> dict[str, int]:
+    """The nodes that can run tasks of one CPU, or of one CPU and one GPU, and how many at a time."""
+    found = {}
+    for node in ray.nodes():
+        there = node["Resources"] if node["Alive"] else {}
+        count = int(min(there.get("CPU", 0), there.get(resource, 0)))
+        if count:
+            found[node["NodeID"]] = count
+    return found
+
+
+class Board:
+    """Where tasks post how far they are: by shard, the node and the fraction done. Only for show: nothing depends on it."""
+
+    def __init__(self, ray: Any) -> None:
+        class Posts:  # local, so that Ray sends the class itself and its process imports nothing of ours
+            def __init__(self) -> None:
+                self.posts: dict[int, tuple[str, float]] = {}
+
+            def post(self, number: int, node: str, fraction: float) -> None:
+                self.posts[number] = node, fraction
+
+            def read(self) -> dict[int, tuple[str, float]]:
+                return self.posts
+
+        strategy = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        here = strategy(ray.get_runtime_context().get_node_id(), soft=True)
+        self.ray, self.actor = ray, ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(Posts).remote()
+        self.known: dict[int, tuple[str, float]] = {}
+        self.asked = self.actor.read.remote()
+
+    @staticmethod
+    def poster(actor: Any, number: int) -> Callable[[float], None]:
+        """For a task: posts a fraction, not too often."""
+        node, posted = import_ray().get_runtime_context().get_node_id(), -POST_SECONDS
+
+        def post(fraction: float) -> None:
+            nonlocal posted
+            if time.monotonic() - posted >= POST_SECONDS:
+                posted = time.monotonic()
+                actor.post.remote(number, node, fraction)
+
+        return post
+
+    def read(self) -> dict[int, tuple[str, float]]:
+        """The latest answer that is there. Never waits."""
+        ready, _ = self.ray.wait([self.asked], timeout=0)
+        if ready:
+            try:
+                self.known = self.ray.get(self.asked)
+            except self.ray.exceptions.RayError:
+                self.known = {}
+            self.asked = self.actor.read.remote()
+        return self.known
+
+    def close(self) -> None:
+        self.ray.kill(self.actor)

@@ -1,0 +1,259 @@
+"""`sweep_on_ray`: what `sweep` does, on a Ray cluster: one shard of runs a task, on any node with a free GPU or CPU.
+
+Tasks write nothing. They send their rows, and networks that may be kept, to the driver, who alone writes into the directory.
+So a task that died with its worker or its node is simply made again, and nothing of it is left behind. See docs/cluster.md.
+"""
+
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from algophase.errors import InputError
+from algophase.networks.stacking import padded_settings, round_size, stack_key
+from algophase.settings import RunSettings
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
+from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
+from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
+from algophase.sweeps.work import Options, Standing, cost
+from algophase.training.interrupt import held_interrupts
+from algophase.training.plan import choose_precision, plan
+from algophase.training.trained import Notice, ignore
+
+DEFAULT_SHARD = {"GPU": 512, "CPU": 16}
+AHEAD = 2  # tasks in flight for each that can run, so that the next is there when one ends
+RETRIES = 10  # of a task whose worker or node died
+TOLERATED = 2  # failed shards after which they must be fewer than those made
+TURN_SECONDS = 0.5  # between two looks at the clock and at Ctrl-C
+
+
+def sweep_on_ray(
+    request: Request,
+    directory: SweepDirectory,
+    address: str | None = None,
+    shard: int | None = None,
+    report: Callable[[Standing], None] = ignore,
+    notice: Notice = ignore,
+) -> Outcome:
+    """Train and analyse what is missing, as `sweep` does, in tasks of at most `shard` runs that stack well together.
+
+    address: HOST:PORT of a cluster, "auto" for the one this machine is a node of, None to start one here for this sweep.
+    A shard that fails costs a line, and the others go on; see `Driver.failed` for when they do not.
+    """
+    begun = time.monotonic()
+    if isinstance(shard, bool) or (shard is not None and (not isinstance(shard, int) or shard < 1)):
+        raise InputError(f"shard is {shard!r}; it must be an integer of at least 1, or None for the default")
+    if request.options.device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device is {request.options.device!r}; on Ray, which hands out the GPUs, choose auto, cpu or cuda")
+    import_ray()
+    check_address(address)
+    with directory.hold(request.command or f"a sweep of {request.space.name}"):
+        runs, done, record = begin(request, directory)
+        if done:
+            notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
+        report(record.standing)
+        ended = "complete"
+        if len(done) < len(runs):
+            deadline = None if request.minutes is None else begun + 60 * request.minutes
+            with connected(address) as ray:
+                resource = _resource(ray, request.options.device, notice)
+                size = shard or DEFAULT_SHARD[resource]
+                shards = _shards(request, runs, done, resource, size, notice)
+                ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report, notice).run()
+        if ended == "complete" and request.part == (1, 1):
+            directory.complete()
+    return record.outcome(ended, time.monotonic() - begun)
+
+
+def _resource(ray: Any, device: str, notice: Notice) -> str:
+    """What a task needs one of."""
+    if device == "cpu" or alive(ray, "GPU"):
+        return "CPU" if device == "cpu" else "GPU"
+    if device == "cuda":
+        notice("the cluster has no GPU for device cuda: training on CPUs instead")
+    return "CPU"
+
+
+def _shards(
+    request: Request, runs: dict[int, RunSettings], done: dict[int, str | None], resource: str, size: int, notice: Notice
+) -> list[Shard]:
+    """Shards of all runs, without what is finished; the most work first, so that no long one is left for last.
+
+    Which runs train together does not depend on what is finished, for company can change the rounding of a network's sums.
+    What no worker could train is named now.
+    """
+    options = replace(request.options, device="cuda" if resource == "GPU" else "cpu")
+    ensembles = (_on_cpus if resource == "CPU" else _on_gpus)(runs, options, size, notice)
+    packed: list[list[list[int]]] = []
+    for ensemble in sorted(ensembles, key=lambda ensemble: cost(runs[ensemble[0]])):
+        if resource == "GPU" or not packed or sum(map(len, packed[-1])) + len(ensemble) > size:
+            packed.append([])
+        packed[-1].append(ensemble)
+    shards = []
+    for pack in packed:
+        left = [{runs[index]: index for index in ensemble if index not in done} for ensemble in pack]
+        shards.append(Shard(request.space.name, [places for places in left if places], options, request.keep_weights))
+    return sorted((shard for shard in shards if shard.ensembles), key=lambda shard: -shard.work)
+
+
+def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int, notice: Notice) -> list[list[int]]:
+    """The ensembles that this machine would train on its CPU, cut where they are larger than a shard."""
+    indices = list(runs)
+    groups = plan(list(runs.values()), options.engine, "cpu", options.precision, options.ensemble_size, notice)
+    members = [[indices[place] for place in group.indices] for group in groups]
+    return [group[start : start + size] for group in members for start in range(0, len(group), size)]
+
+
+def _on_gpus(runs: dict[int, RunSettings], options: Options, size: int, _: Notice) -> list[list[int]]:
+    """Networks that are padded alike. How many of them fit into a GPU's memory is its worker's to know."""
+    plan([], options.engine, "cpu", None, options.ensemble_size)
+    choose_precision(options.precision, torch.device("cuda"), False, ignore)
+    families: dict[tuple[object, ...], list[int]] = {}
+    for index, run in runs.items():
+        key = (run.training.epochs, padded_settings([run], round_size), *stack_key(run))
+        families.setdefault(key, []).append(index)
+    return [family[start : start + size] for family in families.values() for start in range(0, len(family), size)]
+
+
+@dataclass
+class Driver:
+    """Hands out shards and records what comes back.
+
+    resource: "GPU" or "CPU". waiting: numbered shards not handed out yet. flying: by reference, those handed out.
+    """
+
+    ray: Any
+    record: Recorder
+    resource: str
+    waiting: deque[tuple[int, Shard]]
+    deadline: float | None
+    report: Callable[[Standing], None]
+    notice: Notice
+    flying: dict[Any, tuple[int, Shard]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+    made: int = 0
+    seconds: float = 0.0  # that tasks took, all together
+    work: float = 0.0
+    slots: int = 0
+    board: Board = field(init=False)
+
+    def run(self) -> str:
+        """How it ended, as an `Outcome` has it."""
+        count, nodes = len(self.waiting), alive(self.ray, self.resource)
+        self.slots = sum(nodes.values())
+        self.notice(
+            f"{_counted(sum(len(shard.indices) for _, shard in self.waiting), 'run')} in {_counted(count, 'shard')}, "
+            f"{self.slots} at a time on {_counted(len(nodes), 'node')}, one {self.resource} each"
+        )
+        self.board = Board(self.ray)
+        self.record.standing.started = time.monotonic()
+        try:
+            with held_interrupts() as interrupted:
+                ended = self._rounds(interrupted)
+        except KeyboardInterrupt:
+            ended = "interrupted"
+        finally:
+            given_up = self._give_up()
+        if given_up:
+            advice = "" if self.made or ended != "out of time" else "; none was made: give it more time, or a smaller shard"
+            self.notice(f"{_counted(given_up, 'shard')} in flight given up, to be made again next time{advice}")
+        if self.failures and ended == "complete":
+            raise InputError(
+                f"{len(self.failures)} of {_counted(count, 'shard')} failed, the last one: {self.failures[-1]}; "
+                f"all others are in {self.record.directory.path}, and the same command tries these again"
+            )
+        return ended
+
+    def _rounds(self, interrupted: Callable[[], bool]) -> str:
+        while self.waiting or self.flying:
+            if interrupted():
+                return "interrupted"
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                return "out of time"
+            self._hand_out()
+            if not self.flying:
+                return "out of time"  # what is left would take longer than there is time
+            ready, _ = self.ray.wait(list(self.flying), num_returns=1, timeout=self._turn())
+            for reference in ready:
+                self._receive(reference)
+            self._show()
+        return "complete"
+
+    def _turn(self) -> float:
+        return TURN_SECONDS if self.deadline is None else max(0.0, min(TURN_SECONDS, self.deadline - time.monotonic()))
+
+    def _hand_out(self) -> None:
+        # A node that joins is used, and one that leaves is not waited for.
+        self.slots = sum(alive(self.ray, self.resource).values())
+        task = self.ray.remote(num_cpus=1, num_gpus=int(self.resource == "GPU"), max_retries=RETRIES)(make_shard)
+        while self.waiting and len(self.flying) < AHEAD * max(1, self.slots) and self._fits(self.waiting[0][1]):
+            number, shard = self.waiting.popleft()
+            reference = task.remote(number, software(), pickle.dumps(shard), self.board.actor)
+            self.flying[reference] = number, shard
+
+    def _fits(self, shard: Shard) -> bool:
+        """Whether there is time for it, after one that runs now where all slots are taken. At first nothing is known."""
+        if self.deadline is None or not self.work:
+            return True
+        rounds = 1 if len(self.flying) < self.slots else 2
+        return time.monotonic() + rounds * shard.work * self.seconds / self.work <= self.deadline
+
+    def _receive(self, reference: Any) -> None:
+        _, shard = self.flying.pop(reference)
+        try:
+            made: Made = self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, WrongSoftware):
+                raise InputError(str(error.cause)) from None
+            self.failed(shard, _reason(error.cause))
+        except self.ray.exceptions.RayError as error:
+            self.failed(shard, f"given up after {RETRIES} retries: {_reason(error)}")
+        else:
+            self.made += 1
+            self.seconds += made.seconds
+            self.work += shard.work
+            for line in made.lines:
+                self.notice(line)
+            self.record(made.finished, made.device)
+
+    def failed(self, shard: Shard, reason: str) -> None:
+        """The others go on, unless so many have failed that something is wrong with all of them."""
+        self.failures.append(f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}")
+        self.notice(f"a shard failed, {self.failures[-1]}")
+        if len(self.failures) > max(TOLERATED, self.made):
+            raise InputError(
+                f"{len(self.failures)} shards failed and {self.made} did not: the sweep stops here, at {self.failures[-1]}"
+            )
+
+    def _show(self) -> None:
+        standing, nodes = self.record.standing, alive(self.ray, self.resource)
+        here = dict(self.flying.values())
+        posted = {number: state for number, state in self.board.read().items() if number in here and state[0] in nodes}
+        standing.current = sum(here[number].work * fraction for number, (_, fraction) in posted.items())
+        places = {node for node, _ in posted.values()}
+        standing.doing = f"{_counted(len(posted), 'task')} running on {_counted(len(places), 'node')}"
+        if not nodes:
+            standing.doing = f"waiting for a node with a {self.resource}"
+        self.report(standing)
+
+    def _give_up(self) -> int:
+        for reference in self.flying:
+            self.ray.cancel(reference, force=True)
+        self.board.close()
+        return len(self.flying)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

@@ -1,0 +1,106 @@
+"""What a sweep on Ray does in a worker: one shard of runs, trained and analysed, its rows sent back. It writes nothing."""
+
+import pickle
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import torch
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings
+from algophase.sweeps.provenance import version
+from algophase.sweeps.ray_cluster import Board
+from algophase.sweeps.sweep import device_name, only_news
+from algophase.sweeps.work import UNDECIDED, Finished, Options, cost, finish
+from algophase.training.trained import Progress
+
+
+class WrongSoftware(InputError):
+    """A worker that would make other rows: it has other versions than the driver."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The runs of one task, with their places in the space, by which of them train together."""
+
+    space: str
+    ensembles: list[dict[RunSettings, int]]
+    options: Options
+    keep_weights: str | int
+
+    @property
+    def indices(self) -> list[int]:
+        return [index for places in self.ensembles for index in places.values()]
+
+    @property
+    def work(self) -> float:
+        return sum(map(cost, chain(*self.ensembles)))
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a task sends back. lines: what it has to tell; seconds: how long it took."""
+
+    finished: Finished
+    device: str
+    lines: list[str]
+    seconds: float
+
+
+def software() -> dict[str, str]:
+    """Versions that must be equal on all nodes. The same torch is built for CPUs and for several versions of CUDA."""
+    return {"algophase": version(), "torch": torch.__version__.partition("+")[0]}
+
+
+def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any) -> Made:
+    """The task. packed: a `Shard`, opened only where the software is the one that packed it."""
+    begun = time.monotonic()
+    here = software()
+    if here != expected:
+        raise WrongSoftware(
+            f"node {platform.node()} has {_listed(here)}; the driver has {_listed(expected)}: install the same on all nodes"
+        )
+    shard: Shard = pickle.loads(packed)
+    device = torch.device(shard.options.device)
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"torch sees no GPU on node {platform.node()}, which has one: install a torch with CUDA there")
+    torch.set_num_threads(1)  # a task has one CPU
+    post, lines, made = Board.poster(board, number), list[str](), list[Finished]()
+    for place, places in enumerate(shard.ensembles):
+        post(place / len(shard.ensembles))
+        watch = _watching(post, place, len(shard.ensembles))
+        news = only_news(lines.append)
+        for finished in finish(shard.space, places, shard.options, progress=watch, notice=news, check_gradients=True):
+            made.append(finished)
+    return Made(_joined(made, shard.keep_weights), device_name(device), lines, time.monotonic() - begun)
+
+
+def _watching(post: Callable[[float], None], place: int, count: int) -> Callable[[Progress], None]:
+    def watch(progress: Progress) -> None:
+        part = (progress.ensemble - 1 + progress.epoch / max(1, progress.epochs)) / progress.ensembles
+        post((place + part) / count)
+
+    return watch
+
+
+def _listed(versions: dict[str, str]) -> str:
+    return " and ".join(f"{name} {number}" for name, number in versions.items())
+
+
+def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
+    """One of all, without networks that the driver would not keep: it takes at most so many of each verdict, in this order."""
+    rows = [row for finished in made for row in finished.rows]
+    by_verdict: dict[str, list[str]] = {}
+    for row in rows:
+        by_verdict.setdefault(row["verdict"] or UNDECIDED, []).append(row["run_id"])
+    limit = keep_weights if isinstance(keep_weights, int) else {"none": 0, "all": None}[keep_weights]
+    wanted = {run_id for ids in by_verdict.values() for run_id in ids[:limit]}
+    networks = {name: network for finished in made for name, network in finished.networks.items() if name in wanted}
+    training, analysis = (
+        sum(times) for times in zip(*((one.training_seconds, one.analysis_seconds) for one in made), strict=True)
+    )
+    return Finished(rows, networks, training, analysis)
