@@ -2,9 +2,12 @@
 
     .venv/bin/python benchmarks/analyze.py
 
-Prints seconds and peak memory per network, and how much faster the batched backward pass over all p^3 triples is than
-one backward pass a triple, measured in the same run on a sample of triples. Each network runs in a process of its own, so
-that peaks do not add up.
+On a CPU: seconds and peak memory per network, and how much faster all p^3 triples at once are than one backward pass a
+triple, measured in the same run on a sample of triples. Each network runs in a process of its own, so that peaks do not
+add up.
+
+On a GPU: milliseconds per network over many, and how long its parts take by themselves: the gradients of all triples, the
+circles, which are found on the CPU meanwhile, and what they do. The networks have the circles a trained one has.
 """
 
 import argparse
@@ -14,13 +17,28 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 
 import torch
 
-from algophase import LinearSettings, RunSettings, TaskSettings, TransformerSettings, __version__, analyze, initialise
-from algophase.analysis.analyze import in_float64
-from algophase.analysis.metrics import embedding_gradients, gradient_symmetricity_exact, paper_triples
+from algophase import (
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+    __version__,
+    analyze,
+    analyze_many,
+    find_circles,
+    handmade_pizza,
+    initialise,
+    network_components,
+)
+from algophase.analysis.device import in_float64
+from algophase.analysis.evidence import launch_evidence
+from algophase.analysis.metrics import embedding_gradients, gradient_similarities, gradient_symmetricity_exact, paper_triples
 from algophase.networks import Network
+from algophase.networks.handmade import circle
 from algophase.settings import NetworkSettings
 
 CASES: dict[str, tuple[int, NetworkSettings]] = {
@@ -58,12 +76,75 @@ def measure(name: str) -> dict[str, float]:
     }
 
 
+@torch.no_grad()
+def with_circles(settings: NetworkSettings, seed: int) -> Network:
+    """A network as it starts, but for an embedding of eight circles of different sizes, and noise."""
+    network = initialise(RunSettings(network=settings, seed=seed))
+    table, p = network.operand_tables()[0], network.task.modulus
+    circles = [(1 - 0.1 * rank) * circle(p, k) for rank, k in enumerate((1, 2, 5, 7, 10, 13, 17, 25))]
+    table.mul_(0.1)
+    table[:, : 2 * len(circles)] += torch.cat(circles, dim=1)
+    return network
+
+
+GPU_CASES: dict[str, Callable[[int], Network]] = {
+    "one layer, width 128, p = 59": lambda seed: with_circles(TransformerSettings(attention_rate=0.5), seed),
+    "four layers, width 128, p = 59": lambda seed: with_circles(TransformerSettings(layers=4, attention_rate=0.5), seed),
+    "one layer, width 512, p = 59": lambda seed: with_circles(TransformerSettings(width=512, attention_rate=0.5), seed),
+    "linear beta, p = 59": lambda seed: with_circles(LinearSettings(model="beta"), seed),
+    "accompanied Pizza, p = 59": lambda seed: handmade_pizza(59, (1 + seed % 3, 5, 17, 26), accompanied=True),
+}
+
+
+def milliseconds_each(work: Callable[[], object], count: int) -> float:
+    torch.cuda.synchronize()
+    started = time.perf_counter()
+    work()
+    torch.cuda.synchronize()
+    return 1000 * (time.perf_counter() - started) / count
+
+
+def measure_gpu(networks: Sequence[Network]) -> tuple[int, list[float]]:
+    """How many circles the first has, and milliseconds a network: the whole, then gradients, circles and evidence alone."""
+    exact = [in_float64(network, "cuda") for network in networks]
+    resolution = torch.finfo(torch.float32).eps
+    components = [network_components(network, resolution) for network in networks]
+    circles = [find_circles(each) for each in components]
+    parts: list[Callable[[], object]] = [
+        lambda: analyze_many(networks, device="cuda"),
+        lambda: [gradient_similarities(network) for network in exact],
+        lambda: [find_circles(network_components(network, resolution)) for network in networks],
+        lambda: [launch_evidence(*each) for each in zip(exact, circles, components, strict=True)],
+    ]
+    for part in parts:
+        part()  # once for the caches, the libraries and the allocator
+    torch.cuda.reset_peak_memory_stats()
+    return len(circles[0]), [milliseconds_each(part, len(networks)) for part in parts]
+
+
+def main_gpu(count: int) -> None:
+    print(f"algophase {__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}, {count} networks")
+    columns = f"{'analyze':>11} {'gradients':>11} {'circles (CPU)':>14} {'evidence':>11} {'peak memory':>12}"
+    print(f"{'network':<32} {'circles':>7} {columns}")
+    for name, make in GPU_CASES.items():
+        circles, (whole, gradients, finding, evidence) = measure_gpu([make(seed) for seed in range(count)])
+        peak = torch.cuda.max_memory_allocated() / 2**30
+        times = f"{whole:>8.2f} ms {gradients:>8.2f} ms {finding:>11.2f} ms {evidence:>8.2f} ms {peak:>8.2f} GiB"
+        print(f"{name:<32} {circles:>7} {times}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--case", choices=CASES, help="measure one case in this process and print JSON")
-    chosen = parser.parse_args().case
+    parser.add_argument("--cpu", action="store_true", help="measure the CPU although there is a GPU")
+    parser.add_argument("--networks", type=int, default=64, help="how many networks to analyse on a GPU (default 64)")
+    options = parser.parse_args()
+    chosen = options.case
     if chosen:
         print(json.dumps(measure(chosen)))
+        return
+    if torch.cuda.is_available() and not options.cpu:
+        main_gpu(options.networks)
         return
     print(f"algophase {__version__}, torch {torch.__version__}, {platform.machine()}, {torch.get_num_threads()} threads")
     print(f"{'network':<32} {'analyze':>9} {'of which exact':>15} {'against one by one':>19} {'peak memory':>12}")
