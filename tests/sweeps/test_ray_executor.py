@@ -1,12 +1,14 @@
 """A sweep on Ray: the table of a local sweep, also when workers and nodes die; stopping and going on; clear errors."""
 
 import os
+import secrets
 import signal
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,8 @@ from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Finished, Options, Standing
 
-pytest.importorskip("ray", reason="Ray, which the extra `ray` brings, is not installed")
+if find_spec("ray") is None:  # not imported yet: it reads its settings when it is
+    pytest.skip("Ray, which the extra `ray` brings, is not installed", allow_module_level=True)
 
 CPU = Options(device="cpu", ensemble_size=2)
 REAL_SHARDS = ray_executor._shards
@@ -39,6 +42,17 @@ def tiny(epochs: int) -> Space:
             "training": {"epochs": epochs},
         }
     )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A token for these clusters alone. Without one, Ray would put one into the home directory."""
+    path = tmp_path_factory.mktemp("ray") / "token"
+    path.write_text(secrets.token_hex(32))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(path))
+        yield
 
 
 @pytest.fixture
