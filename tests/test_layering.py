@@ -1,4 +1,4 @@
-"""Imports point one way through the folders, and plotting stays in `report`."""
+"""Imports point one way through the folders, and plotting stays in `report` and `paper`."""
 
 import ast
 from pathlib import Path
@@ -18,6 +18,7 @@ ORDER = [
     "storage",
     "sweeps",
     "report",
+    "paper",
     "cli_output",
     "cli_train",
     "cli_check",
@@ -25,6 +26,7 @@ ORDER = [
     "cli_runs",
     "cli_retrain",
     "cli_compare",
+    "cli_paper",
     "cli",
     "__main__",
 ]
@@ -54,9 +56,9 @@ def test_a_room_imports_only_earlier_rooms() -> None:
                 assert ORDER.index(parts[1]) <= ORDER.index(room(path)), f"{path} imports {module}"
 
 
-def test_only_report_draws() -> None:
+def test_only_report_and_paper_draw() -> None:
     for path in ROOT.rglob("*.py"):
-        if room(path) != "report":
+        if room(path) not in ("report", "paper"):
             assert not any(module.startswith(("matplotlib", "plotly")) for module in imported(path)), path
 
 

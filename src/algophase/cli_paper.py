@@ -1,0 +1,79 @@
+"""The command `algophase paper`: every table, figure and printed number of the paper, by its own label."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from algophase.errors import InputError
+
+if TYPE_CHECKING:
+    from algophase.paper.make import Made
+    from algophase.paper.product import Item
+    from algophase.paper.sources import Sources
+
+EXAMPLE = "Example:  algophase paper corlogit isolation onelayer --out paper/"
+
+
+def paper(
+    labels: Annotated[
+        list[str] | None, typer.Argument(metavar="[LABEL...|all]", help="Items by the paper's labels; without any, list them.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pictures, tables and claims.csv.")] = Path("paper"),
+    own: Annotated[
+        list[Path] | None, typer.Option("--from", metavar="DIR", help="Take populations from this sweep; repeat for several.")
+    ] = None,
+    released: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Take networks and runs from the authors' released files in DIR.")
+    ] = None,
+    gallery: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Our own sweeps and networks.", show_default="the one shipped")
+    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results page (Markdown).")] = None,
+) -> None:
+    """Make the paper's tables and figures and print its numbers beside ours.
+
+    An item whose data is not there is reported and the others are made; the exit code is then 1.
+    """
+    from algophase.paper.catalogue import ITEMS, find_items
+    from algophase.paper.make import make
+    from algophase.paper.make import page as results_page
+    from algophase.paper.sources import Sources
+    from algophase.storage.files import write_atomically
+
+    sources = Sources(gallery, tuple(own or ()), released)
+    if not labels:
+        if page is not None:
+            raise InputError("--page needs items; give labels, or all")
+        _list(list(ITEMS.values()), sources)
+        return
+    made = make(find_items(labels), sources, out, _tell)
+    if page is not None:
+        write_atomically(page, results_page(made, page, shlex.join(["algophase", *sys.argv[1:]])).encode())
+        typer.echo(f"the results page is {page}")
+    typer.echo(f"pictures, tables and claims.csv are in {out}")
+    if any(item.problem for item in made):
+        raise typer.Exit(1)
+
+
+def _list(items: list["Item"], sources: "Sources") -> None:
+    wide = max((len(item.label) for item in items), default=5)
+    for item in items:
+        lacking = sources.lacking(item.needs)
+        needs = ", ".join(item.needs) or "nothing"
+        typer.echo(f"{item.label:{wide}}  {item.kind:6}  {item.title} ({item.place})")
+        state = f"cannot be made: {'; '.join(lacking)}" if lacking else "can be made"
+        typer.echo(f"{'':{wide}}  needs {needs}: {state}")
+    typer.echo("\nmake them with: algophase paper LABEL... (or all) --out DIR")
+
+
+def _tell(made: "Made") -> None:
+    typer.echo(f"{made.item.label}: {made.verdict}")
+    if made.source:
+        typer.echo(f"  data: {made.source}")
+    for claim in made.claims:
+        note = f" ({claim.note})" if claim.note else ""
+        runs = f", n = {claim.sample:,}" if claim.sample > 1 else ""
+        typer.echo(f"  {claim.text}: published {claim.published}, ours {claim.ours}{runs}: {claim.verdict}{note}")

@@ -1,0 +1,125 @@
+"""Making items: pictures and tables into a directory, and a page that a reader can check line by line."""
+
+import csv
+import io
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from algophase.errors import InputError
+from algophase.paper.product import Claim, Item, Product, overall
+from algophase.paper.sources import Sources
+from algophase.report.style import house_style, save_figure
+from algophase.storage.files import write_atomically
+
+FORMATS = ("png", "svg")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An item that was made, or why not. files: pictures and tables, in order."""
+
+    item: Item
+    source: str
+    files: tuple[Path, ...]
+    claims: tuple[Claim, ...]
+    problem: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        return f"not made: {self.problem}" if self.problem else overall(self.claims)
+
+
+def make(items: Iterable[Item], sources: Sources, out: Path, told: Callable[[Made], None] | None = None) -> list[Made]:
+    """Make items in turn. One whose data is not there is reported, and the others are made."""
+    results = []
+    for item in items:
+        try:
+            with house_style():
+                product = item.make(sources)
+                files = _write(item, product, out)
+            made = Made(item, product.source, files, product.claims)
+        except InputError as error:
+            made = Made(item, "", (), (), str(error))
+        results.append(made)
+        if told is not None:
+            told(made)
+    write_atomically(out / "claims.csv", claims_csv(results).encode())
+    return results
+
+
+def _write(item: Item, product: Product, out: Path) -> tuple[Path, ...]:
+    files = []
+    for name, figure in product.figures.items():
+        stem = f"{item.label}-{name}" if name else item.label
+        files += [save_figure(figure, out / f"{stem}.{kind}") for kind in FORMATS]
+    for name, table in product.tables.items():
+        stem = f"{item.label}-{name}" if name else item.label
+        write_atomically(out / f"{stem}.md", table.markdown().encode())
+        files.append(out / f"{stem}.md")
+    record = {"label": item.label, "place": item.place, "source": product.source, "claims": list(map(asdict, product.claims))}
+    write_atomically(out / f"{item.label}.json", (json.dumps(record, indent=1) + "\n").encode())
+    return tuple(files)
+
+
+def claims_csv(results: Iterable[Made]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["label", "claim", "published", "ours", "sample", "verdict", "note", "source"])
+    for made in results:
+        for claim in made.claims:
+            row = [
+                made.item.label,
+                claim.text,
+                claim.published,
+                claim.ours,
+                claim.sample,
+                claim.verdict,
+                claim.note,
+                made.source,
+            ]
+            writer.writerow(row)
+    return buffer.getvalue()
+
+
+def page(results: list[Made], path: Path, command: str) -> str:
+    """The results page, in Markdown; pictures are linked relative to where it lies."""
+    counts: dict[str, int] = {}
+    for made in results:
+        for claim in made.claims:
+            counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
+    missing = [made for made in results if made.problem]
+    lines = [
+        "# The paper, item by item",
+        "",
+        f"Written by `{command}`; do not edit. Labels are the paper's own.",
+        f"{len(results) - len(missing)} of {len(results)} items were made.",
+        f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}.",
+        "",
+        '"Reproduced" means equal to the printed digits, on the very network the paper used or on a population like its own.',
+        'A number of another network than the paper\'s is shown beside the published one and "not tested".',
+        'The rule behind "supported" stands in the note.',
+        "",
+    ]
+    for made in results:
+        item = made.item
+        lines += [f"## {item.label}: {item.title}", "", f"{item.place}. {made.verdict[:1].upper()}{made.verdict[1:]}.", ""]
+        if made.source:
+            lines += [f"Data: {made.source}.", ""]
+        if made.claims:
+            lines += ["| claim | published | ours | n | verdict | note |", "|---|---|---|---|---|---|"]
+            lines += [f"| {' | '.join(_cells(claim))} |" for claim in made.claims] + [""]
+        for file in made.files:
+            where = Path(os.path.relpath(file, path.parent)).as_posix()
+            if file.suffix == ".png":
+                lines += [f"![{item.title}]({where})", ""]
+            elif file.suffix == ".md":
+                lines += [file.read_text(encoding="utf-8")]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _cells(claim: Claim) -> list[str]:
+    cells = [claim.text, claim.published, claim.ours, f"{claim.sample:,}", claim.verdict, claim.note]
+    return [cell.replace("|", "\\|") for cell in cells]

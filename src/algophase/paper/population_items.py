@@ -1,0 +1,5 @@
+"""To be written."""
+
+from algophase.paper.product import Item
+
+ITEMS: list[Item] = []

@@ -1,0 +1,77 @@
+"""What making an item of the paper gives: pictures, tables, and the paper's claims beside what we found."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from algophase.paper.sources import Sources
+
+Verdict = Literal["reproduced", "differs", "supported", "not supported", "paper contradicts itself", "not tested"]
+# A number of a network of our own is not the published network's: it is shown beside it and not judged.
+OTHER_NETWORK = "another network than the paper's: shown, not judged"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing the paper says, and what we found.
+
+    published, ours: as printed ("-" where there is none); sample: how many runs or networks ours rests on.
+    A number is "reproduced" if it is the published one to its printed digits, else "differs"; a statement is "supported" or
+    "not supported", by a rule that the note states.
+    """
+
+    text: str
+    published: str
+    ours: str
+    verdict: Verdict
+    sample: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns and rows of text, shown in order."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def markdown(self) -> str:
+        lines = [self.columns, tuple("---" for _ in self.columns), *self.rows]
+        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Product:
+    """source: where the data comes from, in words. figures and tables are named; "" is the item itself."""
+
+    source: str
+    figures: "dict[str, Figure]" = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """label: the paper's own; place: where it stands; needs: "network:ROLE", "sweep:SPACE" or "moments:SPACE", all of them.
+
+    make: draws and measures it. It raises `Missing` where a source is not there.
+    """
+
+    label: str
+    kind: Literal["figure", "table", "text"]
+    place: str
+    title: str
+    needs: tuple[str, ...]
+    make: "Callable[[Sources], Product]"
+
+
+def overall(claims: tuple[Claim, ...]) -> str:
+    """One line on an item: how many of its claims came out how."""
+    if not claims:
+        return "made; the paper claims no number or rule for it"
+    order: list[Verdict] = ["reproduced", "supported", "differs", "not supported", "paper contradicts itself", "not tested"]
+    counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in order}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
