@@ -82,7 +82,7 @@ def test_an_unfinished_sweep_is_no_fair_sample(sweep: Path) -> None:
     SweepDirectory(sweep).add([rows[0], rows[1], rows[5]], {})
     text = done("runs", sweep)
     assert "3 of the 6 runs" in text
-    assert "ensembles train narrow widths first" in text
+    assert "ensembles train one shape after the other" in text
     assert "not a fair sample" in text
 
 

@@ -24,6 +24,8 @@ from algophase.settings import TrainingSettings as TrainingSettings
 from algophase.settings import TransformerSettings as TransformerSettings
 from algophase.storage import load as load
 from algophase.storage import save as save
+from algophase.storage.runs_table import read_runs as read_runs
+from algophase.sweeps.spaces import Space as Space
 from algophase.training.loop import EarlyStop as EarlyStop
 from algophase.training.train import train as train
 from algophase.training.trained import TrainedRun as TrainedRun

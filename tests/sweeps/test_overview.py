@@ -41,7 +41,7 @@ def test_an_unfinished_sweep_whose_width_varies_is_no_fair_sample() -> None:
     first, gap, fair = describe_space(described, {"index": [0, 1, 7]})
     assert first.endswith("3 of the 12 runs")
     assert gap == "unfinished: runs between index 0 and 7 are missing"
-    assert "narrow widths first" in fair
+    assert "one shape after the other" in fair
     assert "as width varies, these runs are not a fair sample" in fair
     described["space"]["network"]["width"] = 8
     assert len(describe_space(described, {"index": [0, 1, 7]})) == 2  # only the rate varies: any runs are as good as others

@@ -60,7 +60,7 @@ def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str
         changing = [name for name in varying(space) if name not in TOGETHER]
         if changing:
             lines.append(
-                "ensembles train narrow widths first, and one shape after the other: "
+                "ensembles train one shape after the other: "
                 f"as {', '.join(changing)} varies, these runs are not a fair sample of the space"
             )
     return lines
