@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
+from algophase.analysis.anatomy import Readout
 from algophase.analysis.circles import Circle, isolate_circles, points_in_plane
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
@@ -93,7 +94,7 @@ def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figur
     return figure, axes[:count]
 
 
-def _heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None) -> "AxesImage":
+def heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None) -> "AxesImage":
     low = None if limit is None else -limit
     values = matrix.numpy()
     return axes.imshow(values, cmap=colours, vmin=low, vmax=limit, origin="lower", interpolation="nearest", aspect="auto")
@@ -119,7 +120,7 @@ def _logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
     """
     p = len(matrix)
     values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
-    image = _heatmap(axes, values)
+    image = heatmap(axes, values)
     image.set_extent((-0.5, p - 0.5, -0.5, p - 0.5))
     middle, spread = values.mean().item(), (values.max() - values.min()).item()
     if spread <= 1e-9 * max(1.0, values.abs().max().item()):
@@ -170,14 +171,8 @@ def draw_circles(subject: Subject) -> "Figure":
     figure, panels = _panels(len(subject.evidence), 2.6, extra_height=0.3 if separate else 0.0)
     for axes, circle in zip(panels, (item.circle for item in subject.evidence), strict=True):
         for table, points in enumerate(points_in_plane(subject.components, circle)):
-            axes.scatter(points[:, 0], points[:, 1], s=9, color=COLOURS[table], alpha=0.35, linewidths=0)
             # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
-            shift = 1.0 if not separate else (0.9, 1.1)[table]
-            for token in circle_order(subject.modulus, circle.frequency)[:: math.ceil(subject.modulus / MOST_LABELS)].tolist():
-                x, y = (shift * points[token]).tolist()
-                axes.annotate(str(token), (x, y), fontsize=6.5, ha="center", va="center", color=COLOURS[table])
-        axes.set_aspect("equal", adjustable="datalim")
-        axes.margins(0.1)
+            draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if not separate else (0.9, 1.1)[table])
         first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
         prefix = "component " if circle.method == "components" else ""
         axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
@@ -187,6 +182,17 @@ def draw_circles(subject: Subject) -> "Figure":
         figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
     figure.suptitle(f"{subject.title}, circles in the embedding")
     return figure
+
+
+def draw_tokens(axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0) -> None:
+    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple."""
+    p = len(points)
+    axes.scatter(points[:, 0], points[:, 1], s=9, color=colour, alpha=0.35, linewidths=0)
+    for token in circle_order(p, frequency)[:: math.ceil(p / MOST_LABELS)].tolist():
+        x, y = (shift * points[token]).tolist()
+        axes.annotate(str(token), (x, y), fontsize=6.5, ha="center", va="center", color=colour)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.1)
 
 
 def draw_gradients(subject: Subject) -> "Figure":
@@ -230,7 +236,7 @@ def draw_attention(subject: Subject) -> "Figure":
     for (layer, position), row in zip(rows, panels, strict=True):
         pattern = cache[f"blocks.{layer}.attn.hook_pattern"][:, :, -1, position].unflatten(0, (p, p))  # (a, b, head)
         for head, axes in enumerate(row):
-            image = _heatmap(axes, pattern[..., head])
+            image = heatmap(axes, pattern[..., head])
             image.set_clim(1 - rate if rate > 0 else 0, 1)  # constant attention is 1 everywhere: show it on a whole scale
             axes.set_title(f"layer {layer + 1}, head {head + 1}" + (f", on {operands[position]}" if len(operands) > 1 else ""))
             axes.set(xlabel="b", ylabel="a" if head == 0 else None)
@@ -249,25 +255,34 @@ def draw_anatomy(subject: Subject) -> "Figure":
     w1, w2 = opened.aligned_w1[order][:, :16].T, opened.aligned_w2[:16][:, order]
     figure = new_figure(8.0, 6.0)
     grid = figure.add_gridspec(3, len(pizzas))
-    for position, (matrix, name) in enumerate(((w1, "aligned $W_1$"), (w2, "aligned $W_2$"))):
-        axes = figure.add_subplot(grid[position, :])
-        limit = matrix.abs().quantile(0.995).item()
-        figure.colorbar(_heatmap(axes, matrix, DIVERGING, limit), ax=axes)
-        side = "embedding" if position == 0 else "unembedding"
-        axes.set(xlabel="hidden unit, grouped by the circle it reads", ylabel=f"{side}\ncomponent", title=name)
-        ticks = range(0, len(matrix), 4)
-        axes.set_yticks(list(ticks), [str(tick + 1) for tick in ticks])
+    draw_aligned(figure, figure.add_subplot(grid[0, :]), w1, "embedding", "aligned $W_1$")
+    draw_aligned(figure, figure.add_subplot(grid[1, :]), w2, "unembedding", "aligned $W_2$")
     for column, pizza in enumerate(pizzas):
         axes = figure.add_subplot(grid[2, column])
         readout = pizza.readouts[0]
-        fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
-        axes.plot(readout.angles, readout.values, color=COLOURS[0], label="f(cos t, sin t)")
-        sign = "+" if readout.phase >= 0 else "−"
-        label = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
-        axes.plot(readout.angles, fit, color=COLOURS[5], linestyle="--", label=label)
-        axes.set(xlabel="t", title=f"k = {pizza.frequency}, {len(pizza.rows)} units")
-        axes.set_xticks([0, math.pi, 2 * math.pi], ["0", "π", "2π"])
+        draw_readout(axes, readout)
+        axes.set_title(f"k = {pizza.frequency}, {len(pizza.rows)} units")
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
     figure.suptitle(f"{subject.title}, inside the linear network")
     return figure
+
+
+def draw_aligned(figure: "Figure", axes: "Axes", matrix: Tensor, side: str, name: str) -> None:
+    """Aligned weights (components, hidden units) of one side of a linear network."""
+    image = heatmap(axes, matrix, DIVERGING, matrix.abs().quantile(0.995).item())
+    figure.colorbar(image, ax=axes)
+    axes.set(xlabel="hidden unit, grouped by the circle it reads", ylabel=f"{side}\ncomponent", title=name)
+    ticks = range(0, len(matrix), 4)
+    axes.set_yticks(list(ticks), [str(tick + 1) for tick in ticks])
+
+
+def draw_readout(axes: "Axes", readout: Readout) -> None:
+    """f(cos t, sin t) and its best A cos(2t + phi) over a whole turn."""
+    fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
+    axes.plot(readout.angles, readout.values, color=COLOURS[0], label="f(cos t, sin t)")
+    sign = "+" if readout.phase >= 0 else "−"
+    label = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
+    axes.plot(readout.angles, fit, color=COLOURS[5], linestyle="--", label=label)
+    axes.set_xlabel("t")
+    axes.set_xticks([0, math.pi, 2 * math.pi], ["0", "π", "2π"])
