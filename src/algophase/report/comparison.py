@@ -5,9 +5,18 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from algophase.analysis.verdict import Thresholds
 from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
-from algophase.sweeps.comparison import ALL_RATES, NAMES, SYMMETRICITY, WRONG_LOGIT, BoundaryRow, Comparison, ShareRow
+from algophase.sweeps.comparison import (
+    ALL_RATES,
+    NAMES,
+    SYMMETRICITY,
+    WRONG_LOGIT,
+    BoundaryRow,
+    Comparison,
+    ShareRow,
+    inside_phase,
+    phase_line,
+)
 from algophase.sweeps.populations import Group, accurate, circular
 from algophase.sweeps.statistics import TENTHS, Share
 
@@ -79,11 +88,6 @@ def _points(group: Group, side: int, measure: str) -> "pandas.DataFrame | None":
     return runs[runs[measure].notna() & runs["_rate"].notna()]
 
 
-def _threshold(measure: str) -> float:
-    lines = Thresholds()
-    return lines.gradient_symmetricity if measure == SYMMETRICITY else lines.clock_distance_irrelevance
-
-
 def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> None:
     """Single runs, theirs behind ours, with each side's boundary as a line and its interval as a band."""
     for side in (1, 0):
@@ -100,12 +104,8 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
                 axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
-    axes.axhline(_threshold(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+    axes.axhline(phase_line(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
-
-
-def _inside(points: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
-    return points[measure] > _threshold(measure) if measure == SYMMETRICITY else points[measure] < _threshold(measure)
 
 
 def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
@@ -115,7 +115,7 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
         points = _points(group, side, measure)
         if points is None or points.empty:
             continue
-        inside = _inside(points, measure)
+        inside = inside_phase(points, measure)
         for some, face in ((points[inside], colour), (points[~inside], "none")):
             axes.scatter(some["_rate"], some["width"], s=9, marker=marker, facecolor=face, edgecolor=colour, linewidths=0.6)
         boundary = row.sides[side]
@@ -125,7 +125,7 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
             axes.plot(rates, widths, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
     axes.set_yscale("log", base=2)
     axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-    axes.set_title(f"filled: {PHASES[measure].format(_threshold(measure))}")
+    axes.set_title(f"filled: {PHASES[measure].format(phase_line(measure))}")
     axes.yaxis.set_major_formatter("{x:g}")
 
 
@@ -136,7 +136,7 @@ def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) ->
         points = _points(group, side, measure)
         if points is None:
             continue
-        inside = _inside(points, measure)
+        inside = inside_phase(points, measure)
         places, shares = [], []
         for tenth in range(TENTHS):
             here = points["_tenth"] == tenth
@@ -149,7 +149,7 @@ def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) ->
             curve = boundary.curve
             axes.plot(curve.rates, curve.probability, color=colour, linewidth=1.2, linestyle=("-", "--")[side])
             axes.fill_between(curve.rates, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    name = PHASES[measure].format(_threshold(measure))
+    name = PHASES[measure].format(phase_line(measure))
     axes.set(xlabel="attention rate", ylabel=f"share with\n{name}", xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
 
 

@@ -281,6 +281,33 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
                 yield Finding(group.label, measure, among, where, sizes, *same_distribution(a, b))
 
 
+def phase_line(measure: str) -> float:
+    """Where the paper's transition lines part a metric (figure 6)."""
+    lines = Thresholds()
+    return lines.gradient_symmetricity if measure == SYMMETRICITY else lines.clock_distance_irrelevance
+
+
+def inside_phase(runs: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
+    """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
+    return runs[measure] > phase_line(measure) if measure == SYMMETRICITY else runs[measure] < phase_line(measure)
+
+
+def metric_boundary(
+    runs: "pandas.DataFrame",
+    measure: str,
+    *,
+    by_width: bool = False,
+    width: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Boundary:
+    """The boundary of one metric's phase among runs that have a rate and this metric."""
+    some = runs[runs["_rate"].notna() & runs[measure].notna()]
+    inside: Floats = inside_phase(some, measure).to_numpy(float)
+    widths = some["width"].to_numpy(float) if by_width else None
+    return phase_boundary(some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed)
+
+
 def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: int) -> list[BoundaryRow]:
     if strata(group.runs) == [NO_RATE]:
         return []
@@ -302,14 +329,10 @@ def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: i
                 sides.append(None)
                 continue
             some = circular(runs) if group.circular else accurate(runs)
-            some = some[some["_rate"].notna() & some[measure].notna()]
-            metric = some[measure].to_numpy(float)
-            inside: Floats = (
-                metric > lines.gradient_symmetricity if measure == SYMMETRICITY else metric < lines.clock_distance_irrelevance
-            ).astype(float)
-            widths = some["width"].to_numpy(float) if continuous_width else None
-            rates = some["_rate"].to_numpy(float)
-            sides.append(phase_boundary(rates, inside, widths, width=width, resamples=resamples, seed=2 * seed + position))
+            side_seed = 2 * seed + position
+            sides.append(
+                metric_boundary(some, measure, by_width=continuous_width, width=width, resamples=resamples, seed=side_seed)
+            )
         if sides[0] is None and sides[1] is None:
             continue
         apart = difference(sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None

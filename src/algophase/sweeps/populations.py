@@ -84,7 +84,7 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     if accuracy is None:
         described = " and ".join(f"{name} has {_columns(table)}" for table, name in zip(tables, names, strict=True))
         raise InputError(f"both tables need the column {' or '.join(ACCURACIES)}; {described}")
-    sides = tuple(_count(table, name, accuracy) for table, name in zip(tables, names, strict=True))
+    sides = tuple(finished(table, name, accuracy) for table, name in zip(tables, names, strict=True))
     a, b = sides[0], sides[1]
     notes: list[str] = [] if accuracy == ACCURACIES[0] else ["full accuracy is over all pairs: no validation accuracy"]
     continuous = all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b))
@@ -121,7 +121,7 @@ def _columns(table: "pandas.DataFrame") -> str:
     return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "no columns"
 
 
-def _count(table: "pandas.DataFrame", name: str, accuracy: str) -> Side:
+def finished(table: "pandas.DataFrame", name: str, accuracy: str = ACCURACIES[0]) -> Side:
     """Runs with an outcome, once each, with what the tests ask of a run: accurate, circular, tenth."""
     import pandas
 

@@ -62,6 +62,15 @@ class Share:
         return {"count": self.count, "total": self.total, "share": value, "low": low, "high": high}
 
 
+def newcombe(first: Share, second: Share) -> tuple[float, float]:
+    """Newcombe's 95% interval of the first share less the second, from their Wilson intervals."""
+    (low, high), (other_low, other_high) = first.interval, second.interval
+    apart = first.value - second.value
+    below = math.hypot(first.value - low, other_high - second.value)
+    above = math.hypot(high - first.value, second.value - other_low)
+    return apart - below, apart + above
+
+
 def tenths(rates: Floats) -> NDArray[numpy.int64]:
     """The tenth of [0, 1] each rate lies in, 0 to 9 (a rate of 1 is in the last); NO_RATE where there is none."""
     known = numpy.nan_to_num(rates, nan=0.0)
