@@ -7,7 +7,7 @@ second for what is left.
 """
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,6 +89,19 @@ def circles_by_components(components: PrincipalComponents) -> list[Circle]:
             continue
         measures = _measure(components.fourier[:, frequency, 2 * pair : 2 * pair + 2])
         found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
+    return found
+
+
+def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]:
+    """The first pairs of components, (1, 2), (3, 4), ..., circle or not, each under the frequency that has most of it."""
+    found = []
+    for first in range(0, min(2 * count, components.count // 2 * 2), 2):
+        pair = slice(first, first + 2)
+        weighted = components.variance_share[pair] @ frequency_shares(components)[pair]
+        frequency = int(weighted.argmax()) + 1
+        measures = _measure(components.fourier[:, frequency, pair])
+        share = components.variance_share[pair].sum().item()
+        found.append(Circle(frequency, (first + 1, first + 2), "components", share, *measures))
     return found
 
 
@@ -179,6 +192,14 @@ def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor
     if circle.method == "components":
         return principal.rebuild(_component_part(principal, circle.components))
     return principal.rebuild(_frequency_part(principal, [circle.frequency]))
+
+
+def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -> tuple[Tensor, Tensor]:
+    """The operand tables without these circles, as `isolate_circles` drops them."""
+    if all(circle.method == "components" for circle in circles):
+        members = [member for circle in circles for member in circle.components]
+        return principal.rebuild(_component_part(principal, members, drop=True))
+    return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
 
 
 def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int]:

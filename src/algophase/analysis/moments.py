@@ -1,0 +1,146 @@
+"""What a network is at one moment of its training, beyond `analyze`: pairs of components alone, and life without companions.
+
+Early in training an embedding has no clean circles yet, so the paper isolates principal components, "possibly non-circle"
+(appendix J). Each of the first pairs is kept alone and its logits are compared with the closed forms of its strongest
+frequency. And every circle in the accompanying role is removed at once, to see what they are worth (appendix K).
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.analyze import UNDER_WAY, Analysis
+from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
+from algophase.analysis.device import Download, in_float64, upload
+from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
+from algophase.analysis.grid import correct_logits, grid_logits, right_answers
+from algophase.analysis.metrics import irrelevance
+from algophase.analysis.principal import principal_components
+from algophase.networks import Network
+
+PAIRS = 3  # components 1-2, 3-4 and 5-6
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """A pair of components alone. `evidence.circle` holds its components and strongest frequency, round or not.
+
+    distance_irrelevance: of its correct logits, the paper's pictures of isolated components; NaN where they are constant.
+    """
+
+    evidence: CircleEvidence
+    distance_irrelevance: float
+
+    @property
+    def pizza_share(self) -> float:
+        """The Pizza's part of the amplitude: its weight over that of Clock and Pizza, NaN unless that is positive."""
+        amplitude = self.evidence.clock_weight + self.evidence.pizza_weight
+        return self.evidence.pizza_weight / amplitude if amplitude > 0 else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        item = self.evidence
+        numbers = {
+            "variance_share": item.circle.variance_share,
+            "fve_clock": item.fve_clock,
+            "fve_pizza": item.fve_pizza,
+            "clock_weight": item.clock_weight,
+            "pizza_weight": item.pizza_weight,
+            "pizza_share": self.pizza_share,
+            "explained": item.explained,
+            "distance_irrelevance": self.distance_irrelevance,
+            "accuracy_alone": item.accuracy_alone,
+        }
+        known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return {"frequency": item.circle.frequency, "role": item.role, **known}
+
+
+@dataclass(frozen=True)
+class MomentDetails:
+    """pairs: the first three at most. accompanying: how many circles have that role.
+
+    accuracy_without_accompanying: over all pairs, with all of those removed from the embedding.
+    """
+
+    pairs: tuple[PairEvidence, ...]
+    accompanying: int
+    accuracy_without_accompanying: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "accompanying": self.accompanying,
+            "accuracy_without_accompanying": self.accuracy_without_accompanying,
+        }
+
+
+def moment_details(network: Network, analysis: Analysis, device: torch.device | str = "cpu") -> MomentDetails:
+    """analysis: of this network; it says which circles accompany."""
+    (details,) = details_of_each([(network, analysis)], device)
+    return details
+
+
+def details_of_each(
+    analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
+) -> Iterator[MomentDetails]:
+    """One after the other, in the order given; on a GPU a few are under way at once, as in `analyze_each`."""
+    device, waiting = torch.device(device), deque[_Started]()
+    for network, analysis in analysed:
+        waiting.append(_start(network, analysis, device))
+        if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):
+            yield _finish(waiting.popleft())
+    while waiting:
+        yield _finish(waiting.popleft())
+
+
+@dataclass(frozen=True)
+class _Started:
+    modulus: int
+    pairs: list[Circle]
+    accompanying: int
+    accuracy: float
+    numbers: Download
+
+
+def _start(network: Network, analysis: Analysis, device: torch.device) -> _Started:
+    """Queue what is heavy on the device. Nothing here waits for it."""
+    resolution = torch.finfo(next(network.parameters()).dtype).eps
+    principal = principal_components(tuple(table.detach().cpu().double() for table in network.distinct_tables()), resolution)
+    pairs = component_pairs(principal, PAIRS)
+    accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]
+    exact = in_float64(network, device)
+    # The network on these embeddings: each pair alone, then without its companions.
+    tables = [circle_alone(principal, pair) for pair in pairs]
+    if accompanying:
+        tables.append(without_circles(principal, accompanying))
+    seen = [_look(exact, tables, len(pairs), resolution)] if tables else []
+    numbers = torch.cat([*seen, launch_evidence(exact, pairs, principal).flatten()])
+    return _Started(network.task.modulus, pairs, len(accompanying), analysis.accuracy, Download(numbers))
+
+
+@torch.no_grad()
+def _look(network: Network, tables: list[tuple[Tensor, Tensor]], pairs: int, resolution: float) -> Tensor:
+    """Distance irrelevance of each pair alone, and the accuracy on what comes after the pairs, (tables,)."""
+    own, _ = network.operand_tables()
+    first, second = (torch.stack(side) for side in zip(*tables, strict=True))
+    first, second = upload([first, second], own.device, own.dtype)
+    logits = grid_logits(network, (first, second))
+    spreads = [irrelevance(matrix, resolution) for matrix in correct_logits(logits[:pairs])]
+    return torch.cat([torch.stack(spreads), right_answers(logits[pairs:]).double().mean(dim=(1, 2))])
+
+
+def _finish(started: _Started) -> MomentDetails:
+    numbers, pairs = started.numbers.get(), started.pairs
+    seen, without = len(pairs), started.accuracy
+    irrelevances = numbers[:seen].tolist()
+    if started.accompanying:
+        without = numbers[seen].item()
+        seen += 1
+    rows = numbers[seen:].view(len(pairs), -1) if pairs else numbers[:0]
+    evidence = read_evidence(started.modulus, pairs, rows)
+    found = tuple(PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True))
+    return MomentDetails(found, started.accompanying, without)
