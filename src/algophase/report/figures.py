@@ -106,13 +106,13 @@ def draw_correct_logits(subject: Subject) -> "Figure":
     axes = figure.subplots()
     matrix = by_difference_and_sum(correct_logits(grid_logits(subject.network)))
     p = subject.modulus
-    image = _logit_map(axes, matrix)
+    image = logit_map(axes, matrix)
     axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{subject.title}\ncorrect logits")
     figure.colorbar(image, ax=axes, label="correct logit")
     return figure
 
 
-def _logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
+def logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
     """Logits by a - b and a + b, whatever the order of rows and columns.
 
     At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture.
@@ -148,7 +148,7 @@ def draw_isolated_logits(subject: Subject) -> "Figure":
         k = item.accompanies or circle.frequency
         order = circle_order(p, k)
         matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
-        image = _logit_map(axes, matrix)
+        image = logit_map(axes, matrix)
         axes.set_title(f"{_circle_title(circle)}\naccuracy alone {isolation.accuracy:.1%}")
         if math.gcd(k, p) == 1:
             axes.set(xlabel=f"{_times(k, 'a + b')} mod {p}", ylabel=f"{_times(k, 'a − b')} mod {p}")
@@ -170,18 +170,28 @@ def draw_circles(subject: Subject) -> "Figure":
     separate = len(subject.components.coordinates) > 1
     figure, panels = _panels(len(subject.evidence), 2.6, extra_height=0.3 if separate else 0.0)
     for axes, circle in zip(panels, (item.circle for item in subject.evidence), strict=True):
-        for table, points in enumerate(points_in_plane(subject.components, circle)):
-            # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
-            draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if not separate else (0.9, 1.1)[table])
-        first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
-        prefix = "component " if circle.method == "components" else ""
-        axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
+        draw_circle(axes, subject.components, circle)
         axes.set_title(f"k = {circle.frequency}, {circle.variance_share:.1%} of variance")
     if separate:
-        handles = [figure.axes[0].scatter([], [], color=COLOURS[table], s=16) for table in (0, 1)]
-        figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
+        operand_legend(figure)
     figure.suptitle(f"{subject.title}, circles in the embedding")
     return figure
+
+
+def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle) -> None:
+    """The tokens in the plane of a circle, one colour an operand table."""
+    tables = points_in_plane(components, circle)
+    for table, points in enumerate(tables):
+        # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
+        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.9, 1.1)[table])
+    first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
+    prefix = "component " if circle.method == "components" else ""
+    axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
+
+
+def operand_legend(figure: "Figure") -> None:
+    handles = [figure.axes[0].scatter([], [], color=COLOURS[table], s=16) for table in (0, 1)]
+    figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
 
 
 def draw_tokens(axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0) -> None:
@@ -203,21 +213,24 @@ def draw_gradients(subject: Subject) -> "Figure":
     first, second = (gradient @ directions.T for gradient in gradients)
     figure, panels = _panels(len(triples), 2.4, extra_height=0.4)
     for axes, triple, x, y in zip(panels, triples.tolist(), first, second, strict=True):
-        reach = 1.15 * max(x.abs().max().item(), y.abs().max().item(), 1e-12)
-        axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
-        for index in range(len(directions)):
-            colour, marker, label = COLOURS[index], MARKERS[index], f"component {index + 1}"
-            axes.scatter(x[index], y[index], s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5)
-        axes.set(
-            xlim=(-reach, reach), ylim=(-reach, reach), xlabel="gradient, first operand", ylabel="gradient, second operand"
-        )
-        axes.set_aspect("equal")
+        gradient_panel(axes, x, y)
         axes.set_title("(a, b, c) = ({}, {}, {})".format(*triple))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(
         f"{subject.title}, gradient symmetricity {round(subject.analysis.gradient_symmetricity_exact, 3) + 0.0:.3f}"
     )
     return figure
+
+
+def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
+    """Gradients on each component, first operand against second; on the dashed line they are equal."""
+    reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
+    axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
+    for index, (x, y) in enumerate(zip(first, second, strict=True)):
+        colour, marker, label = COLOURS[index], MARKERS[index], f"component {index + 1}"
+        axes.scatter(x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5)
+    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="gradient, first operand", ylabel="gradient, second operand")
+    axes.set_aspect("equal")
 
 
 def draw_attention(subject: Subject) -> "Figure":
