@@ -13,6 +13,7 @@ from algophase.analysis.formulas import (
     antipodal_pairs,
     clock_logits,
     failures,
+    gap,
     pizza_logits,
     variance_explained,
 )
@@ -186,3 +187,15 @@ def test_unknown_forms_are_refused() -> None:
         pizza_logits(7, 1, "square")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="takes no offset"):
         pizza_logits(7, 1, "two-term", offset=0.1)
+
+
+@given(circles())
+def test_neighbours_on_a_circle_are_one_gap_apart(circle: tuple[int, int]) -> None:
+    p, frequency = circle
+    found = gap(p, frequency)
+    if math.gcd(p, frequency) > 1:
+        assert found is None
+    else:
+        assert found is not None
+        assert 0 <= found <= p // 2
+        assert frequency * found % p in (1 % p, p - 1)

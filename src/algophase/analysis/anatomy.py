@@ -116,7 +116,7 @@ def _idle_relu(network: Linear, logits: Tensor | None) -> IdleReLU | None:
     return IdleReLU(accuracy(logits), accuracy_without, cross_entropy(logits), cross_entropy_without)
 
 
-def _readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
+def fit_readout(axis: int, angles: Tensor, values: Tensor) -> Readout:
     """Project onto exp(2 i t): the least-squares A cos(2t + phi) on an even grid of angles."""
     coefficient = 2 * (values * torch.exp(-2j * angles)).mean()
     amplitude, phase = coefficient.abs().item(), torch.angle(coefficient).item()
@@ -163,7 +163,7 @@ def open_linear(network: Linear, second_relu: IdleReLU | None, *, with_mean: boo
         values = writing[:, rows] @ hidden  # (2, points)
         read_strength.append(reading.abs().amax(dim=1))
         write_strength.append(writing.abs().amax(dim=0))
-        readouts = [_readout(axis, angles, values[axis - 1]) for axis in (1, 2)]
+        readouts = [fit_readout(axis, angles, values[axis - 1]) for axis in (1, 2)]
         row_numbers = tuple(rows.nonzero().flatten().tolist())
         pizzas.append(PizzaAnatomy(circle.frequency, circle.components, answer.components, row_numbers, tuple(readouts)))
     exclusive, same = math.nan, math.nan

@@ -11,6 +11,7 @@ With w = 2 pi k / p (figure 1, appendices A and D):
 Several frequencies add up. Frequencies may be any integers: k, -k and k + p are the same circle.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -111,6 +112,17 @@ def accompanied_frequencies(modulus: int, frequency: int) -> list[int]:
     One at odd p; at even p two for an even frequency and none for an odd one.
     """
     return [k for k in range(1, modulus // 2 + 1) if (2 * k - frequency) % modulus == 0 or (2 * k + frequency) % modulus == 0]
+
+
+def gap(modulus: int, frequency: int) -> int | None:
+    """The paper's delta, the difference between adjacent numbers on a circle: k delta = +-1 (mod p), at most p / 2.
+
+    None where k and p share a factor: numbers then share places.
+    """
+    if math.gcd(frequency, modulus) != 1:
+        return None
+    step = pow(frequency, -1, modulus)
+    return min(step, modulus - step)
 
 
 def antipodal_pairs(modulus: int, frequency: int) -> Tensor:

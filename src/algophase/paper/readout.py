@@ -1,0 +1,211 @@
+"""The readout of a linear Pizza (appendix L.4): f(cos t, sin t) against 8 cos(2t + 2), and the paper's printed coefficients."""
+
+import csv
+import math
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
+from algophase.analysis.circles import find_circles, points_in_plane
+from algophase.analysis.formulas import pizza_logits
+from algophase.networks import Linear
+from algophase.paper.model_beta import both_sides, open_model_beta
+from algophase.paper.product import Claim, Product
+from algophase.paper.published import number
+from algophase.paper.rules import APPROXIMATES, APPROXIMATION_RULE, statement
+from algophase.paper.sources import Sources
+from algophase.report.figures import draw_readout
+from algophase.report.style import COLOURS, new_figure
+from algophase.waves import cos_turn
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HALF_DIGIT = 0.0005 + 1e-6  # of three decimals, and the rounding of float32 weights
+
+
+def printed_coefficients() -> Tensor:
+    """Appendix L.4's 44 rows (x, y, bias, readout), as printed to three decimals."""
+    text = files("algophase.paper").joinpath("appendix_l4.csv").read_text(encoding="utf-8")
+    return torch.tensor([[float(cell) for cell in row] for row in list(csv.reader(text.splitlines()))[1:]], dtype=torch.float64)
+
+
+def make_readout(sources: Sources) -> Product:
+    found, network, opened = open_model_beta(sources)
+    pizza = opened.pizzas[0]
+    readout, same = pizza.readouts[0], found.published
+    rows = len(pizza.rows)
+    claims = [
+        number("beta-columns").claim(rows, str(rows), same_network=same),
+        number("beta-readout-amplitude").claim(readout.amplitude, f"{readout.amplitude:.2f}", same_network=same),
+        number("beta-readout-phase").claim(readout.phase, f"{readout.phase:.2f}", same_network=same),
+        statement(
+            "f(cos t, sin t) is well approximated by A cos(2t + phi)",
+            f"{readout.variance_explained:.2%} of its variance by {_formula(readout)}",
+            readout.variance_explained >= APPROXIMATES,
+            APPROXIMATION_RULE,
+            published="8 cos(2t + 2)",
+        ),
+        _evenness(readout),
+        _whole_pizza(network, opened),
+        _doubling(network.task.modulus),
+        _printed_readout(),
+    ]
+    if same:
+        claims.insert(4, _printed_formula(readout))
+        claims += _coefficient_claims(network, opened)
+    return Product(found.source, {"": _draw_readout(readout)}, claims=tuple(claims))
+
+
+def _formula(readout: Readout) -> str:
+    return f"{readout.amplitude:.2f} cos(2t {'+' if readout.phase >= 0 else '-'} {abs(readout.phase):.2f})"
+
+
+def _paper_curve(angles: Tensor) -> Tensor:
+    return number("beta-readout-amplitude").value * torch.cos(2 * angles + number("beta-readout-phase").value)
+
+
+def _unexplained(values: Tensor, formula: Tensor) -> float:
+    return ((values - formula).square().mean() / values.var(correction=0)).item()
+
+
+def _printed_formula(readout: Readout) -> Claim:
+    formula = _paper_curve(readout.angles)
+    explained = 1 - _unexplained(readout.values, formula)
+    deviation = (readout.values - formula).abs().max().item()
+    return statement(
+        "f(cos t, sin t) is well approximated by 8 cos(2t + 2)",
+        f"{explained:.2%} of its variance, largest deviation {deviation:.2f}",
+        explained >= APPROXIMATES,
+        APPROXIMATION_RULE,
+        published="8 cos(2t + 2)",
+    )
+
+
+def _evenness(readout: Readout) -> Claim:
+    """An absolute value is even; a ReLU is not, but a sum of them may be: f(cos t, sin t) = f(-cos t, -sin t)."""
+    values = readout.values
+    even = (values + values.roll(READOUT_POINTS // 2)) / 2
+    share = (even.var(correction=0) / values.var(correction=0)).item()
+    note = "one ReLU is no absolute value; rule: at least 95% of the variance of their sum f is even in (x, y)"
+    return statement("after the ReLU, entries are absolute values", f"{share:.2%} of f is even", share >= APPROXIMATES, note)
+
+
+def _whole_pizza(network: Linear, opened: Anatomy) -> Claim:
+    """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b) + phase)."""
+    p, pizza = network.task.modulus, opened.pizzas[0]
+    embedding, _ = both_sides(network)
+    circle = next(circle for circle in find_circles(embedding) if circle.frequency == pizza.frequency)
+    first, second = points_in_plane(embedding, circle)[[0, -1]].double()
+    rows = list(pizza.rows)
+    reading = opened.aligned_w1[rows][:, [number - 1 for number in circle.components[:2]]].double()
+    writing = opened.aligned_w2[pizza.unembedding_components[0] - 1, rows].double()
+    hidden = torch.relu((first[:, None] + second) @ reading.T + network.l1.bias[rows].detach().double())
+    values = (hidden @ writing).flatten()  # (p * p,)
+    # |cos| cos(w(a + b) - w c) at two labels c spans every phase.
+    waves = pizza_logits(p, pizza.frequency).flatten(0, 1)[:, :2]
+    design = torch.cat([waves, torch.ones(p * p, 1, dtype=torch.float64)], dim=1)
+    weights = torch.linalg.lstsq(design, values[:, None]).solution
+    explained = 1 - _unexplained(values, (design @ weights).flatten())
+    turn = 2 * torch.pi * pizza.frequency / p
+    scale = torch.complex(weights[0] + weights[1] * math.cos(turn), weights[1] * math.sin(turn)).abs().item()
+    return statement(
+        "so the readout of a pair is about 8 |cos w(a - b)/2| cos(w(a + b) + 2), if phase and scaling are ignored",
+        f"{explained:.2%} of its variance over all pairs, at scale {scale:.1f}",
+        explained >= APPROXIMATES,
+        APPROXIMATION_RULE + ", scale and phase fitted; the sum of two embeddings is up to twice the circle's radius long",
+        published="8",
+    )
+
+
+def _doubling(p: int) -> Claim:
+    numbers = torch.arange(p)
+    total = cos_turn(numbers[:, None], p) + cos_turn(numbers, p)
+    half = cos_turn(numbers[:, None] - numbers, 2 * p) * cos_turn(numbers[:, None] + numbers, 2 * p)
+    ratio = (total * half).sum() / half.square().sum()
+    return Claim(
+        "cos w a + cos w b is cos(w(a - b)/2) cos(w(a + b)/2), times",
+        "1 (appendix L.2), 2 (appendix A)",
+        f"{ratio.item():.3f}",
+        "paper contradicts itself",
+        note="appendix A is right; the sum in L.2 lacks the factor 2",
+    )
+
+
+def _printed_readout() -> Claim:
+    x, y, bias, weight = printed_coefficients().T[:, :, None]
+    angles = torch.arange(READOUT_POINTS, dtype=torch.float64) * (2 * torch.pi / READOUT_POINTS)
+    values = (weight * torch.relu(x * angles.cos() + y * angles.sin() + bias)).sum(dim=0)
+    fit = fit_readout(1, angles, values)
+    explained = 1 - _unexplained(values, _paper_curve(angles))
+    return statement(
+        "the 44 printed columns and weights give 8 cos(2t + 2)",
+        f"{explained:.2%} of their variance; best is {_formula(fit)}, {fit.variance_explained:.2%}",
+        explained >= APPROXIMATES,
+        APPROXIMATION_RULE + "; from the printed digits alone",
+        published="8 cos(2t + 2)",
+    )
+
+
+def _coefficient_claims(network: Linear, opened: Anatomy) -> list[Claim]:
+    """The printed lists against the network's aligned weights, up to the signs of components."""
+    printed = printed_coefficients()
+    rows = list(opened.pizzas[0].rows)
+    count = len(printed)
+    if len(rows) != count:
+        return [Claim("the printed columns", str(count), str(len(rows)), "differs", note="not the same columns")]
+    embedding, unembedding = both_sides(network)
+    biases = int(((network.l1.bias[rows] - printed[:, 2]).abs() <= HALF_DIGIT).sum())
+    weights = ((opened.aligned_w1[rows, 0], embedding, 0), (opened.aligned_w1[rows, 1], embedding, 1))
+    plain, shifted, largest, left, shifts = 0, 0, 0.0, 0.0, []
+    for column, (ours, side, component) in zip(
+        (printed[:, 0], printed[:, 1], printed[:, 3]), (*weights, (opened.aligned_w2[0, rows], unembedding, 0)), strict=True
+    ):
+        sign = (ours * column).sum().sign()
+        mean = sign * (side.means[0] @ side.directions[component])  # what centring a row takes off
+        difference = (sign * ours - column).abs()
+        plain += int((difference <= HALF_DIGIT).sum())
+        off = (sign * ours - mean - column).abs()
+        shifted += int((off <= HALF_DIGIT).sum())
+        largest, left = max(largest, difference.max().item()), max(left, off.max().item())
+        shifts.append(f"{mean.item():.4f}")
+    total = 3 * count
+    centred = (
+        f"with the mean of the (un)embedding along v taken off, as a PCA transform does ({', '.join(shifts)} for x, y, weights)"
+    )
+    rest = f"{shifted} are equal and the largest difference is {left:.5f}"
+    return [
+        Claim(
+            "the 44 printed biases are the network's b_1",
+            f"{count} numbers",
+            f"{biases} equal",
+            "reproduced" if biases == count else "differs",
+            note="to the printed digits",
+        ),
+        Claim(
+            "the printed coefficients and weights are W_1 v and v^T W_2, as the text defines them",
+            f"{total} numbers",
+            f"{plain} equal, largest difference {largest:.4f}",
+            "reproduced" if plain == total else "differs",
+            note=f"to the printed digits, up to signs of components; {centred}, {rest}",
+        ),
+    ]
+
+
+def _draw_readout(readout: Readout) -> "Figure":
+    figure = new_figure(4.2, 4.0)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    draw_readout(top, readout)
+    paper = _paper_curve(readout.angles)
+    top.plot(readout.angles, paper, color=COLOURS[6], linestyle=":", label="8 cos(2t + 2)")
+    fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
+    bottom.plot(readout.angles, readout.values - fit, color=COLOURS[5], linestyle="--")
+    bottom.plot(readout.angles, readout.values - paper, color=COLOURS[6], linestyle=":")
+    bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+    figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    top.set(ylabel="readout", xlabel="")
+    bottom.set(ylabel="difference", xlabel="t")
+    return figure
