@@ -46,6 +46,14 @@ def sweep(
     keep_weights: Annotated[
         str, typer.Option(metavar="none|all|N", help="Networks to keep in DIR/networks: N keeps N of each verdict.")
     ] = "none",
+    snapshot: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="EPOCH",
+            help="Analyse the networks after this many epochs too, into DIR/moments; repeat for several.",
+            show_default="the space's own",
+        ),
+    ] = None,
     engine: Annotated[str, typer.Option(help="auto, plain, stacked, grid or fused.")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
     precision: Annotated[
@@ -93,7 +101,14 @@ def sweep(
         _part(part),
         int(keep_weights) if keep_weights.isdecimal() else keep_weights,
         minutes,
-        Options(engine, device, precision, ensemble_size, checkpoint_seconds=checkpoint_seconds),
+        Options(
+            engine,
+            device,
+            precision,
+            ensemble_size,
+            checkpoint_seconds=checkpoint_seconds,
+            snapshot_epochs=tuple(snapshot or chosen.snapshots),
+        ),
         shlex.join(["algophase", *sys.argv[1:]]),
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)

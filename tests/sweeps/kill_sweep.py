@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from algophase.storage.runs_table import read_table
+from algophase.storage.sweep_directory import SweepDirectory
 
 SPACE = """
 runs = 24
@@ -29,6 +30,7 @@ epochs = 150
 """
 # Ensembles of two and a checkpoint after every chunk of epochs, so that there is much to interrupt.
 COMMAND = ["--device", "cpu", "--ensemble-size", "2", "--checkpoint-seconds", "0.001", "--keep-weights", "1"]
+COMMAND += ["--snapshot", "30", "--snapshot", "90"]
 
 
 def start(space: Path, out: Path) -> subprocess.Popen[bytes]:
@@ -57,8 +59,9 @@ def kill_at(space: Path, out: Path, seconds: float) -> bool:
 
 
 def contents(out: Path) -> tuple[list[dict[str, object]], set[str]]:
-    """Rows in order of index, and every file that is not a shard."""
-    table = read_table(out).sort_by("index").to_pylist()
+    """Rows in order of index, those along training after them, and every file that is not a shard."""
+    table, moments = read_table(out).sort_by("index").to_pylist(), SweepDirectory(out).moments()
+    table += [] if moments is None else moments.to_pylist()
     files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.suffix != ".parquet"}
     return table, files
 

@@ -29,7 +29,7 @@ from algophase.sweeps.work import Finished, Options, Standing
 if find_spec("ray") is None:  # not imported yet: it reads its settings when it is
     pytest.skip("Ray, which the extra `ray` brings, is not installed", allow_module_level=True)
 
-CPU = Options(device="cpu", ensemble_size=2)
+CPU = Options(device="cpu", ensemble_size=2, snapshot_epochs=(3,))  # so that moments come over too
 REAL_SHARDS = ray_executor._shards
 
 

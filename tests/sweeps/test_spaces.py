@@ -108,6 +108,8 @@ def test_the_paper_spaces_have_the_counts_and_shapes_that_were_promised() -> Non
         "equals-sign": 250,
         **linear,
         "wide": 48,
+        "clock-training": 64,
+        "pizza-training": 64,
     }
     for space in PAPER_SPACES.values():
         first = space.run(0)
@@ -120,6 +122,10 @@ def test_the_paper_spaces_have_the_counts_and_shapes_that_were_promised() -> Non
     assert PAPER_SPACES["separate-vocabularies"].run(0).task.separate_vocabularies
     assert PAPER_SPACES["equals-sign"].run(0).task.equals_sign
     assert transformer(PAPER_SPACES["wide"].run(0)) == TransformerSettings(width=1024, attention_rate=1.0)
+    for name, rate in (("clock-training", 1.0), ("pizza-training", 0.0)):
+        assert transformer(PAPER_SPACES[name].run(0)) == TransformerSettings(attention_rate=rate)
+        assert {600, 2000} < set(PAPER_SPACES[name].snapshots)
+        assert max(PAPER_SPACES[name].snapshots) < 20_000
     alpha = PAPER_SPACES["linear-alpha"].run(0)
     assert alpha.network == LinearSettings("alpha")
     assert (alpha.training.beta2, alpha.training.warmup_steps) == (0.999, 0)
@@ -171,13 +177,15 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("colour = 1", "a space has no entry colour; choose from name, title, runs, task, network, training"),
+        ("colour = 1", "a space has no entry colour; choose from name, title, runs, snapshots, task, network, training"),
         ("network = 3", "network is 3; it must be a table of settings"),
         ("title = 3", "title of a space is 3; it must be text"),
         ("name = 3", "name of a space is 3; it must be text"),
         ('name = ""', "the name of a space is ''; use 1 to 60 letters"),
         ('name = "a/b"', "the name of a space is 'a/b'"),
         (f'name = "{"x" * 61}"', "use 1 to 60 letters"),
+        ("snapshots = 3", "snapshots of a space is 3; it must be a list of epochs"),
+        ("snapshots = [2, -1]", "a snapshot of space file is -1; it must be an epoch"),
         ("runs = 0", "runs of space file is 0; it must be an integer of at least 1"),
         ("runs = 1.5", "runs of space file is 1.5"),
         ("runs = true", "runs of space file is True"),

@@ -87,10 +87,15 @@ def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Tab
 
 def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
     """All shards as one table. Types of a column that differ between shards are joined where that loses nothing."""
+    return join_shards(_shards(path), path, columns)
+
+
+def join_shards(shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
+    """These shards as one table. path: what an error names."""
     import pyarrow
 
     wanted = None if columns is None else list(columns)
-    tables = [read_shard(shard, wanted).replace_schema_metadata(None) for shard in _shards(path)]
+    tables = [read_shard(shard, wanted).replace_schema_metadata(None) for shard in shards]
     try:
         return pyarrow.concat_tables(tables, promote_options="permissive")
     except pyarrow.ArrowException as error:
@@ -111,6 +116,17 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
             first.setdefault(ids[place] if ids[place] is not None else place, place)
         places = list(first.values())
     return table.take(pyarrow.array(places, pyarrow.int64()))
+
+
+def each_moment_once(table: "pyarrow.Table") -> "pyarrow.Table":
+    """Each run once at each epoch, in the order of their index and epoch."""
+    import pyarrow
+
+    indices, ids, epochs = (table[name].to_pylist() for name in ("index", "run_id", "epoch"))
+    first: dict[tuple[Any, Any], int] = {}
+    for place in sorted(range(table.num_rows), key=lambda place: (indices[place], epochs[place])):
+        first.setdefault((ids[place], epochs[place]), place)
+    return table.take(pyarrow.array(list(first.values()), pyarrow.int64()))
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":

@@ -2,10 +2,12 @@
 
     sweep.json                        the space and its seed: what the i-th run is
     runs-<first>-<count>-<id>.parquet the finished runs, one shard an ensemble
-    networks/ID.safetensors, ID.json  the networks that were kept
+    moments/                          the same runs along training, under the same names (`--snapshot`)
+    networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
 
-The directory knows which runs are done from its shards alone, so nothing can come apart.
+The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
+the shard of its runs and counts only beside it.
 """
 
 import hashlib
@@ -22,12 +24,23 @@ from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import write_atomically
 from algophase.storage.lock import locked
 from algophase.storage.network_files import read_json, save
-from algophase.storage.runs_table import Row, encode_table, provenance, read_runs, read_shard, shard_paths, write_shard
+from algophase.storage.runs_table import (
+    Row,
+    each_moment_once,
+    encode_table,
+    join_shards,
+    provenance,
+    read_runs,
+    read_shard,
+    shard_paths,
+    write_shard,
+)
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
 FORMAT = "algophase-sweep"
 VERSION = 1
 
@@ -49,6 +62,10 @@ class SweepDirectory:
         return self.path / "sweep.json"
 
     @property
+    def moments_path(self) -> Path:
+        return self.path / "moments"
+
+    @property
     def networks(self) -> Path:
         return self.path / "networks"
 
@@ -65,11 +82,18 @@ class SweepDirectory:
         with locked(self.path, doing):
             for left in [*self.path.glob(".*.partial"), *self.path.glob("*/.*.partial")]:
                 left.unlink(missing_ok=True)
+            for shard in self._moment_shards(finished=False):
+                shard.unlink(missing_ok=True)
             yield
 
-    def describe(self, space: Mapping[str, Any], seed: int) -> None:
-        """Say what this sweep is, or check that it is what it was. Only a space's title and count may change."""
+    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
+        """Say what this sweep is, or check that it is what it was. Only a space's title and count may change.
+
+        snapshots: epochs at which its networks are looked at along training.
+        """
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
+        if snapshots:
+            record["snapshots"] = list(snapshots)
         if self.exists:
             held = self.description()
             if not same_sweep(held, record):
@@ -82,6 +106,12 @@ class SweepDirectory:
                 raise InputError(
                     f"{self.path} holds a sweep of {reason}; it cannot take runs of space {other} with seed {seed}: "
                     "choose another directory"
+                )
+            followed = held.get("snapshots", [])
+            if followed != list(snapshots):
+                raise InputError(
+                    f"{self.path} follows its runs at {_epochs(followed)}, this command at {_epochs(snapshots)}: "
+                    "ask for the same, or choose another directory"
                 )
             return
         if any(self.path.glob("*.parquet")):
@@ -113,29 +143,50 @@ class SweepDirectory:
             found |= dict(zip(indices, zip(ids, shard.get("verdict", [None] * len(ids)), strict=True), strict=True))
         return found
 
-    def add(self, rows: Sequence[Row], about: Mapping[str, Any]) -> Path:
+    def add(self, rows: Sequence[Row], about: Mapping[str, Any], moments: Sequence[Row] = ()) -> Path:
         """Write finished runs as a new shard. Until the file is in its place, none of them is finished."""
         path = self.path / _shard_name([row["index"] for row in rows], [row["run_id"] for row in rows])
+        if moments:
+            ordered = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
+            write_shard(self.moments_path / path.name, ordered, about)
         write_shard(path, sorted(rows, key=lambda row: row["index"]), about)
         return path
 
-    def replace(self, table: "pyarrow.Table", about: Mapping[str, Any]) -> Path:
+    def replace(self, table: "pyarrow.Table", about: Mapping[str, Any], moments: "pyarrow.Table | None" = None) -> Path:
         """Make one shard of these the whole table. Old shards go once it is there; until then a run in both is read once."""
         old = shard_paths(self.path)
         path = self.path / _shard_name(table["index"].to_pylist(), table["run_id"].to_pylist())
+        if moments is not None:
+            write_atomically(self.moments_path / path.name, encode_table(moments, about))
         write_atomically(path, encode_table(table, about))
         for shard in old:
             if shard != path:
                 shard.unlink(missing_ok=True)
+        for shard in self._moment_shards(finished=False):
+            shard.unlink(missing_ok=True)
         return path
 
     def keep(self, network: Network) -> None:
-        save(network, self.networks / network.id, overwrite=True)
+        save(network, self.networks / f"{network.id}.safetensors", overwrite=True)
 
     def kept(self) -> set[str]:
-        """Ids of the networks that were kept. Of each, the JSON file is written last."""
+        """Ids of the networks that were kept, without snapshots. Of each, the JSON file is written last."""
         files = self.networks.glob("*.safetensors") if self.networks.is_dir() else []
-        return {path.stem for path in files if path.with_suffix(".json").exists()}
+        return {path.stem for path in files if path.with_suffix(".json").exists() and SNAPSHOT not in path.stem}
+
+    def kept_snapshots(self, run_id: str) -> list[str]:
+        """Names of a kept network's snapshots, which are files like its own."""
+        return sorted(path.stem for path in self.networks.glob(f"{run_id}{SNAPSHOT}*.safetensors"))
+
+    def _moment_shards(self, finished: bool = True) -> list[Path]:
+        """Moments of runs that are finished: those beside whose shard the runs' own lies. Or all others."""
+        shards = shard_paths(self.moments_path) if self.moments_path.is_dir() else []
+        return [shard for shard in shards if (self.path / shard.name).exists() == finished]
+
+    def moments(self) -> "pyarrow.Table | None":
+        """Every run along training, one row a run and epoch, by index and epoch; None where it was not followed."""
+        shards = self._moment_shards()
+        return each_moment_once(join_shards(shards, self.moments_path)) if shards else None
 
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)
@@ -153,18 +204,22 @@ class SweepDirectory:
         shutil.rmtree(self.path / ".checkpoints", ignore_errors=True)
 
 
+def _epochs(epochs: Sequence[int]) -> str:
+    return f"epochs {', '.join(map(str, epochs))}" if epochs else "no epochs"
+
+
 def _shard_name(indices: Sequence[int], ids: Sequence[str]) -> str:
     return f"runs-{min(indices):06d}-{len(ids)}-{hashlib.sha256(','.join(ids).encode()).hexdigest()[:8]}.parquet"
 
 
 def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two descriptions give the same i-th run. Title and count may differ."""
+    """Whether two descriptions give the same i-th run. Title, count and a space's own snapshots may differ."""
     return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(second["space"])
 
 
 def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What makes the i-th run: all rules, and the order of the grids."""
-    rules = {key: value for key, value in space.items() if key not in ("title", "runs")}
+    rules = {key: value for key, value in space.items() if key not in ("title", "runs", "snapshots")}
     sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
     grids = [
         f"{key}.{name}" for key, value in sections for name, rule in value.items() if isinstance(rule, dict) and "grid" in rule

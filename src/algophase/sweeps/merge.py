@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.storage.files import read_bytes, write_atomically
-from algophase.storage.runs_table import each_once, read_table, shard_paths
+from algophase.storage.runs_table import each_moment_once, each_once, read_table, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory, same_sweep
 from algophase.sweeps.provenance import commit, version
 
@@ -58,10 +58,11 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
         with target.hold(command or f"a merge of {len(sources)} sweeps"):
             before = len(target.finished())
             joined = join({str(source.path): _read(source) for source in sources})
-            target.describe(description["space"], description["seed"])
+            moments = _join_moments(sources, joined.matching)
+            target.describe(description["space"], description["seed"], description.get("snapshots", ()))
             # The networks first, as in a sweep: where a run is in the table, what was kept of it is there.
             networks, unmatched = _copy_networks(sources, joined.matching, target)
-            target.replace(joined.table, _about(sources, joined.table.num_rows, command))
+            target.replace(joined.table, _about(sources, joined.table.num_rows, command), moments)
     except InputError:
         if fresh:
             with contextlib.suppress(OSError):  # what was made for nothing, unless something is in it
@@ -80,6 +81,11 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
             alike = ", by another definition" if mine == theirs else ""
             raise InputError(
                 f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the same sweep can be merged"
+            )
+        if first.get("snapshots") != other.get("snapshots"):
+            raise InputError(
+                f"{path} follows its runs at epochs {first.get('snapshots', [])}, {source.path} at "
+                f"{other.get('snapshots', [])}: only parts followed alike can be merged"
             )
     return first
 
@@ -141,6 +147,19 @@ def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
     return table.take(pyarrow.array(places, pyarrow.int64())).to_pylist()
 
 
+def _join_moments(sources: Sequence[SweepDirectory], matching: list[set[str]]) -> "pyarrow.Table | None":
+    """The moments of all runs of the joined table, from the source whose row it took, or one equal to it."""
+    import pyarrow
+    import pyarrow.compute
+
+    tables = []
+    for source, mine in zip(sources, matching, strict=True):
+        table = source.moments()
+        if table is not None:
+            tables.append(table.filter(pyarrow.compute.is_in(table["run_id"], pyarrow.array(sorted(mine), pyarrow.string()))))
+    return each_moment_once(pyarrow.concat_tables(tables, promote_options="permissive")) if tables else None
+
+
 def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory) -> tuple[int, int]:
     """Copies every network that belongs to a row of the joined table; how many, and how many were left out."""
     there, copied, unmatched = target.kept(), 0, 0
@@ -151,8 +170,9 @@ def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], 
             if name not in mine:
                 unmatched += 1
                 continue
-            for file in (f"{name}.safetensors", f"{name}.json"):
-                write_atomically(target.networks / file, read_bytes(source.networks / file))
+            for stem in (*source.kept_snapshots(name), name):
+                for file in (f"{stem}.safetensors", f"{stem}.json"):
+                    write_atomically(target.networks / file, read_bytes(source.networks / file))
             there.add(name)
             copied += 1
     return copied, unmatched

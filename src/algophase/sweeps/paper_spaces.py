@@ -7,6 +7,8 @@ from algophase.settings import LINEAR_MODELS, LinearSettings
 from algophase.sweeps.distributions import Distribution, Fixed, Uniform
 from algophase.sweeps.spaces import Space, load_space
 
+# Dense early, where the paper looks, and sparse later.
+_ALONG = (200, 400, 600, 800, 1000, 1500, 2000, 3000, 5000, 10_000)
 _RATE: dict[str, Distribution] = {"network.attention_rate": Uniform(0.0, 1.0)}
 
 _SPACES = [
@@ -76,6 +78,17 @@ _SPACES = [
         title="one layer, width 1024, attention rate 1",
         runs=48,
         figures=("widepizza",),
+    ),
+    *(
+        Space(
+            name,
+            {"network.attention_rate": Fixed(rate)},
+            title=f"one layer, width 128, attention rate {rate:g}, followed along training",
+            runs=64,
+            figures=(figure,),
+            snapshots=_ALONG,
+        )
+        for name, rate, figure in (("clock-training", 1.0, "clock-training"), ("pizza-training", 0.0, "accompanying-pizza"))
     ),
 ]
 PAPER_SPACES = {space.name: space for space in _SPACES}

@@ -103,4 +103,6 @@ def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
     training, analysis = (
         sum(times) for times in zip(*((one.training_seconds, one.analysis_seconds) for one in made), strict=True)
     )
-    return Finished(rows, networks, training, analysis)
+    moments = [row for finished in made for row in finished.moments]
+    snapshots = {name: earlier for finished in made for name, earlier in finished.snapshots.items() if name in wanted}
+    return Finished(rows, networks, training, analysis, moments, snapshots)

@@ -4,10 +4,12 @@ A row is a function of the run and of the machine's arithmetic alone: no times, 
 the very table of one that was left in peace.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from algophase.analysis.analyze import Analysis
+from algophase.analysis.moments import MomentDetails
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
@@ -27,14 +29,19 @@ def settings_columns(run: RunSettings) -> dict[str, Any]:
     return {**run.task.to_dict(), **network_to_dict(run.network), **run.training.to_dict(), "seed": run.seed}
 
 
-def make_row(space: str, index: int, trained: TrainedRun, analysis: Analysis | None) -> Row:
-    """analysis is None for a network that diverged: its metrics are null and `diverged_at` says when."""
+def make_row(
+    space: str, index: int, trained: TrainedRun, analysis: Analysis | None, curves: Mapping[str, float] | None = None
+) -> Row:
+    """analysis is None for a network that diverged: its metrics are null and `diverged_at` says when.
+
+    curves: the history's numbers, by default those after the last epoch.
+    """
+    if curves is None:
+        curves = {name: float(getattr(trained.history, name)[-1]) for name in CURVES}
     row: dict[str, Any] = {"space": space, "index": index, "run_id": trained.id, **settings_columns(trained.run)}
     row |= {"engine": trained.engine, "device": trained.device.partition(":")[0], "precision": trained.precision}
     row |= {"epochs_trained": trained.epochs, "diverged_at": trained.diverged_at}
-    for name in CURVES:
-        last = float(getattr(trained.history, name)[-1])
-        row[name] = last if last == last and abs(last) != float("inf") else None
+    row |= {name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES}
     if analysis is None:
         return {**row, "verdict": None}
     record = analysis.to_dict()
@@ -42,6 +49,18 @@ def make_row(space: str, index: int, trained: TrainedRun, analysis: Analysis | N
     if record["anatomy"] is None:  # its fields are columns, where a network has one
         del record["anatomy"]
     return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record)}
+
+
+def make_moment(
+    space: str, index: int, trained: TrainedRun, epoch: int, analysis: Analysis | None, details: MomentDetails | None
+) -> Row:
+    """A run as it was after `epoch` updates: the columns of its row, measured then, and those of `MomentDetails`."""
+    history, curves = trained.history, dict[str, float]()
+    if epoch in history.epochs:
+        place = history.epochs.index(epoch)
+        curves = {name: float(getattr(history, name)[place]) for name in CURVES}
+    row = {**make_row(space, index, trained, analysis, curves), "epoch": epoch}
+    return row if details is None else {**row, **flat_columns(details.to_dict())}
 
 
 def run_from_row(row: Mapping[str, Any]) -> RunSettings:

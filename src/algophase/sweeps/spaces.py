@@ -33,6 +33,7 @@ class Space:
 
     title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
     figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its released table says.
+    snapshots: epochs at which a sweep looks at its networks along training, unless told otherwise.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Space:
     runs: int = 100
     figures: tuple[str, ...] = ()
     paper_runs: int | None = None
+    snapshots: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check(self)
@@ -87,6 +89,8 @@ class Space:
     def to_dict(self) -> dict[str, Any]:
         """The form of a space file, as data."""
         record: dict[str, Any] = {"name": self.name, "title": self.title, "runs": self.runs}
+        if self.snapshots:
+            record["snapshots"] = list(self.snapshots)
         record["network"] = {"kind": self.kind}
         for name, rule in self.settings.items():
             section, _, setting = name.partition(".")
@@ -96,7 +100,7 @@ class Space:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """A space from the form of a space file. Everything is checked here, before anything runs."""
-        allowed = ("name", "title", "runs", *SECTIONS)
+        allowed = ("name", "title", "runs", "snapshots", *SECTIONS)
         unknown = [str(key) for key in data if key not in allowed]
         if unknown:
             raise InputError(f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}")
@@ -114,7 +118,12 @@ class Space:
         for key in ("name", "title"):
             if not isinstance(data.get(key, ""), str):
                 raise InputError(f"{key} of a space is {data[key]!r}; it must be text")
-        return cls(data.get("name", ""), settings, kind, data.get("title", ""), data.get("runs", 100))
+        snapshots = data.get("snapshots", [])
+        if not isinstance(snapshots, list):
+            raise InputError(f"snapshots of a space is {snapshots!r}; it must be a list of epochs")
+        return cls(
+            data.get("name", ""), settings, kind, data.get("title", ""), data.get("runs", 100), snapshots=tuple(snapshots)
+        )
 
 
 def _check(space: Space) -> None:
@@ -122,6 +131,9 @@ def _check(space: Space) -> None:
         raise InputError(f"the name of a space is {space.name!r}; use 1 to 60 letters, digits, dashes, dots and underscores")
     if isinstance(space.runs, bool) or not isinstance(space.runs, int) or space.runs < 1:
         raise InputError(f"runs of space {space.name} is {space.runs!r}; it must be an integer of at least 1")
+    for epoch in space.snapshots:
+        if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
+            raise InputError(f"a snapshot of space {space.name} is {epoch!r}; it must be an epoch, an integer of at least 0")
     if space.kind not in KINDS:
         raise InputError(f"network.kind of space {space.name} is {space.kind!r}; choose one of {', '.join(KINDS)}")
     classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}

@@ -95,10 +95,12 @@ class Recorder:
         for row in finished.rows:
             verdict, network = row["verdict"] or UNDECIDED, finished.networks.get(row["run_id"])
             if network is not None and self._wanted(verdict):
+                for snapshot in finished.snapshots.get(row["run_id"], ()):
+                    self.directory.keep(snapshot)
                 self.directory.keep(network)
                 self.kept[verdict] += 1
-        # The networks first: where a run is in the table, what was to be kept of it is there.
-        self.directory.add(finished.rows, self._about(finished, device))
+        # The networks and moments first: where a run is in the table, what was to be kept of it is there.
+        self.directory.add(finished.rows, self._about(finished, device), finished.moments)
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
         work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
@@ -133,8 +135,11 @@ class Recorder:
 
 def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSettings], dict[int, str | None], Recorder]:
     """Everything there is to check, in a directory that is held: all runs of the request, and the verdicts of those done."""
-    runs = request.members()
-    directory.describe(request.space.to_dict(), request.seed)
+    runs, snapshots = request.members(), request.options.snapshot_epochs
+    longest = max(run.training.epochs for run in runs.values())
+    if snapshots and snapshots[-1] > longest:
+        raise InputError(f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has {longest} epochs")
+    directory.describe(request.space.to_dict(), request.seed, snapshots)
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -185,7 +190,7 @@ def sweep(
                     directory.checkpoints(options.checkpoint_seconds),
                     _watching(standing, report, deadline, sum(map(cost, part.runs))),
                     only_news(notice),
-                    _analysing(standing, report, len(places)),
+                    _analysing(standing, report),
                 ):
                     record(finished, device_name(group.device))
                     report(standing)
@@ -248,8 +253,8 @@ def _watching(
     return watch
 
 
-def _analysing(standing: Standing, report: Callable[[Standing], None], count: int) -> Callable[[int], None]:
-    def watch(done: int) -> None:
+def _analysing(standing: Standing, report: Callable[[Standing], None]) -> Callable[[int, int], None]:
+    def watch(done: int, count: int) -> None:
         standing.doing = f"analysing network {done} of {count}"
         report(standing)
 

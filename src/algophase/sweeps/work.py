@@ -2,15 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from algophase.analysis.analyze import Analysis, analyze_many
+from algophase.analysis.analyze import Analysis, analyze_each
+from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings
 from algophase.storage.runs_table import Row
-from algophase.sweeps.rows import make_row
+from algophase.sweeps.rows import make_moment, make_row
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import Watch
 from algophase.training.plan import Group
@@ -27,6 +28,7 @@ class Options:
 
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
+    snapshot_epochs: where along training each network is analysed too, for the table of moments.
     """
 
     engine: str = "auto"
@@ -35,20 +37,27 @@ class Options:
     ensemble_size: int | None = None
     history_stride: int = 1000
     checkpoint_seconds: float = 300.0
+    snapshot_epochs: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "snapshot_epochs", Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs)
         if not self.checkpoint_seconds > 0:
             raise InputError(f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """An ensemble that is done: its rows, its networks by run id, and where the time went."""
+    """An ensemble that is done: its rows, its networks by run id, and where the time went.
+
+    moments: rows of its runs along training, the end included; snapshots: networks by run id, of earlier epochs.
+    """
 
     rows: list[Row]
     networks: dict[str, Network]
     training_seconds: float
     analysis_seconds: float
+    moments: list[Row] = field(default_factory=list)
+    snapshots: dict[str, list[Network]] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,20 +114,23 @@ def finish(
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
     notice: Notice = ignore,
-    analysing: Callable[[int], None] | None = None,
+    analysing: Callable[[int, int], None] | None = None,
     *,
     check_gradients: bool = False,
 ) -> Iterator[Finished]:
     """Train these runs and analyse them, ensemble by ensemble. Save one before asking for the next.
 
     indices: place of each run in its space. Gradients are checked here only if asked: a sweep checks them once.
+    analysing: called with the number of networks analysed, and of how many.
     """
+    longest = max((run.training.epochs for run in indices), default=0)
+    snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch <= longest)
     ensembles = train_by_ensemble(
         list(indices),
         options.engine,
         options.device,
         options.precision,
-        Watch(history_stride=options.history_stride),
+        Watch(options.history_stride, snapshots),
         checkpoint,
         progress,
         notice,
@@ -127,24 +139,50 @@ def finish(
     )
     for group, outcomes in ensembles:
         started = time.monotonic()
-        analyses = _analyses(group, outcomes, analysing, notice)
+        along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
+        ends = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
+        earlier = [network for networks in along.values() for network in networks.values()]
+        analyses = _analyses(group, [*ends, *earlier], analysing, notice)
+        details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
+        moments = []
+        for trained in outcomes:
+            networks = dict(along[trained.id])
+            if options.snapshot_epochs and trained.network is not None and trained.diverged_at is None:
+                networks[trained.epochs] = trained.network
+            for epoch, network in networks.items():
+                found = analyses.get(network.id), details.get(network.id)
+                moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
         yield Finished(
             rows=[make_row(space, indices[trained.run], trained, analyses.get(trained.id)) for trained in outcomes],
             networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
             training_seconds=sum(trained.seconds for trained in outcomes),
             analysis_seconds=time.monotonic() - started,
+            moments=moments,
+            snapshots={run_id: list(networks.values()) for run_id, networks in along.items() if networks},
         )
 
 
+def _along(trained: TrainedRun) -> dict[int, Network]:
+    """The snapshots before the end, which is a network of its own."""
+    return {epoch: network for epoch, network in trained.snapshots.items() if epoch < trained.epochs}
+
+
 def _analyses(
-    group: Group, outcomes: Sequence[TrainedRun], analysing: Callable[[int], None] | None, notice: Notice
+    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None] | None, notice: Notice
 ) -> dict[str, Analysis]:
-    """Of every network that has not diverged. One that cannot be analysed is told to `notice` and has no metrics."""
-    networks = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
+    """By the networks' ids. One that cannot be analysed is told to `notice` and has no metrics."""
     found = {}
-    for network, analysis in zip(networks, analyze_many(networks, device=group.device, progress=analysing), strict=True):
+    for done, (network, analysis) in enumerate(zip(networks, analyze_each(networks, device=group.device), strict=True), 1):
         if isinstance(analysis, InputError):
             notice(str(analysis))
         else:
             found[network.id] = analysis
+        if analysing is not None:
+            analysing(done, len(networks))
     return found
+
+
+def _details(group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]) -> dict[str, MomentDetails]:
+    analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
+    found = details_of_each(analysed, group.device)
+    return {network.id: details for (network, _), details in zip(analysed, found, strict=True)}

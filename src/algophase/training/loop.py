@@ -45,7 +45,10 @@ class EarlyStop:
 
 @dataclass(frozen=True)
 class Watch:
-    """What to record along training, and whether to stop early. Epoch 0 and the last are always in the history."""
+    """What to record along training, and whether to stop early.
+
+    Epoch 0, the last and those of snapshots are always in the history. An early stop looks only at multiples of the stride.
+    """
 
     history_stride: int = 100
     snapshot_epochs: tuple[int, ...] = ()
@@ -132,10 +135,14 @@ class Ensemble:
 
     def _stops_early(self) -> bool:
         rule = self.watch.early_stop
-        if rule is None or len(self.recorder.epochs) < rule.points or self.recorder.epochs[-1] != self.epoch:
+        if rule is None:
+            return False
+        points = [place for place, epoch in enumerate(self.recorder.epochs) if epoch % self.watch.history_stride == 0]
+        if len(points) < rule.points or self.recorder.epochs[points[-1]] != self.epoch:
             return False
         losses, accuracies = (
-            np.stack(self.recorder.curves[name][-rule.points :]) for name in ("training_loss", "validation_accuracy")
+            np.stack([self.recorder.curves[name][place] for place in points[-rule.points :]])
+            for name in ("training_loss", "validation_accuracy")
         )
         there = ((losses < rule.training_loss) & (accuracies == 1)).all(axis=0)
         return bool((there | (self.diverged_at >= 0).cpu().numpy()).all())
@@ -148,9 +155,10 @@ class Ensemble:
 
     def _visit(self) -> None:
         """Record what is due at this epoch, and report networks that diverged."""
-        if self.epoch % self.watch.history_stride == 0 or self.epoch == self.group.epochs:
+        snapshot = self.epoch in self.watch.snapshot_epochs
+        if snapshot or self.epoch % self.watch.history_stride == 0 or self.epoch == self.group.epochs:
             self.recorder.record(self.epoch, self.engine)
-        if self.epoch in self.watch.snapshot_epochs:
+        if snapshot:
             self.snapshots[self.epoch] = {name: value.cpu().clone() for name, value in self.engine.export().items()}
         if self.epoch == self.group.epochs:  # no further epoch would notice it
             lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss"))).to(self.group.device)
