@@ -1,7 +1,15 @@
 """Every item of the paper, in the order in which it stands there."""
 
 from algophase.errors import InputError
-from algophase.paper import anatomy_items, dynamics_items, illustration_items, network_items, population_items
+from algophase.paper import (
+    anatomy_items,
+    dynamics_items,
+    illustration_items,
+    isolation_items,
+    network_items,
+    population_items,
+    variant_items,
+)
 from algophase.paper.product import Item
 
 # The paper's own order of labels; a module may hold several.
@@ -37,7 +45,15 @@ ORDER = (
     "aligned",
     "approx2",
 )
-_MODULES = (illustration_items, network_items, population_items, dynamics_items, anatomy_items)
+_MODULES = (
+    illustration_items,
+    network_items,
+    isolation_items,
+    variant_items,
+    population_items,
+    dynamics_items,
+    anatomy_items,
+)
 _FOUND = {item.label: item for module in _MODULES for item in module.ITEMS}
 ITEMS = {label: _FOUND[label] for label in ORDER if label in _FOUND}
 

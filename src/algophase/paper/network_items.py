@@ -1,5 +1,177 @@
-"""To be written."""
+"""Sections 2 and 4.1 and appendix B: gradients and correct logits of Models A and B, and embeddings that are no circles."""
 
-from algophase.paper.product import Item
+from typing import TYPE_CHECKING
 
-ITEMS: list[Item] = []
+import torch
+
+from algophase.analysis.grid import by_difference_and_sum, correct_logits
+from algophase.analysis.metrics import embedding_gradients, paper_triples
+from algophase.analysis.principal import frequency_shares
+from algophase.paper.isolation_figures import logits_in_steps
+from algophase.paper.product import Claim, Item, Product
+from algophase.paper.sources import Sources
+from algophase.paper.specimens import THRESHOLDS, Specimen, judged, measured, source_of, specimen
+from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
+from algophase.report.style import COLOURS, HEATMAP, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TRIPLES = 3
+
+
+def _a_and_b(sources: Sources) -> tuple[Specimen, Specimen]:
+    return specimen(sources, "model-a"), specimen(sources, "model-b")
+
+
+def gradients(sources: Sources) -> Product:
+    a, b = both = _a_and_b(sources)
+    figure = new_figure(2.4 * TRIPLES, 6.0)
+    rows = figure.subplots(2, TRIPLES)
+    for row, one in zip(rows, both, strict=True):
+        triples = paper_triples(one.modulus)[:TRIPLES]
+        directions = one.components.directions[:GRADIENT_COMPONENTS]
+        first, second = (gradient @ directions.T for gradient in embedding_gradients(one.network, triples))
+        for axes, triple, x, y in zip(row, triples.tolist(), first, second, strict=True):
+            gradient_panel(axes, x, y)
+            axes.set_title("{}\n(a, b, c) = ({}, {}, {})".format(one.name, *triple))
+    figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    line = THRESHOLDS.gradient_symmetricity
+    exact = a.gradient_symmetricity_exact, b.gradient_symmetricity_exact
+    claims = (
+        measured("model-a-symmetricity", a, a.gradient_symmetricity, f"{a.gradient_symmetricity:.2%}"),
+        measured("model-b-symmetricity", b, b.gradient_symmetricity, f"{b.gradient_symmetricity:.2%}"),
+        judged(
+            "Model B demonstrates asymmetry in general, Model A exhibits gradient symmetry",
+            exact[0] > line >= exact[1],
+            f"A {exact[0]:.2%}, B {exact[1]:.2%} over all {a.modulus**3:,} triples",
+            f"gradient symmetricity above {line:.0%} (the line of figure 6) for A alone",
+        ),
+    )
+    return Product(source_of(a, b), {"": figure}, claims=claims)
+
+
+def _draw_correct_logits(both: tuple[Specimen, Specimen]) -> "Figure":
+    figure = new_figure(7.2, 3.3)
+    for axes, one in zip(figure.subplots(1, 2), both, strict=True):
+        matrix = by_difference_and_sum(correct_logits(one.logits))
+        # No one circle is the whole network's: rows and columns step by the spacing of its largest.
+        image = logits_in_steps(axes, matrix, one.circles[0].circle.frequency if one.circles else 1)
+        figure.colorbar(image, ax=axes, label="correct logit")
+        axes.set_title(f"{one.name} ({one.network.id})\ndistance irrelevance {one.distance_irrelevance:.2f}")
+    return figure
+
+
+def whole_logits(sources: Sources) -> Product:
+    a, b = both = _a_and_b(sources)
+    q = a.distance_irrelevance, b.distance_irrelevance
+    line = THRESHOLDS.pizza_distance_irrelevance
+    swapped = (
+        'section 4 calls Model A "a typical Clock" and Model B "a typical Pizza"; sections 2 to 4.1 and the captions of '
+        "figures 4 and 5 say the reverse"
+    )
+    claims = (
+        measured("model-a-irrelevance", a, q[0], f"{q[0]:.4f}"),
+        measured("model-b-irrelevance", b, q[1], f"{q[1]:.4f}"),
+        judged(
+            "within each row the correct logits of Model A are roughly the same; this is not observed in Model B",
+            q[0] < line <= q[1],
+            f"A {q[0]:.4f}, B {q[1]:.4f}",
+            f"distance irrelevance below {line:g} (section 4.1.2) for A alone",
+        ),
+        Claim(
+            "which algorithm Models A and B have learned",
+            "A Clock, B Pizza",
+            f"A {a.verdict.label}, B {b.verdict.label}",
+            "paper contradicts itself",
+            note=swapped,
+        ),
+    )
+    return Product(source_of(a, b), {"": _draw_correct_logits(both)}, claims=claims)
+
+
+def not_circular(sources: Sources) -> Product:
+    line, curve = specimen(sources, "line-like"), specimen(sources, "three-dimensional")
+    shares = frequency_shares(line.components)[0]
+    frequency = int(shares.argmax()) + 1
+    limit = THRESHOLDS.circularity
+    claims = (
+        judged(
+            "both networks are non-circular",
+            line.circularity < limit and curve.circularity < limit,
+            f"{line.circularity:.4f} and {curve.circularity:.4f}",
+            f"circularity below {limit:g}",
+        ),
+        judged(
+            "a line-like first principal component",
+            line.verdict.shape == "line-like",
+            f"{shares[frequency - 1]:.1%} of it is a wave of frequency {frequency}; shape: {line.verdict.shape}",
+            "the first component is a wave of one frequency (at least 90%) whose second axis is less than half as long",
+        ),
+        judged(
+            "first three principal components forming a three-dimensional non-circular pattern",
+            curve.verdict.shape == "several frequencies",
+            f"components 1-3 hold {curve.components.variance_share[:3].sum():.1%} of variance; shape: {curve.verdict.shape}",
+            "the first four components mix frequencies instead of pairing up to circles",
+        ),
+    )
+    return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)}, claims=claims)
+
+
+def _draw_not_circular(line: Specimen, frequency: int, curve: Specimen) -> "Figure":
+    figure = new_figure(7.2, 6.4)
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.45), squeeze=False).flatten().tolist()
+    axes = upper.subplots()
+    order = circle_order(line.modulus, frequency)
+    places = torch.arange(line.modulus)
+    values = line.components.coordinates[0, order, 0]
+    axes.plot(places, values, color=COLOURS[0], linewidth=1, marker="o", markersize=3)
+    labels = [str(token) for token in order.tolist()]
+    axes.set_xticks(places.tolist(), labels, fontsize=6.5, rotation=90)
+    axes.set_xlim(-1, line.modulus)
+    step = pow(frequency, -1, line.modulus)
+    axes.set(xlabel=f"token, in steps of {step}", ylabel="component 1")
+    axes.set_title(f"{line.name} ({line.network.id}): first principal component")
+    points = curve.components.coordinates[0, :, :3]
+    strongest = int(frequency_shares(curve.components)[0].argmax()) + 1
+    order, places = circle_order(curve.modulus, strongest), torch.arange(curve.modulus)
+    step = pow(strongest, -1, curve.modulus)
+    for place, azimuth in enumerate((-60, 30)):
+        space = lower.add_subplot(1, 2, place + 1, projection="3d", azim=azimuth, elev=22)
+        shown = points[order]
+        space.plot(*shown.T.numpy(), color="0.75", linewidth=0.6)
+        coloured = space.scatter(*shown.T.numpy(), c=places, cmap=HEATMAP, s=16, depthshade=False)
+        space.set(xlabel="component 1", ylabel="component 2", zlabel="component 3")
+        space.tick_params(labelsize=6, pad=-1)
+        space.set_box_aspect(None, zoom=0.85)
+    lower.colorbar(coloured, ax=lower.axes, label=f"place of the token in steps of {step}", shrink=0.7)
+    lower.suptitle(f"{curve.name} ({curve.network.id}): first three principal components, from two sides", fontsize=9)
+    return figure
+
+
+ITEMS: list[Item] = [
+    Item(
+        "efflc",
+        "figure",
+        "section 2.2",
+        "Gradients on the first six principal components",
+        ("network:model-a", "network:model-b"),
+        gradients,
+    ),
+    Item(
+        "corlogit",
+        "figure",
+        "section 2.3",
+        "Correct logits of Model A and Model B",
+        ("network:model-a", "network:model-b"),
+        whole_logits,
+    ),
+    Item(
+        "noncirc",
+        "figure",
+        "appendix B",
+        "Embeddings that are not circular",
+        ("network:line-like", "network:three-dimensional"),
+        not_circular,
+    ),
+]

@@ -183,7 +183,7 @@ def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle) -
     tables = points_in_plane(components, circle)
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
-        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.9, 1.1)[table])
+        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.75, 1.25)[table])
     first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
     prefix = "component " if circle.method == "components" else ""
     axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
@@ -195,14 +195,17 @@ def operand_legend(figure: "Figure") -> None:
 
 
 def draw_tokens(axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0) -> None:
-    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple."""
+    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple.
+
+    Neighbours' labels stand on two rings, so that they do not overlap.
+    """
     p = len(points)
-    axes.scatter(points[:, 0], points[:, 1], s=9, color=colour, alpha=0.35, linewidths=0)
-    for token in circle_order(p, frequency)[:: math.ceil(p / MOST_LABELS)].tolist():
-        x, y = (shift * points[token]).tolist()
-        axes.annotate(str(token), (x, y), fontsize=6.5, ha="center", va="center", color=colour)
+    axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
+    for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / MOST_LABELS)].tolist()):
+        x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
+        axes.annotate(str(token), (x, y), fontsize=6, ha="center", va="center", color=colour)
     axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(0.1)
+    axes.margins(max(0.1, shift / 2 - 0.4))
 
 
 def draw_gradients(subject: Subject) -> "Figure":

@@ -1,0 +1,161 @@
+"""Circle isolation in other networks: linear models (appendix E), a wide Pizza with attention (H), separate embeddings (I)."""
+
+import math
+
+import torch
+
+from algophase.analysis.circles import points_in_plane
+from algophase.analysis.evidence import CircleEvidence
+from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated
+from algophase.paper.product import Claim, Item, Product
+from algophase.paper.published import number
+from algophase.paper.sources import Sources
+from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen, spread_of
+
+
+def _circular(one: Specimen) -> Claim:
+    limit = THRESHOLDS.circularity
+    return judged(
+        "the model is circular", one.circularity >= limit, f"{one.circularity:.4f}", f"circularity at least {limit:g}"
+    )
+
+
+def _pizza(one: Specimen, text: str) -> Claim:
+    return judged(
+        text,
+        one.verdict.label == "Pizza",
+        one.verdict.label,
+        f"the verdict of `algophase analyze` (distance irrelevance {one.distance_irrelevance:.3f}, "
+        f"gradient symmetricity {one.gradient_symmetricity:.3f})",
+    )
+
+
+def linear_pizza(sources: Sources) -> Product:
+    beta = specimen(sources, "model-beta")
+    claims = (_circular(beta), _pizza(beta, "Model β implements the Pizza"))
+    return Product(source_of(beta), {"": draw_isolated(beta, beta.circles[:MOST_SHOWN])}, claims=claims)
+
+
+def linear_delta(sources: Sources) -> Product:
+    delta, b = specimen(sources, "model-delta"), specimen(sources, "model-b")
+    by_sum, of_clock = ([one.pattern(item).by_sum for item in one.circles[:MOST_SHOWN]] for one in (delta, b))
+    claims = (
+        _circular(delta),
+        judged(
+            "the pattern is similar to the Clock's (figure 5) ...",
+            min(by_sum, default=0.0) >= HALF,
+            f"a + b explains {spread_of(by_sum)} of the correct logits' variance",
+            "at least half, for every circle shown, as in Model B",
+        ),
+        judged(
+            "... but different from it",
+            max(by_sum, default=1.0) < min(of_clock, default=0.0),
+            f"{spread_of(by_sum)} in Model δ, {spread_of(of_clock)} in Model B",
+            "a + b explains less in each circle shown than in any of Model B's",
+        ),
+    )
+    return Product(source_of(delta, b), {"": draw_isolated(delta, delta.circles[:MOST_SHOWN])}, claims=claims)
+
+
+def wide_pizza(sources: Sources) -> Product:
+    wide = specimen(sources, "wide-pizza")
+    claims = (
+        measured("wide-pizza-irrelevance", wide, wide.distance_irrelevance, f"{wide.distance_irrelevance:.3f}"),
+        measured("wide-pizza-symmetricity", wide, wide.gradient_symmetricity, f"{wide.gradient_symmetricity:.3f}"),
+        _circular(wide),
+        _pizza(wide, "a transformer of width 1024 with attention rate 1 can be a Pizza"),
+    )
+    return Product(source_of(wide), {"": draw_isolated(wide, wide.circles[:MOST_SHOWN])}, claims=claims)
+
+
+def _rows_apart(first: float, second: float, modulus: int) -> float:
+    """How far apart two rows are, round the circle."""
+    return abs((first - second + modulus / 2) % modulus - modulus / 2)
+
+
+def _expected_row(one: Specimen, item: CircleEvidence) -> float:
+    """The row k(a - b) at which the two operands line up and the Pizza's factor |cos(w(a - b)/2 + offset/2)| is largest."""
+    return -item.circle.offset / (2 * math.pi) * one.modulus % one.modulus
+
+
+def _seen_row(one: Specimen, item: CircleEvidence) -> float:
+    """Where the correct logits by a - b peak: the phase of their first harmonic in the order of the circle."""
+    p = one.modulus
+    rows = item.circle.frequency * torch.arange(p) % p
+    angle = (one.pattern(item).profile * torch.exp(2j * torch.pi * rows / p)).sum().angle().item()
+    return angle / (2 * math.pi) * p % p
+
+
+def _alignment(one: Specimen, item: CircleEvidence) -> float:
+    """Correlation of the two operands' circles in their common plane, after the best turn."""
+    first, second = (torch.view_as_complex(points.contiguous()) for points in points_in_plane(one.components, item.circle))
+    return ((first * second.conj()).sum().abs() / (first.abs().square().sum() * second.abs().square().sum()).sqrt()).item()
+
+
+def separate_pizza(sources: Sources) -> Product:
+    one = specimen(sources, "separate-pizza")
+    pizzas = one.of_role("Pizza")[:MOST_SHOWN]
+    shown = pizzas or list(one.circles[:MOST_SHOWN])
+    two_tables = len(one.components.coordinates) > 1
+    apart = [_rows_apart(_expected_row(one, item), _seen_row(one, item), one.modulus) for item in pizzas]
+    aligned = [_alignment(one, item) for item in shown] if two_tables else []
+    expected = [_expected_row(one, item) for item in shown]
+    lined_up, step, p = 6 - 3, 18, 59
+    claims = (
+        _pizza(one, "the model implements the Pizza"),
+        judged(
+            "the two tokens' embeddings are often aligned",
+            bool(aligned) and min(aligned) >= 0.9,
+            f"correlation after the best turn {spread_of(aligned, '.3f')}",
+            "at least 0.9 in every circle shown: both operands go round it alike",
+        ),
+        judged(
+            "the correct logit pattern is shifted because the two embeddings do not line up",
+            bool(apart) and max(apart) <= 1,
+            f"at most {max(apart, default=math.nan):.2f} rows apart; shifts {', '.join(f'{row:.1f}' for row in expected)}",
+            "the row of the largest correct logits is within one of the row that the angle between the circles gives",
+        ),
+        number("separate-pizza-row").claim(
+            lined_up * pow(step, -1, p) % p,
+            str(lined_up * pow(step, -1, p) % p),
+            note="arithmetic only: the network was not released",
+        ),
+    )
+    notes = [f"pattern shifted to row {row:.1f}" for row in expected]
+    return Product(source_of(one), {"": draw_isolated(one, shown, notes)}, claims=claims)
+
+
+ITEMS: list[Item] = [
+    Item(
+        "corlogitbeta",
+        "figure",
+        "appendix E",
+        "Correct logits of Model β after circle isolation",
+        ("network:model-beta",),
+        linear_pizza,
+    ),
+    Item(
+        "corlogitdelta",
+        "figure",
+        "appendix E",
+        "Correct logits of Model δ after circle isolation",
+        ("network:model-delta", "network:model-b"),
+        linear_delta,
+    ),
+    Item(
+        "widepizza",
+        "figure",
+        "appendix H",
+        "Correct logits of a wide Pizza with attention after circle isolation",
+        ("network:wide-pizza",),
+        wide_pizza,
+    ),
+    Item(
+        "iso-diffemb",
+        "figure",
+        "appendix I",
+        "Circle isolation where the two tokens have embeddings of their own",
+        ("network:separate-pizza",),
+        separate_pizza,
+    ),
+]
