@@ -19,8 +19,9 @@ class Claim:
     """One thing the paper says, and what we found.
 
     published, ours: as printed ("-" where there is none); sample: how many runs or networks ours rests on.
-    A number is "reproduced" if it is the published one to its printed digits, else "differs"; a statement is "supported" or
-    "not supported", by a rule that the note states.
+    A number is "reproduced" if it is the published one to its printed digits, or within the sampling error that the note
+    states where both are of a population, else "differs"; a statement is "supported" or "not supported", by a rule that the
+    note states.
     """
 
     text: str

@@ -1,0 +1,257 @@
+"""The paper's statements about populations of runs, judged by rules that stand beside them.
+
+Words are given one meaning throughout: "most", "typical" and "dominates" mean that the 95% interval of a share lies above one
+half, "almost always" that it lies above nine tenths. A transition is clear if its phase dominates on one side of the boundary
+and its opposite on the other. A difference is one if its 95% interval leaves out zero.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+from algophase.paper.product import Claim, Table
+from algophase.paper.published import number
+from algophase.paper.sources import FoundRuns
+from algophase.sweeps.boundary import USABLE, Boundary, Estimate, fit
+from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase, metric_boundary, phase_line
+from algophase.sweeps.populations import accurate, circular, finished
+from algophase.sweeps.statistics import CONFIDENCE, Floats, Share, newcombe
+
+if TYPE_CHECKING:
+    import pandas
+
+MOST, NEARLY_ALL = 0.5, 0.9
+MEASURES = (SYMMETRICITY, IRRELEVANCE)
+PIZZA_IRRELEVANCE = Thresholds().pizza_distance_irrelevance
+PHASES = {
+    measure: f"{NAMES[measure]} {'> 98%' if measure == SYMMETRICITY else f'< {phase_line(measure):g}'}" for measure in MEASURES
+}
+# Runs behind each printed share of circular networks: the released table's counts give the printed digits with these totals.
+SHARES = {
+    "fixed-width": ("share-circular-1-layer", 2381),
+    "layers-2": ("share-circular-2-layers", 844),
+    "layers-3": ("share-circular-3-layers", 805),
+    "layers-4": ("share-circular-4-layers", 822),
+}
+DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Population:
+    """The finished runs of one sweep, with `_accurate`, `_rate` and `_tenth` (sweeps/populations.py)."""
+
+    space: str
+    source: str
+    runs: "pandas.DataFrame" = field(repr=False, compare=False)
+
+    @property
+    def accurate(self) -> "pandas.DataFrame":
+        return accurate(self.runs)
+
+    @property
+    def circular(self) -> "pandas.DataFrame":
+        return circular(self.runs)
+
+    @property
+    def accuracy_share(self) -> Share:
+        return Share(len(self.accurate), len(self.runs))
+
+    @property
+    def circular_share(self) -> Share:
+        """Among all trained networks, of any accuracy: the share that the paper prints."""
+        known = self.runs["circularity"].dropna()
+        return Share(int((known >= Thresholds().circularity).sum()), len(known))
+
+    @property
+    def circular_share_of_accurate(self) -> Share:
+        return Share(len(self.circular), int(self.accurate["circularity"].notna().sum()))
+
+
+def population(found: FoundRuns, space: str, columns: tuple[str, ...] = ()) -> Population:
+    """A sweep's runs with an outcome. columns: needed beyond the metrics."""
+    needed = ("validation_accuracy", *MEASURES, "circularity", *columns)
+    missing = [name for name in needed if name not in found.runs]
+    if missing:
+        raise InputError(f"the sweep of {space} has no column {', '.join(missing)}: make it again with this version")
+    return Population(space, found.source, finished(found.runs, f"the sweep of {space}").runs)
+
+
+def share_of(runs: "pandas.DataFrame", chosen: "pandas.Series[bool]") -> Share:
+    return Share(int(chosen.sum()), len(runs))
+
+
+def apart(first: Share, second: Share) -> Estimate | None:
+    """The first share less the second, with Newcombe's interval; None if either saw nothing."""
+    if not first.total or not second.total:
+        return None
+    return Estimate(first.value - second.value, newcombe(first, second))
+
+
+def points(estimate: Estimate | None) -> str:
+    """A difference of shares in percentage points."""
+    if estimate is None or estimate.interval is None:
+        return "no runs"
+    low, high = estimate.interval
+    return f"{100 * estimate.value:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, published: str = "-") -> Claim:
+    """Something the paper says in words. holds: None where the data cannot tell."""
+    verdict = "not tested" if holds is None else "supported" if holds else "not supported"
+    return Claim(text, published, ours, verdict, sample, note)  # type: ignore[arg-type]
+
+
+def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
+    """Supported if the share's interval lies above the line."""
+    holds = share.interval[0] > line if share.total else None
+    return statement(text, holds, str(share), share.total, f"{what}; rule: the 95% interval lies above {line:.0%}", published)
+
+
+def published_share(space: str) -> Share:
+    """A printed share as the counts behind it."""
+    name, total = SHARES[space]
+    return Share(round(number(name).value * total), total)
+
+
+def printed_share(share: Share, space: str, also: str = "") -> Claim:
+    """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen."""
+    published, theirs = number(SHARES[space][0]), published_share(space)
+    difference = apart(share, theirs)
+    note = (
+        f"rule: the 95% interval of the difference from the published share, itself of {theirs.total:,} runs, holds 0: "
+        f"{points(difference)}; of all trained networks, accurate or not{also}"
+    )
+    holds = None if difference is None else difference.holds(0.0)
+    verdict = "not tested" if holds is None else "reproduced" if holds else "differs"
+    return Claim(published.text, published.printed, str(share), verdict, share.total, note)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A boundary and what lies on its sides. below, above: shares inside the phase; right: runs on their side of it."""
+
+    measure: str
+    boundary: Boundary
+    below: Share
+    above: Share
+    right: Share
+
+    @property
+    def rate(self) -> float | None:
+        return None if self.boundary.rate is None else self.boundary.rate.value
+
+    @property
+    def observed(self) -> bool | None:
+        """Whether the phase ends within the range of rates: the interval lies there, and the share inside falls across it."""
+        if not self.boundary.runs:
+            return None
+        rate, fall = self.boundary.rate, apart(self.below, self.above)
+        if rate is None or rate.interval is None or fall is None or fall.interval is None:
+            return False
+        return rate.interval[0] >= 0 and rate.interval[1] <= 1 and fall.interval[0] > 0
+
+    def __str__(self) -> str:
+        if self.boundary.rate is None:
+            return self.boundary.reason or "no boundary"
+        return f"rate {self.boundary.rate}; inside: {self.below.value:.1%} below, {self.above.value:.1%} above"
+
+
+def transition(runs: "pandas.DataFrame", measure: str) -> Transition:
+    boundary = metric_boundary(runs, measure)
+    some = runs[runs["_rate"].notna() & runs[measure].notna()]
+    inside = inside_phase(some, measure)
+    if boundary.rate is None:
+        return Transition(measure, boundary, Share(0, 0), Share(0, 0), Share(0, 0))
+    low = some["_rate"] < boundary.rate.value
+    right = share_of(some, inside == low)
+    return Transition(measure, boundary, share_of(some[low], inside[low]), share_of(some[~low], inside[~low]), right)
+
+
+def transitions(runs: "pandas.DataFrame") -> dict[str, Transition]:
+    return {measure: transition(runs, measure) for measure in MEASURES}
+
+
+def transition_claim(text: str, found: Transition, *, clear: bool) -> Claim:
+    """clear: also ask that the phase dominates below the boundary and its opposite above."""
+    rule = "the boundary's 95% interval lies in [0, 1] and the share inside the phase falls across it"
+    holds = found.observed
+    if clear:
+        rule += f", from above {MOST:.0%} to below it; on their side of the boundary: {found.right}"
+        holds = holds and found.below.interval[0] > MOST > found.above.interval[1]
+    note = f"phase: {PHASES[found.measure]}; rule: {rule}"
+    return statement(f"{text}, by {NAMES[found.measure]}", holds, str(found), found.boundary.runs, note)
+
+
+def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
+    """One row a population and metric."""
+    lines = []
+    for name, found in rows.items():
+        for measure, one in found.items():
+            rate = one.boundary.rate
+            shown = str(rate) if rate is not None else one.boundary.reason or "-"
+            lines.append((name, PHASES[measure], shown, str(one.below), str(one.above), str(one.right)))
+    heads = ("runs", "phase", "boundary (attention rate)", "inside, below it", "inside, above it", "on their side")
+    return Table(heads, tuple(lines))
+
+
+def bootstrap_difference(first: Floats, second: Floats, seed: int = 0) -> Estimate | None:
+    """Median of the first less that of the second, with a bootstrap interval over runs; None if either is empty."""
+    if not len(first) or not len(second):
+        return None
+    generator = numpy.random.default_rng(seed)
+    drawn = [numpy.median(side[generator.integers(0, len(side), (DRAWS, len(side)))], axis=1) for side in (first, second)]
+    low, high = numpy.quantile(drawn[0] - drawn[1], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Estimate(float(numpy.median(first) - numpy.median(second)), (float(low), float(high)))
+
+
+def above_zero(estimate: Estimate | None) -> bool | None:
+    return None if estimate is None or estimate.interval is None else estimate.interval[0] > 0
+
+
+@dataclass(frozen=True)
+class Bend:
+    """How far a phase's boundary over width bends: the largest distance, in attention rate, of a curve from the line.
+
+    p: of the likelihood-ratio test that the curve's quadratic term in log2 width is needed.
+    """
+
+    runs: int
+    largest: Estimate
+    p: float
+
+
+def bend(runs: "pandas.DataFrame", measure: str, draws: int = 400, seed: int = 0) -> Bend | None:
+    """Fit the boundary with and without a quadratic term; None where there is no boundary."""
+    from scipy.stats import chi2
+
+    some = runs[runs["_rate"].notna() & runs[measure].notna()]
+    inside: Floats = inside_phase(some, measure).to_numpy(float)
+    logs = numpy.log2(some["width"].to_numpy(float))
+    if not len(some) or inside.min() == inside.max() or logs.min() == logs.max():
+        return None
+    x = (logs - (logs.min() + logs.max()) / 2) / ((logs.max() - logs.min()) / 2)  # -1 to 1
+    design = numpy.stack([numpy.ones(len(x)), some["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1)
+    drawn = numpy.random.default_rng(seed).multinomial(len(x), numpy.full(len(x), 1 / len(x)), size=draws).T
+    weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)
+    straight, curved = fit(design[:, :3], inside, weights)[0], fit(design, inside, weights)[0]
+    at = numpy.linspace(-1, 1, 101)[:, None]
+    line = 0.5 - (straight[0] + straight[2] * at) / straight[1]
+    curve = 0.5 - (curved[0] + curved[2] * at + curved[3] * at * at) / curved[1]
+    distance = numpy.where((line >= 0) & (line <= 1), numpy.abs(curve - line), 0.0).max(axis=0)
+    if not numpy.isfinite(distance[0]):
+        return None
+    usable = distance[1:][numpy.isfinite(distance[1:])]
+    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    low, high = numpy.quantile(usable, tails) if len(usable) else (0.0, 0.0)
+    largest = Estimate(float(distance[0]), (float(low), float(high)) if len(usable) >= USABLE * draws else None)
+    gained = _log_likelihood(design, inside, curved[:, 0]) - _log_likelihood(design[:, :3], inside, straight[:, 0])
+    return Bend(len(x), largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
+
+
+def _log_likelihood(design: Floats, inside: Floats, beta: Floats) -> float:
+    signed = numpy.where(inside == 1, 1.0, -1.0) * (design @ beta)
+    return -float(numpy.logaddexp(0.0, -signed).sum())

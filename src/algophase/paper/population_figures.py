@@ -1,0 +1,191 @@
+"""Pictures of populations: metrics by attention rate, over rate and width, against each other, and of linear models."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from algophase.analysis.verdict import Thresholds
+from algophase.paper.population_claims import MEASURES, PIZZA_IRRELEVANCE, Population, Transition
+from algophase.report.style import COLOURS, HEATMAP, MARKERS, new_figure
+from algophase.sweeps.boundary import Boundary
+from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, phase_line
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 6.6
+RASTER_FROM = 1000  # points: more of them would make a vector file huge
+GREY = "0.6"
+LINE = COLOURS[5]
+# How a kind of run is drawn: colour, marker; later kinds lie above earlier ones.
+KINDS = {
+    "runs": (COLOURS[0], MARKERS[0]),
+    "not circular": (GREY, MARKERS[0]),
+    "circular": (COLOURS[0], MARKERS[0]),
+    "Pizza": (COLOURS[0], MARKERS[0]),
+    "hybrid": (COLOURS[2], MARKERS[2]),
+    "Clock": (COLOURS[5], MARKERS[1]),
+}
+Kinds = Mapping[str, "pandas.DataFrame"]
+
+
+def by_verdict(runs: "pandas.DataFrame") -> Kinds:
+    return {kind: runs[runs["verdict"] == kind] for kind in ("Pizza", "hybrid", "Clock")}
+
+
+def by_circularity(runs: "pandas.DataFrame") -> Kinds:
+    circular = runs["circularity"] >= Thresholds().circularity
+    return {"not circular": runs[~circular], "circular": runs[circular]}
+
+
+def _scatter(axes: "Axes", x: Any, y: Any, size: float, **style: Any) -> Any:
+    return axes.scatter(x, y, s=size, linewidths=0, rasterized=len(x) > RASTER_FROM, **style)
+
+
+def _size(count: int) -> float:
+    return float(numpy.clip(4000 / max(count, 1), 5, 14))
+
+
+def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | None) -> None:
+    """One metric by attention rate, with the boundary as a line, its interval as a band and the phase's limit dotted."""
+    total = sum(map(len, kinds.values()))
+    for order, (kind, runs) in enumerate(kinds.items()):
+        colour, marker = KINDS[kind]
+        drawn = {"color": colour, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
+        points = _scatter(axes, runs["_rate"], runs[measure], _size(total), **drawn)
+        points.set_rasterized(total > RASTER_FROM)
+    rate = None if found is None else found.boundary.rate
+    if rate is not None and 0 <= rate.value <= 1:
+        axes.axvline(rate.value, color="black", linewidth=1, zorder=1)
+        if rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
+            axes.axvspan(*rate.interval, color="black", alpha=0.15, linewidth=0, zorder=0)
+    axes.axhline(phase_line(measure), color="0.4", linewidth=0.8, linestyle=":", zorder=0)
+    axes.set(xlabel="attention rate", ylabel=NAMES[measure], xlim=(-0.02, 1.02))
+    if measure != SYMMETRICITY:
+        axes.set_ylim(-0.02, 1.02)
+
+
+def rates_figure(rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], height: float = 2.3) -> "Figure":
+    """One row of panels a population (title, its kinds of runs, its transitions), both metrics side by side."""
+    figure = new_figure(WIDTH, height * len(rows) + 0.45)
+    grid = figure.subplots(len(rows), 2, squeeze=False)
+    for row, (title, kinds, found) in zip(grid, rows, strict=True):
+        for axes, measure in zip(row, MEASURES, strict=True):
+            rate_panel(axes, kinds, measure, found.get(measure))
+        row[0].set_title(title, loc="left")
+    lowest = [rows[i][1][kind][SYMMETRICITY].min() for i in range(len(rows)) for kind in rows[i][1] if len(rows[i][1][kind])]
+    if lowest:
+        for row in grid:
+            row[0].set_ylim(min(*lowest, 0.9) - 0.04, 1.02)
+    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds], boundary=True)
+    return figure
+
+
+def _legend(figure: "Figure", kinds: Sequence[str], *, boundary: bool) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = []
+    for kind in dict.fromkeys(kinds):
+        colour, marker = KINDS[kind]
+        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=kind))
+    if boundary:
+        handles.append(Line2D([], [], color="black", linewidth=1, label="transition (logistic)"))
+        handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
+        handles.append(Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label="limit of the phase"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=6, handletextpad=0.4, columnspacing=1.2, handlelength=1.4)
+
+
+def plane_panels(row: Sequence["Axes"], runs: "pandas.DataFrame", lines: Mapping[str, Boundary], figure: "Figure") -> None:
+    """Runs over attention rate and width, coloured by each metric, with the line where its phase ends."""
+    widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 100) if len(runs) else numpy.empty(0)
+    for axes, measure in zip(row, MEASURES, strict=True):
+        low = 0.0 if measure == IRRELEVANCE else float(min(runs[measure].min(), 0.9)) if len(runs) else 0.0
+        style = {"c": runs[measure], "cmap": HEATMAP, "vmin": low, "vmax": 1.0}
+        points = _scatter(axes, runs["_rate"], runs["width"], 1.4 * _size(len(runs)), **style)
+        boundary = lines[measure]
+        if boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
+            rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
+            shown = (rates >= 0) & (rates <= 1)
+            axes.plot(rates[shown], widths[shown], color="white", linewidth=3.2)
+            axes.plot(rates[shown], widths[shown], color=LINE, linewidth=1.6)
+        axes.set_yscale("log", base=2)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
+        figure.colorbar(points, ax=axes, label=NAMES[measure], pad=0.02)
+
+
+def plane_figure(runs: "pandas.DataFrame", lines: Mapping[str, Boundary]) -> "Figure":
+    from matplotlib.lines import Line2D
+
+    figure = new_figure(WIDTH, 2.85)
+    plane_panels(list(figure.subplots(1, 2)), runs, lines, figure)
+    label = f"transition (logistic): symmetricity > 98%, irrelevance < {phase_line(IRRELEVANCE):g}"
+    figure.legend(handles=[Line2D([], [], color=LINE, linewidth=1.6, label=label)], loc="outside lower center")
+    return figure
+
+
+def metrics_figure(populations: Sequence[tuple[str, "pandas.DataFrame"]], measure: str = IRRELEVANCE) -> "Figure":
+    """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is close to 1."""
+    from matplotlib.lines import Line2D
+
+    figure = new_figure(WIDTH, 2.9 + 0.18 * ((len(populations) + 7) // 4))
+    whole, close = figure.subplots(1, 2, sharey=True)
+    total = sum(len(runs) for _, runs in populations)
+    for axes in (whole, close):
+        for place, (_, runs) in enumerate(populations):
+            for kind, some in by_circularity(runs).items():
+                style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "zorder": 2 + (kind == "circular")}
+                style["alpha"] = 0.85 if kind == "circular" else 0.25
+                drawn = _scatter(axes, some[SYMMETRICITY], some[measure], _size(total), **style)
+                drawn.set_rasterized(total > RASTER_FROM)
+        axes.axhline(PIZZA_IRRELEVANCE, color="0.4", linewidth=0.8, linestyle=":", zorder=1)
+        axes.axvline(phase_line(SYMMETRICITY), color="0.4", linewidth=0.8, linestyle="--", zorder=1)
+        axes.set_xlabel(NAMES[SYMMETRICITY])
+    whole.set(ylabel=NAMES[measure], ylim=(-0.02, 1.02))
+    close.set(xlim=(0.95, 1.0005), title="close to 1")
+    whole.set_title("all")
+    handles = [
+        Line2D([], [], color=COLOURS[place], marker=MARKERS[place], linestyle="", markersize=4, label=name)
+        for place, (name, _) in enumerate(populations)
+    ]
+    handles += [
+        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, label="circular"),
+        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, alpha=0.25, label="not circular (pale)"),
+        Line2D([], [], color="0.4", linewidth=0.8, linestyle="--", label="symmetricity 98%"),
+        Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label=f"irrelevance {PIZZA_IRRELEVANCE:g}"),
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0)
+    return figure
+
+
+def linear_figure(populations: Mapping[str, Population]) -> "Figure":
+    """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One column a model."""
+    figure = new_figure(7.2, 3.5)
+    grid = figure.subplots(2, len(populations), sharex=True, sharey="row")
+    lowest = 0.99
+    for column, (title, population) in enumerate(populations.items()):
+        above, below = grid[0, column], grid[1, column]
+        runs = population.accurate
+        circularity = worst_circularity(runs)
+        lowest = min(lowest, float(circularity.min())) if len(runs) else lowest
+        _scatter(above, runs[IRRELEVANCE], circularity, 9, color=COLOURS[column], marker=MARKERS[column], alpha=0.6)
+        above.axhline(Thresholds().circularity, color="0.4", linewidth=0.8, linestyle=":")
+        above.set_title(f"Model {title}")
+        below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLOURS[column])
+        below.set(xlim=(-0.02, 1.02), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
+    grid[0, 0].set(ylabel="circularity", ylim=(lowest - 0.1 * (1 - lowest), 1 + 0.1 * (1 - lowest)))
+    grid[1, 0].set(ylabel="runs")
+    figure.supxlabel(NAMES[IRRELEVANCE], fontsize=9)
+    return figure
+
+
+def worst_circularity(runs: "pandas.DataFrame") -> "pandas.Series[float]":
+    """Circularity, or the lower of the two operands' tables where each has its own and circularity is not defined."""
+    if "operand_circularity" not in runs:
+        return runs["circularity"].astype(float)
+    lower = runs["operand_circularity"].map(lambda each: min(each) if each is not None and len(each) else numpy.nan)
+    return runs["circularity"].astype(float).fillna(lower.astype(float))
