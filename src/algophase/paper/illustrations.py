@@ -1,0 +1,176 @@
+"""Pictures drawn from the formulas alone: the two algorithms on a clock face, and the accompanying Pizza."""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.formulas import accompanying_by_distance, clock_logits, pizza_by_distance, pizza_logits
+from algophase.networks.handmade import circle
+from algophase.report.style import COLOURS, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FIRST, SECOND, ANSWER = COLOURS[0], COLOURS[1], COLOURS[5]
+SLICES = "twilight_shifted"  # cyclic, as labels are
+
+
+def on_face(points: Tensor) -> Tensor:
+    """Points as a clock shows them: angles run clockwise from the top. (cos, sin) is drawn at (sin, cos)."""
+    return points.flip(-1)
+
+
+def _face(axes: "Axes", modulus: int, frequency: int = 1, labels: float = 1.17) -> Tensor:
+    """A circle with its numbers, 0 shown as p as on a clock; returns the numbers' places (p, 2)."""
+    from matplotlib.patches import Circle
+
+    axes.add_patch(Circle((0, 0), 1, fill=False, edgecolor="0.5", linewidth=0.8))
+    places = on_face(circle(modulus, frequency))
+    axes.scatter(places[:, 0], places[:, 1], s=8, color="0.3", zorder=3)
+    for token, (x, y) in enumerate(places.tolist()):
+        axes.text(labels * x, labels * y, str(token or modulus), ha="center", va="center", fontsize=7.5)
+    axes.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
+    axes.axis("off")
+    return places
+
+
+def _arrow(axes: "Axes", to: Tensor, colour: str, label: str, shift: tuple[float, float] = (0.0, 0.0)) -> None:
+    x, y = to.tolist()
+    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (x, y), (0, 0), arrowprops=style)
+    axes.text(0.55 * x + shift[0], 0.55 * y + shift[1], label, color=colour, ha="center", va="center", fontsize=9)
+
+
+def _arc(axes: "Axes", start: float, turn: float, radius: float, colour: str) -> None:
+    """An arrow clockwise from `start` through `turn`, both in whole turns from the top."""
+    angle = 2 * math.pi * torch.linspace(start, start + turn, 200)
+    x, y = radius * angle.sin(), radius * angle.cos()
+    axes.plot(x[:-6], y[:-6], color=colour, linewidth=1.8)
+    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.8, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (x[-1].item(), y[-1].item()), (x[-8].item(), y[-8].item()), arrowprops=style)
+
+
+def _scores(axes: "Axes", logits: Tensor, formula: str) -> None:
+    best = int(logits.argmax())
+    colours = [ANSWER if label == best else "0.65" for label in range(len(logits))]
+    axes.bar(range(len(logits)), logits.tolist(), color=colours)
+    axes.axhline(0, color="0.3", linewidth=0.8)
+    axes.set(ylim=(-1.1, 1.1), xlabel="c", ylabel="$Q_{abc}$")
+    axes.set_xticks(range(0, len(logits), 2))
+    axes.set_title(formula, fontsize=8)
+
+
+def _draw_slices(axes: "Axes", modulus: int) -> None:
+    """Each label's two mirrored slices: what is nearer to its line, at half its angle, than to any other label's."""
+    import matplotlib
+    from matplotlib.patches import Wedge
+
+    colours = matplotlib.colormaps[SLICES]
+    half = 360 / modulus / 4
+    for label in range(modulus):
+        for side in (0, 180):
+            middle = 90 - (180 * label / modulus + side)
+            face = colours((label + 0.5) / modulus)
+            axes.add_patch(
+                Wedge((0, 0), 1, middle - half, middle + half, facecolor=face, edgecolor="white", alpha=0.55, lw=0.4)
+            )
+            x, y = 0.73 * math.cos(math.radians(middle)), 0.73 * math.sin(math.radians(middle))
+            axes.text(x, y, str(label or modulus), ha="center", va="center", fontsize=5.5)
+
+
+def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
+    """Three steps of each algorithm on one pair."""
+    figure = new_figure(7.2, 5.2)
+    top, bottom = figure.subfigures(2, 1)
+    for part, name in ((top, "Clock"), (bottom, "Pizza")):
+        part.suptitle(f"{name}: {a} + {b} = {(a + b) % modulus} (mod {modulus})", fontsize=10, weight="bold")
+        embed, step, score = part.subplots(1, 3)
+        places = _face(embed, modulus)
+        _arrow(embed, places[a], FIRST, "$E_a$", (0.0, 0.17))
+        _arrow(embed, places[b], SECOND, "$E_b$", (0.2, 0.0))
+        embed.set_title("1. embed: $E_a=(\\cos w a,\\ \\sin w a)$")
+        if name == "Clock":
+            _face(step, modulus)
+            _arc(step, 0, a / modulus, 0.62, FIRST)
+            _arc(step, a / modulus, b / modulus, 0.8, SECOND)
+            step.plot(*zip((0, 0), places[(a + b) % modulus].tolist(), strict=True), color=ANSWER, linewidth=1.5)
+            step.scatter(*places[(a + b) % modulus].tolist(), s=36, color=ANSWER, zorder=4)
+            step.text(0, -0.05, "$w a + w b$", ha="center", va="top", fontsize=9)
+            step.set_title("2. add the angles, by multiplying")
+            _scores(score, clock_logits(modulus, 1)[a, b], "3. $Q_{abc}=\\cos w(a+b-c)$")
+        else:
+            _draw_slices(step, modulus)
+            _face(step, modulus)
+            _draw_midpoints(step, places, a, b)
+            step.set_title("2. average: which slice is $E_{ab}$ in?")
+            formula = "3. $Q_{abc}=|\\cos\\frac{w(a-b)}{2}|\\,\\cos w(a+b-c)$"
+            _scores(score, pizza_logits(modulus, 1)[a, b], formula)
+    return figure
+
+
+def _draw_midpoints(axes: "Axes", places: Tensor, a: int, b: int) -> None:
+    """The pair's midpoint, and those of all pairs with the same sum, which lie on one line through the middle."""
+    p = len(places)
+    label = (a + b) % p
+    same = torch.stack([(places[x] + places[(label - x) % p]) / 2 for x in range(p)])
+    axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color="0.3", linewidth=0.8)
+    axes.scatter(same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4)
+    middle = ((places[a] + places[b]) / 2).tolist()
+    axes.scatter(*places[a].tolist(), s=36, color=FIRST, zorder=4)
+    axes.scatter(*places[b].tolist(), s=36, color=SECOND, zorder=4)
+    axes.scatter(*middle, s=36, color=ANSWER, zorder=5)
+    style = {"arrowstyle": "-", "color": ANSWER, "linewidth": 0.8}
+    angle = math.atan2(middle[1], middle[0]) - math.pi / p  # half a step on, between two numbers
+    outside = (1.32 * math.cos(angle), 1.32 * math.sin(angle))
+    axes.annotate("$E_{ab}$", middle, outside, color=ANSWER, ha="center", va="center", fontsize=9, arrowprops=style, zorder=5)
+
+
+def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
+    """A pair far apart on a Pizza's circle, near on that of twice the frequency, and the two factors over a - b."""
+    figure = new_figure(7.2, 2.7)
+    first, second, curves = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
+    for axes, frequency, colour, title in (
+        (first, 1, FIRST, f"Pizza, frequency $k$: {a} and {b} are\nnearly antipodal, midpoint near 0"),
+        (second, 2, ANSWER, "accompanying, frequency $2k$:\nadjacent, midpoint far out"),
+    ):
+        places = _face(axes, modulus, frequency)
+        axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color=colour, linewidth=1.2)
+        axes.scatter(places[[a, b], 0], places[[a, b], 1], s=30, color=colour, zorder=4)
+        middle = (places[a] + places[b]) / 2
+        axes.plot(*zip((0, 0), middle.tolist(), strict=True), color=colour, linestyle=":", linewidth=1.5)
+        axes.scatter(*middle.tolist(), s=42, marker="X", color=colour, edgecolor="white", linewidth=0.6, zorder=5)
+        axes.text(0, -1.5, title, ha="center", va="top")
+        axes.set_ylim(-2.2, 1.35)
+    fine = torch.arange(20 * modulus + 1)  # twentieths of a step
+    whole = torch.arange(modulus + 1)
+    for by_distance, colour, style, label in (
+        (pizza_by_distance, FIRST, "-", "Pizza: $|\\cos w(a-b)/2|$"),
+        (accompanying_by_distance, ANSWER, "--", "accompanying: $-\\cos w(a-b)$"),
+    ):
+        curves.plot(fine / 20, by_distance(fine, 20 * modulus, 1), color=colour, linestyle=style, label=label)
+        curves.scatter(whole, by_distance(whole, modulus, 1), s=10, color=colour)
+    curves.plot([(a - b) % modulus] * 2, [-1.1, 1.05], color="0.6", linewidth=0.8, zorder=0)
+    curves.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+    curves.set(xlabel=f"a − b mod {modulus}", ylabel="factor of cos w(a + b − c)", ylim=(-1.1, 2.05))
+    curves.set_yticks([-1, 0, 1])
+    curves.set_xticks(range(0, modulus + 1, 3))
+    curves.legend(loc="upper center", frameon=False)
+    return figure
+
+
+def draw_approximation() -> "Figure":
+    figure = new_figure(4.2, 3.6)
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    angles = torch.linspace(0, 2 * math.pi, 1441, dtype=torch.float64)
+    difference = angles.cos().abs() - angles.sin().abs()
+    top.plot(angles, difference, color=FIRST, label="|cos t| − |sin t|")
+    top.plot(angles, (2 * angles).cos(), color=ANSWER, linestyle="--", label="cos 2t")
+    bottom.plot(angles, difference - (2 * angles).cos(), color="0.2")
+    bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+    bottom.set(xlabel="t", ylabel="difference")
+    bottom.set_xticks([0, math.pi / 2, math.pi, 1.5 * math.pi, 2 * math.pi], ["0", "π/2", "π", "3π/2", "2π"])
+    figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    return figure
