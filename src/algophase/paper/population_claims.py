@@ -96,7 +96,7 @@ def points(estimate: Estimate | None) -> str:
     if estimate is None or estimate.interval is None:
         return "no runs"
     low, high = estimate.interval
-    return f"{100 * estimate.value:+.1f} points [{100 * low:+.1f}, {100 * high:+.1f}]"
+    return f"{100 * estimate.value:+.2f} points [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
 def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, published: str = "-") -> Claim:
