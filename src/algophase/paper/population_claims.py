@@ -121,9 +121,10 @@ def printed_share(share: Share, space: str, also: str = "") -> Claim:
     """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen."""
     published, theirs = number(SHARES[space][0]), published_share(space)
     difference = apart(share, theirs)
+    where = "inside" if share.interval[0] <= published.value <= share.interval[1] else "outside"
     note = (
         f"rule: the 95% interval of the difference from the published share, itself of {theirs.total:,} runs, holds 0: "
-        f"{points(difference)}; of all trained networks, accurate or not{also}"
+        f"{points(difference)} (taken as exact, it lies {where} our interval); of all trained networks, accurate or not{also}"
     )
     holds = None if difference is None else difference.holds(0.0)
     verdict = "not tested" if holds is None else "reproduced" if holds else "differs"
