@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
+from algophase.errors import InputError
 from algophase.paper.specimens import Specimen
 from algophase.report.figures import circle_order, draw_circle, logit_map, operand_legend
 from algophase.report.style import new_figure
@@ -39,6 +40,8 @@ def _over(term: str, step: int) -> str:
 
 def draw_isolated(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
     """One column a circle. notes: a further line of each column's title."""
+    if not shown:
+        raise InputError(f"{specimen.name} ({specimen.network.id}) has no circle to isolate")
     figure = new_figure(max(3.4, PANEL * len(shown)), 2 * PANEL + 1.1)
     figure.set_layout_engine("constrained", w_pad=0.08)
     rows = figure.subplots(2, len(shown), squeeze=False)
@@ -55,7 +58,8 @@ def draw_isolated(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Se
     if len(specimen.components.coordinates) > 1:
         operand_legend(figure)
     count = f"{len(shown)} of {len(specimen.circles)}" if len(shown) < len(specimen.circles) else f"all {len(shown)}"
-    figure.suptitle(f"{specimen.name} ({specimen.network.id}), correct logits with one circle kept at a time ({count})")
+    title = f"{specimen.name} ({specimen.network.id}), correct logits with one circle kept at a time ({count})"
+    figure.suptitle(title, fontsize=10)
     return figure
 
 

@@ -119,33 +119,34 @@ def not_circular(sources: Sources) -> Product:
 
 
 def _draw_not_circular(line: Specimen, frequency: int, curve: Specimen) -> "Figure":
-    figure = new_figure(7.2, 6.4)
-    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.45), squeeze=False).flatten().tolist()
+    figure = new_figure(7.2, 5.6)
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.1), squeeze=False).flatten().tolist()
     axes = upper.subplots()
-    order = circle_order(line.modulus, frequency)
-    places = torch.arange(line.modulus)
-    values = line.components.coordinates[0, order, 0]
-    axes.plot(places, values, color=COLOURS[0], linewidth=1, marker="o", markersize=3)
-    labels = [str(token) for token in order.tolist()]
-    axes.set_xticks(places.tolist(), labels, fontsize=6.5, rotation=90)
-    axes.set_xlim(-1, line.modulus)
-    step = pow(frequency, -1, line.modulus)
-    axes.set(xlabel=f"token, in steps of {step}", ylabel="component 1")
-    axes.set_title(f"{line.name} ({line.network.id}): first principal component")
-    points = curve.components.coordinates[0, :, :3]
+    order, places = circle_order(line.modulus, frequency), torch.arange(line.modulus)
+    axes.plot(places, line.components.coordinates[0, order, 0], color=COLOURS[0], linewidth=1, marker="o", markersize=3)
+    axes.set_xticks(places.tolist(), [str(token) for token in order.tolist()], fontsize=6.5, rotation=90)
+    axes.set(xlim=(-1, line.modulus), xlabel="token, in the order of the component's frequency", ylabel="component 1")
+    upper.suptitle(f"{line.name} ({line.network.id}): first principal component", fontsize=9)
     strongest = int(frequency_shares(curve.components)[0].argmax()) + 1
-    order, places = circle_order(curve.modulus, strongest), torch.arange(curve.modulus)
-    step = pow(strongest, -1, curve.modulus)
-    for place, azimuth in enumerate((-60, 30)):
-        space = lower.add_subplot(1, 2, place + 1, projection="3d", azim=azimuth, elev=22)
-        shown = points[order]
-        space.plot(*shown.T.numpy(), color="0.75", linewidth=0.6)
-        coloured = space.scatter(*shown.T.numpy(), c=places, cmap=HEATMAP, s=16, depthshade=False)
-        space.set(xlabel="component 1", ylabel="component 2", zlabel="component 3")
-        space.tick_params(labelsize=6, pad=-1)
-        space.set_box_aspect(None, zoom=0.85)
-    lower.colorbar(coloured, ax=lower.axes, label=f"place of the token in steps of {step}", shrink=0.7)
-    lower.suptitle(f"{curve.name} ({curve.network.id}): first three principal components, from two sides", fontsize=9)
+    points = curve.components.coordinates[0, circle_order(curve.modulus, strongest), :3]
+    places = torch.arange(curve.modulus)
+    grid = lower.add_gridspec(1, 3, width_ratios=(1.4, 1, 1))
+    space = lower.add_subplot(grid[0], projection="3d")
+    space.plot(*points.T.numpy(), color="0.75", linewidth=0.6)
+    space.scatter(*points.T.numpy(), c=places, cmap=HEATMAP, s=12, depthshade=False)
+    for axis, name in zip((space.xaxis, space.yaxis, space.zaxis), "123", strict=True):
+        axis.set_ticklabels([])
+        axis.set_label_text(f"component {name}", fontsize=8)
+        axis.labelpad = -8
+    space.set_box_aspect(None, zoom=0.95)
+    for place, (x, y) in enumerate(((0, 1), (0, 2))):
+        flat = lower.add_subplot(grid[place + 1])
+        flat.plot(points[:, x], points[:, y], color="0.75", linewidth=0.6)
+        coloured = flat.scatter(points[:, x], points[:, y], c=places, cmap=HEATMAP, s=12, zorder=3)
+        flat.set(xlabel=f"component {x + 1}", ylabel=f"component {y + 1}")
+    label = "place of the token in the order of component 1's frequency"
+    lower.colorbar(coloured, ax=lower.axes, label=label, location="bottom", shrink=0.5, aspect=40)
+    lower.suptitle(f"{curve.name} ({curve.network.id}): first three principal components", fontsize=9)
     return figure
 
 

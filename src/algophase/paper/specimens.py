@@ -147,7 +147,16 @@ class Pattern:
         return self.right.nanmean(1)
 
 
-NAMES = {"model-a": "Model A", "model-b": "Model B", "model-beta": "Model β", "model-delta": "Model δ"}
+NAMES = {
+    "model-a": "Model A",
+    "model-b": "Model B",
+    "model-beta": "Model β",
+    "model-delta": "Model δ",
+    "wide-pizza": "Wide Pizza",
+    "separate-pizza": "Separate embeddings",
+    "line-like": "Line-like",
+    "three-dimensional": "Three-dimensional",
+}
 _KNOWN: WeakKeyDictionary[Sources, dict[str, Specimen]] = WeakKeyDictionary()
 
 
@@ -155,7 +164,7 @@ def specimen(sources: Sources, role: str) -> Specimen:
     """The network of a role, studied once for all items made from the same sources."""
     known = _KNOWN.setdefault(sources, {})
     if role not in known:
-        known[role] = Specimen(sources.network(role), NAMES.get(role, f"the {role} network"))
+        known[role] = Specimen(sources.network(role), NAMES[role])
     return known[role]
 
 

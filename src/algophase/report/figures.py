@@ -183,7 +183,7 @@ def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle) -
     tables = points_in_plane(components, circle)
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
-        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.75, 1.25)[table])
+        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.8, 1.2)[table])
     first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
     prefix = "component " if circle.method == "components" else ""
     axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
@@ -203,7 +203,7 @@ def draw_tokens(axes: "Axes", points: Tensor, frequency: int, colour: str = COLO
     axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
     for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / MOST_LABELS)].tolist()):
         x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
-        axes.annotate(str(token), (x, y), fontsize=6, ha="center", va="center", color=colour)
+        axes.annotate(str(token), (x, y), fontsize=6 if shift >= 1 else 5.5, ha="center", va="center", color=colour)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(max(0.1, shift / 2 - 0.4))
 
