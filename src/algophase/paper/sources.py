@@ -1,15 +1,16 @@
 """Where the data of an item comes from: the authors' released files, a user's own sweep, or the gallery of this project."""
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage import load
-from algophase.storage.runs_table import read_runs, read_table
+from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ class FoundNetwork:
 
 
 @dataclass(frozen=True)
+class FoundSeries:
+    """One network along training: its snapshots by epoch, in their order."""
+
+    networks: dict[int, Network]
+    source: str
+
+
+@dataclass(frozen=True)
 class FoundRuns:
     runs: "pandas.DataFrame"
     source: str
@@ -70,8 +79,8 @@ class Sources:
         self.own, self.released = own, released
 
     @cached_property
-    def exhibits(self) -> dict[str, dict[str, str]]:
-        """The gallery's networks by role: `path` below the gallery and `what` it is."""
+    def exhibits(self) -> dict[str, dict[str, Any]]:
+        """The gallery's networks by role: `path` below the gallery (`paths` for one along training) and `what` it is."""
         path = None if self.gallery is None else self.gallery / "exhibits.toml"
         if path is None or not path.exists():
             return {}
@@ -88,8 +97,23 @@ class Sources:
         if exhibit is None or self.gallery is None:
             also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
             raise Missing(f"the gallery has no {role} yet ({ROLES[role]}){also}")
+        if "path" not in exhibit:
+            raise InputError(f"{self.gallery / 'exhibits.toml'}: {role} has no path")
         source = f"our network {exhibit['path']} ({exhibit['what']})"
         return FoundNetwork(load(self.gallery / exhibit["path"]), source, published=False)
+
+    def series(self, role: str) -> FoundSeries:
+        """A network along training. A snapshot has its epoch in its name (ID.epoch<E>.safetensors); one without is the end."""
+        exhibit = self.exhibits.get(role)
+        if exhibit is None or self.gallery is None:
+            raise Missing(f"the gallery has no {role} yet ({ROLES[role]})")
+        paths = exhibit.get("paths") or [exhibit[name] for name in ("path",) if name in exhibit]
+        if not isinstance(paths, list) or not paths:
+            raise InputError(f"{self.gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list of files")
+        networks = {_epoch(self.gallery / path, network): network for path in paths for network in [load(self.gallery / path)]}
+        return FoundSeries(
+            dict(sorted(networks.items())), f"our network {paths[-1]} and {len(paths) - 1} snapshots ({exhibit['what']})"
+        )
 
     def _directory(self, space: str) -> Path:
         """The directory of a space's sweep: one of the user's that holds it, else the gallery's."""
@@ -107,12 +131,11 @@ class Sources:
 
     def moments(self, space: str) -> FoundRuns:
         """The runs of a sweep along training: one row a run and epoch (`algophase sweep --snapshot`)."""
-        path = self._directory(space) / "moments"
-        if not path.is_dir():
-            raise Missing(
-                f"{path.parent} was not followed along training; make it with: algophase sweep {space} --snapshot EPOCH ..."
-            )
-        moments = read_table(path).to_pandas().sort_values(["index", "epoch"], ignore_index=True)
+        path = self._directory(space)
+        table = SweepDirectory(path).moments()
+        if table is None:
+            raise Missing(f"{path} was not followed along training; make it with: algophase sweep {space} --snapshot EPOCH ...")
+        moments = table.to_pandas()
         count = moments["run_id"].nunique()
         return FoundRuns(moments, f"{count:,} runs of {space} at {moments['epoch'].nunique()} epochs each")
 
@@ -141,3 +164,12 @@ class Sources:
             except InputError as error:
                 found.append(str(error))
         return found
+
+
+def _epoch(path: Path, network: Network) -> int:
+    named = re.search(r"\.epoch(\d+)$", path.stem)
+    if named is not None:
+        return int(named[1])
+    if network.run is None:
+        raise InputError(f"{path} does not say after how many epochs it is: name it ID.epoch<E>.safetensors")
+    return network.run.training.epochs
