@@ -124,7 +124,7 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(one_thread: None, two_
     assert (outcome.ended, outcome.new) == ("complete", 12)
     assert kill_sweep.difference(tmp_path / "undisturbed", tmp_path / "ray") is None
     others = {path.name for path in (tmp_path / "ray").iterdir() if not path.match("runs-*.parquet")}
-    assert others == {"sweep.json"}
+    assert others == {"sweep.json", "moments"}
 
 
 def test_it_stops_and_goes_on(one_thread: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from algophase.sweeps.distributions import Distribution, Fixed, Uniform
 from algophase.sweeps.spaces import Space, load_space
 
 # Dense early, where the paper looks, and sparse later.
-_ALONG = (200, 400, 600, 800, 1000, 1500, 2000, 3000, 5000, 10_000)
+_ALONG = (100, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000, 10_000)
 _RATE: dict[str, Distribution] = {"network.attention_rate": Uniform(0.0, 1.0)}
 
 _SPACES = [
