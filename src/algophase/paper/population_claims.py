@@ -13,6 +13,7 @@ import numpy
 
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
+from algophase.paper import rules
 from algophase.paper.product import Claim, Table
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns
@@ -100,9 +101,8 @@ def points(estimate: Estimate | None) -> str:
 
 
 def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, published: str = "-") -> Claim:
-    """Something the paper says in words. holds: None where the data cannot tell."""
-    verdict = "not tested" if holds is None else "supported" if holds else "not supported"
-    return Claim(text, published, ours, verdict, sample, note)  # type: ignore[arg-type]
+    """`rules.statement` about a population, which always has a size."""
+    return rules.statement(text, ours, holds, note, published=published, sample=sample)
 
 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
