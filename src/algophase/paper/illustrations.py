@@ -84,8 +84,7 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
 def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
     """Three steps of each algorithm on one pair."""
     figure = new_figure(7.2, 5.2)
-    top, bottom = figure.subfigures(2, 1)
-    for part, name in ((top, "Clock"), (bottom, "Pizza")):
+    for part, name in zip(figure.subfigures(2, 1, squeeze=False).flat, ("Clock", "Pizza"), strict=True):
         part.suptitle(f"{name}: {a} + {b} = {(a + b) % modulus} (mod {modulus})", fontsize=10, weight="bold")
         embed, step, score = part.subplots(1, 3)
         places = _face(embed, modulus)
@@ -118,14 +117,13 @@ def _draw_midpoints(axes: "Axes", places: Tensor, a: int, b: int) -> None:
     same = torch.stack([(places[x] + places[(label - x) % p]) / 2 for x in range(p)])
     axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color="0.3", linewidth=0.8)
     axes.scatter(same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4)
-    middle = ((places[a] + places[b]) / 2).tolist()
-    axes.scatter(*places[a].tolist(), s=36, color=FIRST, zorder=4)
-    axes.scatter(*places[b].tolist(), s=36, color=SECOND, zorder=4)
-    axes.scatter(*middle, s=36, color=ANSWER, zorder=5)
+    x, y = ((places[a] + places[b]) / 2).tolist()
+    for (across, up), colour in ((places[a].tolist(), FIRST), (places[b].tolist(), SECOND), ((x, y), ANSWER)):
+        axes.scatter(across, up, s=36, color=colour, zorder=5 if colour == ANSWER else 4)
     style = {"arrowstyle": "-", "color": ANSWER, "linewidth": 0.8}
-    angle = math.atan2(middle[1], middle[0]) - math.pi / p  # half a step on, between two numbers
+    angle = math.atan2(y, x) - math.pi / p  # half a step on, between two numbers
     outside = (1.32 * math.cos(angle), 1.32 * math.sin(angle))
-    axes.annotate("$E_{ab}$", middle, outside, color=ANSWER, ha="center", va="center", fontsize=9, arrowprops=style, zorder=5)
+    axes.annotate("$E_{ab}$", (x, y), outside, color=ANSWER, ha="center", va="center", fontsize=9, arrowprops=style, zorder=5)
 
 
 def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
