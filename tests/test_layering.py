@@ -18,6 +18,7 @@ ORDER = [
     "storage",
     "sweeps",
     "report",
+    "interop",
     "paper",
     "cli_output",
     "cli_train",
@@ -27,6 +28,7 @@ ORDER = [
     "cli_retrain",
     "cli_compare",
     "cli_paper",
+    "cli_report",
     "cli",
     "__main__",
 ]

@@ -12,6 +12,11 @@ from algophase.analysis.grid import grid_logits as grid_logits
 from algophase.analysis.principal import network_components as network_components
 from algophase.analysis.verdict import Thresholds as Thresholds
 from algophase.errors import InputError as InputError
+from algophase.interop.hub import from_pretrained as from_pretrained
+from algophase.interop.hub import push_to_hub as push_to_hub
+from algophase.interop.hub import save_pretrained as save_pretrained
+from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
+from algophase.interop.transformer_lens import to_transformer_lens as to_transformer_lens
 from algophase.networks import Network as Network
 from algophase.networks import build as build
 from algophase.networks import initialise as initialise

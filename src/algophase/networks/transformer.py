@@ -123,8 +123,7 @@ class Transformer(Network):
         if self.task.equals_sign:
             positions.append(self.embed.W_E[-1].expand_as(first))
         embedded = record(cache, "hook_embed", torch.stack(positions, dim=1))  # (n, s, d)
-        record(cache, "hook_pos_embed", self.pos_embed.W_pos)
-        return embedded + self.pos_embed.W_pos
+        return embedded + record(cache, "hook_pos_embed", self.pos_embed.W_pos.expand_as(embedded))
 
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         residual = self._residual(first, second, cache)

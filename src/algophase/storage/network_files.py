@@ -1,4 +1,4 @@
-"""Our network files: NAME.safetensors holds the tensors, NAME.json says what they are.
+"""Our network files: NAME.safetensors holds the tensors, NAME.json says what they are (config.json in a directory for the Hub).
 
 The JSON is written last and carries a checksum of the tensors, so a pair torn by a crash or a bad copy is noticed. On
 loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
@@ -23,6 +23,7 @@ from algophase.storage.files import read_bytes, write_atomically
 
 FORMAT = "algophase-network"
 VERSION = 1
+MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"  # the names the Hub knows
 FLOATS = (torch.float32, torch.float64)
 
 
@@ -31,6 +32,14 @@ def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path
     tensor_path = _with_suffix(Path(path), ".safetensors")
     if tensor_path.exists() and not overwrite:
         raise InputError(f"{tensor_path} exists already; choose another name or allow overwriting")
+    content, description = encode(network)
+    write_atomically(tensor_path, content)
+    write_atomically(tensor_path.with_suffix(".json"), description)
+    return tensor_path
+
+
+def encode(network: Network) -> tuple[bytes, bytes]:
+    """A network as the content of its two files: the tensors, then what they are."""
     network.check_finite()
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     content = safetensors.torch.save(tensors)
@@ -43,9 +52,7 @@ def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path
         "run": None if network.run is None else network.run.to_dict(),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
-    write_atomically(tensor_path, content)
-    write_atomically(tensor_path.with_suffix(".json"), (json.dumps(description, indent=2) + "\n").encode())
-    return tensor_path
+    return content, (json.dumps(description, indent=2) + "\n").encode()
 
 
 def _with_suffix(path: Path, suffix: str) -> Path:
@@ -70,10 +77,14 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     return data
 
 
-def load_network(path: Path) -> Network:
-    """A network from NAME.safetensors, with NAME.json beside it."""
-    description_path = path.with_suffix(".json")
-    content = read_bytes(path)
+def _description_path(path: Path) -> Path:
+    """NAME.json, or config.json beside the model.safetensors of a directory for the Hub."""
+    beside, config = path.with_suffix(".json"), path.with_name(CONFIG_FILE)
+    return config if path.name == MODEL_FILE and config.exists() and not beside.exists() else beside
+
+
+def read_description(description_path: Path) -> dict[str, Any]:
+    """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
     if data.get("format") != FORMAT:
         raise InputError(f"{description_path}: format is {data.get('format')!r}; this program reads {FORMAT!r}")
@@ -81,6 +92,14 @@ def load_network(path: Path) -> Network:
         raise InputError(f"{description_path}: version is {data.get('version')!r}; this program reads version {VERSION}")
     if not isinstance(data.get("id"), str):
         raise InputError(f"{description_path}: id is {data.get('id')!r}; it must be text")
+    return data
+
+
+def load_network(path: Path) -> Network:
+    """A network from NAME.safetensors, with NAME.json beside it."""
+    content = read_bytes(path)
+    description_path = _description_path(path)
+    data = read_description(description_path)
     try:
         task = TaskSettings.from_dict(data.get("task", {}))
         settings = network_from_dict(data.get("network", {}))

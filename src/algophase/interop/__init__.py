@@ -1,0 +1,1 @@
+"""Networks in other people's tools: the Hugging Face Hub and TransformerLens."""

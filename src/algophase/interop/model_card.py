@@ -1,0 +1,126 @@
+"""The README of a network on the Hub: what it is, the verdict with its reasons, the metrics, and how to load it."""
+
+import math
+import re
+
+from algophase.analysis.analyze import Analysis
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.settings import LinearSettings, TransformerSettings
+from algophase.storage.network_files import clean_id
+
+PAPER = "https://arxiv.org/abs/2306.17844"
+PICTURE_FILE = "correct_logits.png"
+TAGS = ("algophase", "modular-addition", "mechanistic-interpretability")
+
+
+def model_card(network: Network, analysis: Analysis, *, license: str | None = None, name: str | None = None) -> str:
+    """Markdown with the Hub's metadata on top. name: what to load it by, a repository's id; without one a directory's path."""
+    verdict = analysis.verdict
+    shape = f" ({verdict.shape})" if verdict.shape else ""
+    lines = [
+        *_metadata(analysis, license),
+        f"# {clean_id(network.id)}: {verdict.label}{shape}",
+        "",
+        f"{_what(network)} What it learned, according to algophase: **{verdict.label}**.",
+        "",
+        *(f"- {reason}" for reason in verdict.reasons),
+        "",
+        f"![Correct logits by a - b and a + b]({PICTURE_FILE})",
+        "",
+        "## Metrics",
+        "",
+        *_table(["metric", "value"], _metrics(analysis)),
+        "",
+    ]
+    if analysis.circles:
+        lines += ["## Circles in the embedding", "", *_table(*_circles(analysis)), ""]
+    lines += [
+        f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and Andreas, 2023).",
+        "",
+        "## Load it",
+        "",
+        "```python",
+        "import algophase",
+        "",
+        f'network = algophase.from_pretrained("{name or "path/to/this/directory"}")',
+        "print(algophase.analyze(network))",
+        "```",
+        "",
+        "The weights are in `model.safetensors`; `config.json` says what they are, with their checksum. Loading runs no code.",
+    ]
+    if network.run is not None:
+        lines += ["", "## How it was trained", "", "```json", network.run.to_json(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def check_license(license: str | None) -> None:
+    if license is not None and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", license):
+        raise InputError(f"license is {license!r}; give the Hub's name of one, such as mit, apache-2.0 or cc-by-4.0")
+
+
+def _metadata(analysis: Analysis, license: str | None) -> list[str]:
+    check_license(license)
+    chosen = [] if license is None else [f"license: {license}"]
+    tags = [*TAGS, analysis.verdict.label.lower().replace(" ", "-")]
+    return ["---", "library_name: algophase", *chosen, "tags:", *(f"- {tag}" for tag in tags), "---", ""]
+
+
+def _what(network: Network) -> str:
+    settings, task = network.settings, f"addition modulo {network.task.modulus}"
+    if isinstance(settings, TransformerSettings):
+        layers = f"{settings.layers} layer{'s' if settings.layers > 1 else ''}"
+        extras = [("separate vocabularies", network.task.separate_vocabularies), ("an equals sign", network.task.equals_sign)]
+        written = "".join(f", {name}" for name, there in extras if there)
+        return (
+            f"A transformer for {task}: {layers}, width {settings.width}, {settings.heads} heads, {settings.activation}, "
+            f"attention rate {settings.attention_rate:g}{written}."
+        )
+    if isinstance(settings, LinearSettings):
+        return f"A linear model {settings.model} for {task}: width {settings.width}, {settings.hidden} hidden units."
+    return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+
+
+def _number(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # + 0.0: no minus zero
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.2f}%"
+
+
+def _metrics(analysis: Analysis) -> list[list[str]]:
+    rows = [
+        ["accuracy, all pairs", _percent(analysis.accuracy)],
+        ["cross-entropy, all pairs", f"{analysis.cross_entropy:.3g}"],
+        ["gradient symmetricity, the paper's 100 triples", _number(analysis.gradient_symmetricity)],
+        ["gradient symmetricity, all p^3 triples", _number(analysis.gradient_symmetricity_exact)],
+        ["distance irrelevance, correct logit (the paper's definition)", _number(analysis.distance_irrelevance)],
+        ["distance irrelevance, largest wrong logit", _number(analysis.distance_irrelevance_wrong_logit)],
+        ["circularity", _number(analysis.circularity)],
+    ]
+    if len(analysis.operand_circularity) > 1:
+        operands = zip(("first", "second"), analysis.operand_circularity, strict=True)
+        rows += [[f"circularity, the {operand} operand's table", _number(value)] for operand, value in operands]
+    return rows
+
+
+def _circles(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
+    head = ["frequency", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
+    rows = [
+        [
+            str(item.circle.frequency),
+            _percent(item.circle.variance_share),
+            f"accompanies {item.accompanies}" if item.accompanies else item.role,
+            _percent(item.fve_clock),
+            _percent(item.fve_pizza),
+            _percent(item.fve_accompanying),
+            _percent(item.accuracy_alone),
+        ]
+        for item in analysis.circles
+    ]
+    return head, rows
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]

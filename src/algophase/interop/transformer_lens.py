@@ -1,0 +1,116 @@
+"""Our transformers as TransformerLens's HookedTransformer and back.
+
+Names and shapes agree already, so weights are copied as they are. The attention rate, which TransformerLens does not know,
+is a permanent hook on each pattern; what our networks do not have (attention biases, an unembedding bias) is zero.
+"""
+
+import importlib
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network, Transformer
+from algophase.settings import ACTIVATIONS, TaskSettings, TransformerSettings
+from algophase.storage.network_files import clean_id
+from algophase.task import all_pairs, tokens
+
+AGREEMENT = 1e-4  # largest difference of logits, relative to the largest logit, between a network and its copy in float32
+
+
+def to_transformer_lens(network: Network) -> Any:
+    """A HookedTransformer whose logits at the last position are the network's; in its precision, on its device.
+
+    The hook for the attention rate stays through `reset_hooks()` but is not part of the state dict.
+    """
+    if not isinstance(network, Transformer):
+        raise InputError(
+            f"network {network.id} is a {network.settings.kind} network; only a transformer has a HookedTransformer"
+        )
+    lens, settings, weight = import_transformer_lens(), network.settings, network.embed.W_E
+    config = lens.HookedTransformerConfig(
+        n_layers=settings.layers,
+        d_model=settings.width,
+        n_heads=settings.heads,
+        d_head=settings.head_size,
+        d_mlp=4 * settings.width,
+        n_ctx=network.task.context,
+        d_vocab=network.task.vocabulary,
+        act_fn=settings.activation,  # both mean the exact GELU
+        attention_dir="bidirectional",
+        normalization_type=None,
+        init_weights=False,
+        dtype=weight.dtype,
+        device=str(weight.device),
+        model_name=network.id,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # it goes in 4.0, which the extra `lens` rules out
+        model = lens.HookedTransformer(config)
+    ours = network.state_dict()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(ours.get(name, torch.zeros(())))
+    if settings.attention_rate != 1:
+        hook = _AttentionRate(settings.attention_rate)
+        for block in model.blocks:
+            block.attn.hook_pattern.add_perma_hook(hook)
+    return model
+
+
+class _AttentionRate:
+    """M' = rate * M + (1 - rate) (section 4.2)."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+    def __call__(self, pattern: Tensor, hook: object) -> Tensor:
+        return self.rate * pattern + (1 - self.rate)
+
+
+@torch.no_grad()
+def from_transformer_lens(model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0) -> Transformer:
+    """Our network from a HookedTransformer for modular addition whose answer is read at the last position.
+
+    task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has three positions.
+    The copy is run beside the model on all pairs and refused if their logits differ, so a model that has anything else in
+    it (layer norm, biases, another rate) is noticed.
+    """
+    config = model.cfg
+    if task is None:
+        equals_sign = config.n_ctx == 3
+        task = TaskSettings(modulus=config.d_vocab - int(equals_sign), equals_sign=equals_sign)
+    if config.act_fn not in ACTIVATIONS:
+        raise InputError(f"act_fn is {config.act_fn!r}; choose one of {', '.join(ACTIVATIONS)}")
+    settings = TransformerSettings(config.d_model, config.n_layers, config.n_heads, config.act_fn, attention_rate)
+    network = Transformer(task, settings).to(config.dtype).to(next(model.parameters()).device)
+    theirs = dict(model.named_parameters())
+    for name, parameter in network.named_parameters():
+        if name not in theirs:
+            raise InputError(f"this HookedTransformer has no {name}, which an attention-rate transformer has")
+        if theirs[name].shape != parameter.shape:
+            given, wanted = tuple(theirs[name].shape), tuple(parameter.shape)
+            raise InputError(f"{name} of this HookedTransformer has shape {given}; its settings and the task call for {wanted}")
+        parameter.copy_(theirs[name])
+    sequence = tokens(task, all_pairs(task.modulus)).to(next(model.parameters()).device)
+    expected, ours = model(sequence)[:, -1], network(sequence)
+    apart = (expected - ours).abs().max().item()
+    if not apart <= AGREEMENT * max(1.0, expected.abs().max().item()):
+        raise InputError(
+            f"logits of this HookedTransformer and its copy at attention rate {attention_rate:g} differ by {apart:.2g}: it has "
+            "another rate, layer norm, a bias on attention or unembedding, or a mask, which this network has not"
+        )
+    network.id = clean_id(config.model_name or "custom")
+    return network
+
+
+def import_transformer_lens() -> Any:
+    try:
+        lens = importlib.import_module("transformer_lens")
+    except ImportError as error:
+        raise InputError(f'TransformerLens is not installed ({error}): pip install "algophase[lens]"') from None
+    if not hasattr(lens, "HookedTransformer"):
+        raise InputError('this TransformerLens has no HookedTransformer, which ended with 3: pip install "algophase[lens]"')
+    return lens
