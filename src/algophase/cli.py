@@ -15,6 +15,8 @@ from algophase.cli_compare import compare
 from algophase.cli_output import ImageFormat, complain, draw
 from algophase.cli_paper import EXAMPLE as PAPER_EXAMPLE
 from algophase.cli_paper import paper
+from algophase.cli_report import EXAMPLE as REPORT_EXAMPLE
+from algophase.cli_report import report
 from algophase.cli_retrain import EXAMPLE as RETRAIN_EXAMPLE
 from algophase.cli_retrain import retrain
 from algophase.cli_runs import MERGE_EXAMPLE, RUNS_EXAMPLE, merge, runs
@@ -159,6 +161,7 @@ app.command(epilog=MERGE_EXAMPLE)(merge)
 app.command(epilog=RETRAIN_EXAMPLE)(retrain)
 app.command(epilog=COMPARE_EXAMPLE)(compare)
 app.command(epilog=PAPER_EXAMPLE)(paper)
+app.command(epilog=REPORT_EXAMPLE)(report)
 
 
 def main() -> None:

@@ -1,0 +1,273 @@
+"""What a page says about one network: verdict and reasons, metrics in their population, circles, logits, attention."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.evidence import CircleEvidence
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.report.interactive import (
+    attention_panels,
+    circle_panel,
+    correct_logits_panel,
+    history_panels,
+    isolated_panel,
+    subject_of,
+)
+from algophase.report.page import Link, Page, listed, paragraph, table, text
+from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure, verdict_order
+from algophase.report.plotly_style import Panel, look
+from algophase.report.population import (
+    EXACT,
+    LABELS,
+    Population,
+    Standing,
+    foreign_settings,
+    settings_of,
+    standings,
+)
+from algophase.storage.network_files import clean_id, read_json
+from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
+from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.training.trained import CURVES
+
+MEANING = {
+    "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
+    "distance a - b.",
+    "Pizza": "It learned the Pizza: it averages the two embeddings and reads the sum off their middle, so how sure it is "
+    "depends on the distance a - b.",
+    "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both carry its answers.",
+    "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
+    "not learned": "It has not learned the task: it does not answer every pair right.",
+}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A network and what is known about it. note: what should be said about how it was read."""
+
+    network: Network
+    analysis: Analysis
+    history: Mapping[str, Sequence[Any]] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
+    """The training curves in ID.history.json beside a network's file, or None where there is none."""
+    names = dict.fromkeys([clean_id(network.id), clean_id(path.stem)])
+    found = next((file for name in names if (file := path.parent / f"{name}.history.json").is_file()), None)
+    if found is None:
+        return None
+    data = read_json(found, "the history")
+    if data.get("format") != HISTORY_FORMAT:
+        raise InputError(f"{found}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}")
+    curves = data.get("history")
+    if not isinstance(curves, dict):
+        raise InputError(f"{found} is not a readable history: it has no curves")
+    epochs = curves.get("epochs", [])
+    if not _numbers(epochs) or not epochs:
+        raise InputError(f"{found} is not a readable history: it has no epochs")
+    kept = {name: curves[name] for name in CURVES if name in curves}
+    for name, values in kept.items():
+        if not _numbers(values, or_none=True) or len(values) != len(epochs):
+            raise InputError(f"{found} is not a readable history: {name} is not one number an epoch")
+    return {"epochs": epochs, **kept}
+
+
+def _numbers(values: object, or_none: bool = False) -> bool:
+    return isinstance(values, list) and all(
+        (or_none and value is None) or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values
+    )
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.2f}%"
+
+
+def anchor(number: int) -> str:
+    return f"network-{number}"
+
+
+def add_index(page: Page, examined: Sequence[Examined]) -> None:
+    """All networks in one table, each leading to its section."""
+    page.heading(2, "Networks", "networks")
+    head = ["", "network", "verdict", "accuracy", "gradient symmetricity", "distance irrelevance", "circularity"]
+    rows = []
+    for number, item in enumerate(examined, 1):
+        a = item.analysis
+        metrics = [_number(value) for value in (a.gradient_symmetricity_exact, a.distance_irrelevance, a.circularity)]
+        rows.append([number, Link(anchor(number), a.id), a.verdict.label, _percent(a.accuracy), *metrics])
+    page.add(table(head, rows, "All networks of this page", numbers=(0, 3, 4, 5, 6)))
+
+
+def add_population(page: Page, population: Population, examined: Sequence[Examined], matched: Sequence[bool]) -> None:
+    """The population as phase diagrams, with the networks that belong to it marked by their numbers."""
+    marks = [
+        Mark(number, item.analysis.id, item.analysis.verdict.label, _rate(item.network), vars(item.analysis))
+        for number, (item, fits) in enumerate(zip(examined, matched, strict=True), 1)
+        if fits
+    ]
+    metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in population.runs]
+    if not population.has_rates or not metrics or not any(mark.rate == mark.rate for mark in marks):
+        return
+    page.heading(2, f"Among the runs of {population.name}", "population")
+    page.add(
+        paragraph(
+            f"{len(population.runs):,} runs, those at full accuracy drawn, coloured by verdict; large markers are networks."
+        )
+    )
+    panels = []
+    for metric in metrics:
+        lines = "the dotted line is the paper's phase boundary of this metric"
+        alt = (
+            f"{LABELS[metric]} against the attention rate for the runs of {population.name}, with {len(marks)} networks marked."
+        )
+        panels.append(Panel(rate_by_metric(population, metric, marks=marks), f"{LABELS[metric]}; {lines}", alt))
+    page.pictures(panels, "wide")
+
+
+def _rate(network: Network) -> float:
+    return float(getattr(network.settings, "attention_rate", math.nan))
+
+
+def add_network(page: Page, number: int, item: Examined, population: Population | None) -> None:
+    """One network's section. population: the runs it is set against, None where there is none like it."""
+    analysis, verdict = item.analysis, item.analysis.verdict
+    subject = subject_of(item.network, analysis)
+    shape = f" ({verdict.shape})" if verdict.shape else ""
+    page.heading(2, f"{analysis.id}: {verdict.label}{shape}", anchor(number))
+    page.add(f'<div class="verdict"><strong>{text(MEANING[verdict.label])}</strong>{listed(verdict.reasons)}</div>')
+    page.add(paragraph(_describe(item.network), "note"), *(paragraph(note, "note") for note in item.notes))
+    _add_metrics(page, item, population)
+    page.heading(3, "Circles in the embedding")
+    if not subject.evidence:
+        page.add(paragraph("No frequency of the embedding stands out as a circle."))
+    else:
+        page.pictures([circle_panel(subject, circle) for circle in subject.evidence], "small")
+        page.heading(3, "What each circle does alone")
+        page.add(paragraph("FVE: fraction of the variance of the logits, with one circle kept, that each formula explains."))
+        page.add(_circle_table(analysis.circles))
+    page.heading(3, "Correct logits")
+    page.add(
+        paragraph(
+            "The logit of the right answer for every pair: a Pizza's depends on a - b (bands along the rows), a Clock's "
+            "does not. First the whole network, then each circle alone, rows and columns in steps of that circle's spacing."
+        )
+    )
+    strongest = max(subject.evidence, key=lambda circle: circle.logit_variance, default=None)
+    whole = correct_logits_panel(subject, None if strongest is None else strongest.accompanies or strongest.circle.frequency)
+    page.pictures([whole, *(isolated_panel(subject, circle) for circle in subject.evidence)])
+    left = len(analysis.circles) - len(subject.evidence)
+    if left:
+        page.add(paragraph(f"{left} more circles are in the table but not drawn.", "note"))
+    attention = attention_panels(subject)
+    if attention:
+        page.heading(3, "Attention")
+        rate = _rate(item.network)
+        page.add(
+            paragraph(
+                f"What the position that answers takes from each operand, after the attention rate of {rate:g} is applied"
+                + ("." if item.network.task.equals_sign else "; the weights on a and b add up to a constant.")
+            )
+            if rate
+            else paragraph("Attention rate 0: every weight is 1 and attention plays no part.")
+        )
+        page.pictures(attention if rate else attention[:0], "small")
+    if item.history is not None:
+        page.heading(3, "Training")
+        page.pictures(history_panels(item.history))
+
+
+def _describe(network: Network) -> str:
+    told = []
+    for key, value in settings_of(network).items():
+        if isinstance(value, bool):
+            told += [key.replace("_", " ")] if value else []
+        else:
+            told.append(f"{key.replace('_', ' ')} {value}")
+    run = network.run
+    if run is not None:
+        told.append(f"trained for {run.training.epochs:,} epochs from seed {run.seed}")
+    return ", ".join(told)
+
+
+def _add_metrics(page: Page, item: Examined, population: Population | None) -> None:
+    page.heading(3, "Metrics")
+    analysis, placed = item.analysis, []
+    if population is not None:
+        placed = standings(analysis, population)
+    places = {standing.metric: standing.percentile for standing in placed}
+    rows: list[tuple[str, str, str, str]] = [
+        ("accuracy", "share of all pairs answered right", _percent(analysis.accuracy), ""),
+        ("gradient symmetricity", "over all triples", _number(analysis.gradient_symmetricity_exact), EXACT),
+        ("", "over the paper's 100 triples", _number(analysis.gradient_symmetricity), SYMMETRICITY),
+        (
+            "distance irrelevance",
+            "of the correct logit, the paper's definition",
+            _number(analysis.distance_irrelevance),
+            IRRELEVANCE,
+        ),
+        (
+            "",
+            "of the largest wrong logit, as in the released table",
+            _number(analysis.distance_irrelevance_wrong_logit),
+            "distance_irrelevance_wrong_logit",
+        ),
+        ("circularity", "of the embedding's first components", _number(analysis.circularity), "circularity"),
+    ]
+    if len(analysis.operand_circularity) > 1:
+        rows += [
+            ("", f"of operand {index}'s own table", _number(value), "")
+            for index, value in enumerate(analysis.operand_circularity, 1)
+        ]
+    head, among = ["metric", "which", "value"], ""
+    if population is not None and placed:
+        among = f"percentile among {len(placed[0].values):,} {placed[0].among} of {population.name}"
+        head.append(among)
+    shown = [[name, which, value] + ([_percentile(places.get(key))] if among else []) for name, which, value, key in rows]
+    page.add(table(head, shown, "Metrics of the network", numbers=(2, 3)))
+    if population is None:
+        return
+    differ = foreign_settings(item.network, population)
+    if differ:
+        page.add(paragraph(f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.", "note"))
+    page.add(
+        paragraph("Below, the runs' metrics, stacked by verdict; the vermilion line is this network.", "note"), key(placed)
+    )
+    drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]
+    page.pictures(
+        [Panel(standing_figure(place), str(place), f"Histogram with this network marked: {place}.") for place in drawn], "small"
+    )
+
+
+def key(placed: Sequence[Standing]) -> str:
+    """The verdicts' colours, once for all histograms."""
+    names = verdict_order(placed[0].values) if placed else []
+    return '<p class="key">' + " ".join(f'<span style="--own:{look(name)[0]}">{text(name)}</span>' for name in names) + "</p>"
+
+
+def _percentile(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def _circle_table(circles: Sequence[CircleEvidence]) -> str:
+    head = ["frequency", "components", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
+    rows = [
+        [
+            item.circle.frequency,
+            ("" if item.circle.method == "components" else "mixed ") + ", ".join(map(str, item.circle.components)),
+            _percent(item.circle.variance_share),
+            f"accompanies {item.accompanies}" if item.accompanies else item.role,
+            *map(_percent, (item.fve_clock, item.fve_pizza, item.fve_accompanying, item.accuracy_alone)),
+        ]
+        for item in circles
+    ]
+    return table(head, rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))

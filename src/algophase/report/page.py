@@ -1,0 +1,153 @@
+"""A page in one HTML file that needs no network: text, tables, and pictures that plotly, carried along once, draws.
+
+Nothing from a file reaches the page unescaped, and a content policy lets only this page's own two scripts run. The same input
+gives the same bytes: ids are counted, and there is no time in it.
+"""
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from algophase.errors import InputError
+from algophase.report.plotly_style import Panel, graph_objects
+from algophase.storage.files import write_atomically
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+LONGEST_CELL = 600
+
+
+def text(value: object, longest: int = LONGEST_CELL) -> str:
+    """Any value as text that HTML shows as it is."""
+    told = str(value)
+    return html.escape(told if len(told) <= longest else told[: longest - 1] + "…", quote=True)
+
+
+def figure_json(figure: "Figure") -> str:
+    """A picture as JSON that can stand inside a script element: no `<` is left in it."""
+    from plotly.io.json import to_json_plotly
+
+    record = figure.to_plotly_json()
+    record["layout"].pop("template", None)  # the page brings its own
+    encoded: str = to_json_plotly({"data": record["data"], "layout": record["layout"]})
+    return encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], label: str, numbers: Sequence[int] = ()) -> str:
+    """A table that scrolls by itself where it is too wide. numbers: columns that line up on the right. Cells are escaped."""
+
+    def cells(row: Sequence[object], tag: str) -> str:
+        scope = ' scope="col"' if tag == "th" else ""
+        kinds = [' class="number"' if column in numbers else "" for column in range(len(row))]
+        return "".join(f"<{tag}{scope}{kind}>{_cell(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
+
+    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
+    inside = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="table" tabindex="0" role="region" aria-label="{text(label)}">{inside}</div>'
+
+
+class Link:
+    """A table's cell that leads to a place on this page."""
+
+    def __init__(self, target: str, label: object) -> None:
+        self.target, self.label = target, label
+
+
+def _cell(cell: object) -> str:
+    return f'<a href="#{text(cell.target)}">{text(cell.label)}</a>' if isinstance(cell, Link) else text(cell)
+
+
+def listed(lines: Iterable[object]) -> str:
+    return "<ul>" + "".join(f"<li>{text(line)}</li>" for line in lines) + "</ul>"
+
+
+def paragraph(line: object, kind: str = "") -> str:
+    return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{text(line)}</p>"
+
+
+class Page:
+    """Collects HTML and pictures, and writes them as one file."""
+
+    def __init__(self, title: str, lead: str = "") -> None:
+        graph_objects()  # says at once if plotly is missing
+        self.title, self.lead = title, lead
+        self.parts: list[str] = []
+        self.figures = 0
+
+    def add(self, *parts: str) -> None:
+        """HTML: what comes from a file has passed through `text`, `table`, `listed`, `paragraph` or `heading`."""
+        self.parts += parts
+
+    def heading(self, level: int, title: object, anchor: str = "") -> None:
+        self.add(f"<h{level}{f' id={chr(34)}{text(anchor)}{chr(34)}' if anchor else ''}>{text(title)}</h{level}>")
+
+    def pictures(self, panels: Sequence[Panel], kind: str = "") -> None:
+        """Pictures side by side, as many as fit the screen. kind: "wide", "small", or the size in between."""
+        if panels:
+            inside = "".join(self._picture(panel) for panel in panels)
+            self.add(f'<div class="grid {text(kind)}">{inside}</div>')
+
+    def _picture(self, panel: Panel) -> str:
+        self.figures += 1
+        name, height = f"figure-{self.figures}", int(panel.figure.layout.height)
+        return (
+            f'<figure><div class="plot" id="{name}" role="img" aria-label="{text(panel.alt)}" style="height:{height}px"></div>'
+            f"<figcaption>{text(panel.caption)}</figcaption>"
+            f'<script type="application/json" id="{name}-data">{figure_json(panel.figure)}</script></figure>'
+        )
+
+    def render(self) -> bytes:
+        from plotly.offline import get_plotlyjs
+
+        here = resources.files("algophase.report")
+        style, drawing = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+        scripts = [get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n"), drawing]
+        allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
+        policy = (
+            f"default-src 'none'; script-src {allowed} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        # The library does not run until the page is painted (page.js starts it), so that the text is there at once.
+        run = f'<script type="text/plain" id="plotly">{scripts[0]}</script>\n<script>{scripts[1]}</script>\n'
+        lead = paragraph(self.lead, "note") if self.lead else ""
+        page = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{text(self.title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="page"><h1>{text(self.title)}</h1>{lead}</header>
+<main id="main">
+{chr(10).join(self.parts)}
+</main>
+<footer>Made by algophase. Hover over a picture for its numbers, drag to zoom, double-click to zoom out. This file needs no
+network connection.</footer>
+<noscript><p>The pictures need JavaScript; text and tables do not.</p></noscript>
+{run}</body>
+</html>
+"""
+        return page.encode("utf-8", errors="replace")
+
+    def write(self, path: Path) -> int:
+        """Write the page, whole or not at all; returns its size in bytes."""
+        if path.is_dir():
+            raise InputError(f"{path} is a directory; give the name of a file, such as {path / 'report.html'}")
+        content = self.render()
+        write_atomically(path, content)
+        return len(content)
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

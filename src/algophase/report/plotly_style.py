@@ -1,0 +1,82 @@
+"""One look for every interactive picture, and the one door to plotly, which is an optional extra.
+
+Text from a file (ids, titles, column names) passes through `plain` before it enters a picture: plotly reads some HTML tags.
+Pictures leave text and grid colours to whoever shows them, so that a page can be light or dark.
+"""
+
+import html
+import re
+from dataclasses import dataclass
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from algophase.errors import InputError
+from algophase.report.style import COLOURS
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
+HEATMAP = "Viridis"
+GREY = "#8A8F98"  # seen on white and on black
+LONGEST = 200  # characters of a text from a file
+# A verdict's colour and marker. Shapes differ as well, for those who cannot tell the colours apart.
+VERDICTS: dict[str, tuple[str, str]] = {
+    "Clock": (COLOURS[0], "circle"),
+    "Pizza": (COLOURS[1], "square"),
+    "hybrid": (COLOURS[2], "diamond"),
+    "non-circular": (GREY, "x"),
+    "not learned": (COLOURS[3], "triangle-up"),
+    "diverged": (COLOURS[5], "triangle-down"),
+    "not analysed": (COLOURS[4], "cross"),
+}
+OTHER = (COLOURS[4], "pentagon")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A picture with what is written under it, and said by a screen reader in its place."""
+
+    figure: "Figure"
+    caption: str
+    alt: str
+
+
+def graph_objects() -> ModuleType:
+    try:
+        import plotly.graph_objects
+    except ImportError:
+        raise InputError('interactive pictures need plotly; install it with: pip install "algophase[explore]"') from None
+    return plotly.graph_objects
+
+
+def plain(value: object) -> str:
+    """A text from a file, inert wherever plotly or a page shows it: no tags, no templates, no control characters."""
+    text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", str(value))
+    if len(text) > LONGEST:
+        text = text[: LONGEST - 1] + "…"
+    return html.escape(text, quote=True).replace("%{", "%&#123;").replace("$", "&#36;")
+
+
+def look(verdict: str) -> tuple[str, str]:
+    """Colour and marker of a verdict."""
+    return VERDICTS.get(verdict, OTHER)
+
+
+def new_figure(*, x: str, y: str, height: int = 320, **layout: Any) -> "Figure":
+    """An empty picture with its axes named, without a template."""
+    go = graph_objects()
+    figure = go.Figure(layout={"template": "none"})
+    figure.update_layout(
+        height=height,
+        margin={"l": 60, "r": 16, "t": 12, "b": 48},
+        font={"family": FONT, "size": 13},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hoverlabel={"font": {"family": FONT, "size": 13}},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},
+        xaxis={"title": {"text": x, "standoff": 6}, "zeroline": False},
+        yaxis={"title": {"text": y, "standoff": 6}, "zeroline": False},
+    )
+    figure.update_layout(**layout)
+    return figure

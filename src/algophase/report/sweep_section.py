@@ -1,0 +1,237 @@
+"""What a page says about a sweep: what it holds, phase diagrams, transitions, histograms, a comparison, where it comes from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from algophase.errors import InputError
+from algophase.report.page import Page, listed, paragraph, table, text
+from algophase.report.phase_diagrams import (
+    compared_shares,
+    compared_transition,
+    histogram,
+    metric_plane,
+    phase_name,
+    rate_by_metric,
+    rate_by_width,
+    shares_figure,
+    transition,
+    verdict_order,
+)
+from algophase.report.plotly_style import Panel
+from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
+from algophase.storage.runs_table import read_runs
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.boundary import Boundary
+from algophase.sweeps.comparison import IRRELEVANCE, METRICS, SYMMETRICITY, Comparison, compare, metric_boundary
+from algophase.sweeps.overview import describe_origin, describe_space
+from algophase.sweeps.populations import accurate
+from algophase.sweeps.statistics import Share
+
+if TYPE_CHECKING:
+    import pandas
+
+FEWEST = 20  # runs for a transition to be fitted
+HISTOGRAMS = (SYMMETRICITY, IRRELEVANCE, CIRCULARITY, "parameter_norm")
+ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
+MOST_SITTINGS = 200
+MOST_COMPARED = 4
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep read from disk: its table, the runs that count, and what its files say about it."""
+
+    path: Path
+    table: "pandas.DataFrame"
+    population: Population
+    description: Mapping[str, Any] | None
+    sittings: tuple[Mapping[str, Any], ...]
+
+    @property
+    def title(self) -> str:
+        space = self.description["space"] if self.description else {}
+        return str(space.get("name") or self.population.name)
+
+
+def read_sweep(path: Path) -> Sweep:
+    """A sweep's directory, or a Parquet file of runs without one."""
+    runs = read_runs(path)
+    name = path.resolve().name
+    description, sittings = None, list[Mapping[str, Any]]()
+    if path.is_dir():
+        directory = SweepDirectory(path)
+        description = directory.description() if directory.exists else None
+        sittings = [record for record in directory.sittings() if isinstance(record, Mapping)]
+    return Sweep(path, runs, population_of(runs, name), description, tuple(sittings))
+
+
+def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = "") -> None:
+    page.heading(2, f"Sweep {sweep.title}", anchor)
+    _add_overview(page, sweep)
+    groups = sweep.population.groups()
+    for group in groups[:MOST_GROUPS]:
+        _add_group(page, group)
+    if len(groups) > MOST_GROUPS:
+        page.add(paragraph(f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"))
+    if released is not None:
+        _add_comparison(page, sweep, released)
+    _add_origin(page, sweep)
+
+
+def _add_overview(page: Page, sweep: Sweep) -> None:
+    population, lines = sweep.population, list[str]()
+    indices = sweep.table["index"].tolist() if "index" in sweep.table else []
+    if sweep.description is not None and indices and all(isinstance(index, int) for index in indices):
+        lines += describe_space(sweep.description, {"index": indices})
+    else:
+        lines.append(f"{population.rows:,} runs of {population.name}")
+    lines += [f"{count:,} left out: {reason}" for count, reason in population.left_out]
+    page.add(listed(lines))
+    runs = population.runs
+    names, shares = list[str](), list[Share]()
+    for verdict in verdict_order(runs):
+        names.append(verdict)
+        shares.append(Share(int((runs["_verdict"] == verdict).sum()), len(runs)))
+    page.heading(3, "Shares")
+    full, core = Share(len(accurate(runs)), len(runs)), population.core
+    rows = [[name, str(share)] for name, share in zip(names, shares, strict=True)]
+    rows.append(["at full accuracy", str(full)])
+    if population.core_name != "accurate runs":
+        known = int(accurate(runs)[CIRCULARITY].notna().sum())
+        rows.append(["circular, of those at full accuracy", str(Share(len(core), known))])
+    page.add(table(["", "share, with 95% Wilson interval"], rows, "Shares of the verdicts"))
+    told = "; ".join(f"{name} {share.value:.1%}" for name, share in zip(names, shares, strict=True))
+    page.pictures(
+        [Panel(shares_figure(names, shares), "verdicts, as shares of all runs", f"Shares of the verdicts: {told}.")], "wide"
+    )
+
+
+def _boundaries(group: Population) -> dict[str, Boundary]:
+    core = group.core
+    if not group.has_rates or len(core) < FEWEST:
+        return {}
+    there = [measure for measure in METRICS if measure in core and core[measure].notna().any()]
+    return {measure: metric_boundary(core, measure, by_width=group.continuous_width) for measure in there}
+
+
+def _add_group(page: Page, group: Population) -> None:
+    of = f" ({group.label})" if group.label else ""
+    page.heading(3, f"Phase diagrams{of}")
+    boundaries, panels = _boundaries(group), list[Panel]()
+    metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in group.runs and accurate(group.runs)[name].notna().any()]
+    drawn = f"{len(accurate(group.runs)):,} runs at full accuracy, coloured by verdict"
+    if group.has_rates:
+        if group.continuous_width:
+            lines = [(phase_name(measure), boundary) for measure, boundary in boundaries.items()]
+            alt = f"Attention rate against width for {len(group.core):,} {group.core_name}, coloured by verdict."
+            panels.append(
+                Panel(rate_by_width(group, lines), f"{group.core_name} by rate and width, with the transition lines", alt)
+            )
+        for metric in metrics:
+            boundary = None if group.continuous_width else boundaries.get(metric)
+            alt = f"{LABELS[metric]} against the attention rate, {drawn}."
+            caption = f"{LABELS[metric]}, {drawn}; dotted: the paper's line"
+            caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.rate else ""
+            panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
+    if len(metrics) == 2:
+        both = f"{LABELS[metrics[0]]} against {LABELS[metrics[1]]}"
+        panels.append(Panel(metric_plane(group, *metrics), f"{both}, {drawn}", f"{both}, {drawn}."))
+    if not panels:
+        page.add(paragraph("The table has no rates and metrics to draw a phase diagram of."))
+    page.pictures(panels, "wide")
+    if boundaries:
+        _add_transitions(page, group, boundaries, of)
+    _add_histograms(page, group, of)
+
+
+def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Boundary], of: str) -> None:
+    page.heading(3, f"Transitions{of}")
+    at = " (at the middle width)" if group.continuous_width else ""
+    page.add(
+        paragraph(f"The rate at which half of the {group.core_name} are inside a phase{at}, with 95% bootstrap intervals.")
+    )
+    rows = []
+    for measure, boundary in boundaries.items():
+        rate = boundary.reason if boundary.rate is None else str(boundary.rate)
+        slope = [] if not group.continuous_width else ["-" if boundary.slope is None else str(boundary.slope)]
+        rows.append([_unescaped(phase_name(measure)), rate, *slope, str(Share(boundary.inside, boundary.runs))])
+    head = ["phase", "transition at rate", *(["change per doubling of the width"] if group.continuous_width else []), "inside"]
+    page.add(table(head, rows, "Phase transitions"))
+    panels = []
+    for measure, boundary in boundaries.items():
+        name = _unescaped(phase_name(measure))
+        alt = f"Share of runs with {name} by tenth of the attention rate; transition at {boundary.rate or boundary.reason}."
+        panels.append(Panel(transition([(group.name, group.core, boundary)], measure), name, alt))
+    page.pictures(panels)
+
+
+def _unescaped(label: str) -> str:
+    """A label made for a picture, as plain text."""
+    return label.replace("&lt;", "<").replace("&gt;", ">")
+
+
+def _add_histograms(page: Page, group: Population, of: str) -> None:
+    runs, panels = accurate(group.runs), []
+    for metric in HISTOGRAMS:
+        if metric in runs and runs[metric].notna().any():
+            known = runs[runs[metric].notna()]
+            figure = histogram(known[metric].to_numpy(numpy.float64), known["_verdict"].tolist(), LABELS[metric], height=300)
+            caption = f"{LABELS[metric]} of {len(known):,} runs at full accuracy"
+            panels.append(Panel(figure, caption, f"Histogram: {caption}, median {known[metric].median():.4f}."))
+    if panels:
+        page.heading(3, f"Histograms{of}")
+        page.pictures(panels, "wide")
+
+
+def _add_comparison(page: Page, sweep: Sweep, released: "pandas.DataFrame") -> None:
+    page.heading(3, "Against the released runs")
+    try:
+        names = (sweep.population.name, "released")
+        comparison = compare(sweep.table, released, names, same_settings=True)
+    except InputError as error:
+        page.add(paragraph(f"The released runs cannot be compared: {error}"))
+        return
+    verdict, _, rest = str(comparison).partition("\n")
+    page.add(f'<div class="verdict"><strong>{text(verdict, 5000)}</strong></div>')
+    page.pictures(_compared(comparison), "wide")
+    page.add(f"<details><summary>All tests</summary><pre tabindex=0>{text(rest.strip(), 100_000)}</pre></details>")
+
+
+def _compared(comparison: Comparison) -> list[Panel]:
+    panels = []
+    for group in comparison.groups[:MOST_COMPARED]:
+        for row in comparison.boundaries:
+            if row.group == group.label and None not in row.sides:
+                sides = ", ".join(
+                    f"{side.name} {boundary.rate or boundary.reason}"
+                    for side, boundary in zip(comparison.sides, row.sides, strict=True)
+                    if boundary is not None
+                )
+                caption = row.phase + (f", {group.label}" if group.label else "") + f": {sides}"
+                panels.append(
+                    Panel(compared_transition(comparison, group, row), caption, f"Both populations by rate: {caption}.")
+                )
+    return [
+        *panels,
+        Panel(compared_shares(comparison), "shares on both sides", "Shares at full accuracy and circular, both sides."),
+    ]
+
+
+def _add_origin(page: Page, sweep: Sweep) -> None:
+    sittings: Sequence[Mapping[str, Any]] = sweep.sittings
+    if not sittings:
+        return
+    page.heading(3, "Where the runs come from")
+    page.add(listed(describe_origin(sittings)))
+    columns = [name for name in ORIGIN if any(record.get(name) is not None for record in sittings)]
+    rows = [[_told(record.get(name)) for name in columns] for record in sittings[:MOST_SITTINGS]]
+    inside = table(columns, rows, "Sittings", numbers=tuple(i for i, name in enumerate(columns) if name == "runs"))
+    page.add(f"<details><summary>All sittings</summary>{inside}</details>")
+
+
+def _told(value: object) -> str:
+    return "" if value is None else str(value)
