@@ -22,7 +22,7 @@ def model_card(network: Network, analysis: Analysis, *, license: str | None = No
         *_metadata(analysis, license),
         f"# {clean_id(network.id)}: {verdict.label}{shape}",
         "",
-        f"{_what(network)} What it learned, according to algophase: **{verdict.label}**.",
+        f"{_what(network)} Verdict of algophase: **{verdict.label}**.",
         "",
         *(f"- {reason}" for reason in verdict.reasons),
         "",
