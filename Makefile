@@ -5,7 +5,7 @@ BIN := .venv/bin
 .PHONY: help setup demo test format clean
 
 help:
-	@echo "make demo    set up, then make a Clock and a Pizza by hand, train two networks to become them, and draw all four (demo/)"
+	@echo "make demo    set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
 	@echo "make test    set up, then check formatting, lint and types and run the tests"
 	@echo "make format  rewrite the code in the house format"
 	@echo "make clean   remove .venv, caches and demo/"
@@ -27,7 +27,8 @@ demo: setup
 	$(BIN)/algophase analyze demo/handmade --figures demo/figures
 	$(BIN)/algophase $(TRAIN) --attention-rate 0 --first-seed 0
 	$(BIN)/algophase $(TRAIN) --attention-rate 1 --first-seed 1
-	@echo "networks and histories: demo/trained; figures: demo/figures"
+	$(BIN)/algophase report demo/trained --population gallery/fixed-width --title "Two networks trained here" --out demo/report.html
+	@echo "networks and histories: demo/trained; figures: demo/figures; report, for a browser: demo/report.html"
 
 test: setup
 	$(BIN)/ruff format --check .

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SQUARE = 340  # height of a logit map
 SMALL = 290  # of a circle, of an attention pattern
 MOST_TICKS = 8
-MOST_LABELS = 30  # tokens written beside their points; all of them show on hover
+MOST_LABELS = 20  # tokens written beside their points; all of them show on hover
 OPERANDS = ("first operand", "second operand")
 LOSSES = {"training_loss": "training", "validation_loss": "validation"}
 ACCURACIES = {"training_accuracy": "training", "validation_accuracy": "validation"}
@@ -75,8 +75,8 @@ def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
         figure.update_traces(mode="markers")
         figure.update_layout(showlegend=True)
     reach = 1.18 * tables.abs().max().item()  # room for the labels
-    figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=6)
-    figure.update_yaxes(range=[-reach, reach], constrain="domain", nticks=6, scaleanchor="x", scaleratio=1)
+    figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=5, tickangle=0)
+    figure.update_yaxes(range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1)
     share = f"{circle.variance_share:.1%} of the embedding's variance"
     return Panel(
         figure,

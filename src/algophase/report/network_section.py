@@ -121,7 +121,7 @@ def add_population(page: Page, population: Population, examined: Sequence[Examin
     page.heading(2, f"Among the runs of {population.name}", "population")
     page.add(
         paragraph(
-            f"{len(population.runs):,} runs, those at full accuracy drawn, coloured by verdict; large markers are networks."
+            f"{len(population.runs):,} runs, those at full accuracy drawn, coloured by verdict; numbered markers are networks."
         )
     )
     panels = []
@@ -232,7 +232,10 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
     if population is not None and placed:
         among = f"percentile among {len(placed[0].values):,} {placed[0].among} of {population.name}"
         head.append(among)
-    shown = [[name, which, value] + ([_percentile(places.get(key))] if among else []) for name, which, value, key in rows]
+    shown = [
+        [name, which, value] + ([_percentile(places.get(key))] if among and key else [""] * bool(among))
+        for name, which, value, key in rows
+    ]
     page.add(table(head, shown, "Metrics of the network", numbers=(2, 3)))
     if population is None:
         return

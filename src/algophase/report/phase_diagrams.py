@@ -97,10 +97,11 @@ def _mark(figure: "Figure", marks: Sequence[Mark], metric: str) -> None:
                 y=[mark.values[metric]],
                 mode="markers+text",
                 text=[str(mark.number)],
-                textposition="middle left" if mark.rate > 0.5 else "middle right",
-                textfont={"size": 15},
-                marker={"color": colour, "symbol": symbol, "size": 15, "line": {"color": "white", "width": 2}},
-                name=f"{mark.number}: {plain(mark.name)}",
+                textposition="middle center",
+                textfont={"size": 12, "color": "white" if mark.verdict == "Clock" else "black"},
+                marker={"color": colour, "symbol": symbol, "size": 22, "line": {"color": "black", "width": 1.5}},
+                cliponaxis=False,
+                showlegend=False,
                 hovertemplate=f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}<br>"
                 f"attention rate %{{x:.4f}}<br>{LABELS[metric]} %{{y:.4f}}<extra></extra>",
             )
@@ -174,7 +175,7 @@ def standing_figure(standing: Standing) -> "Figure":
     """A metric over a population, with one network's value marked."""
     values = standing.values
     figure = histogram(values["value"].to_numpy(float), values["_verdict"].tolist(), "", standing.value, height=190)
-    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28})
+    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28}, xaxis={"tickangle": 0, "nticks": 5})
     return figure
 
 

@@ -69,7 +69,7 @@ def new_figure(*, x: str, y: str, height: int = 320, **layout: Any) -> "Figure":
     figure = go.Figure(layout={"template": "none"})
     figure.update_layout(
         height=height,
-        margin={"l": 60, "r": 16, "t": 12, "b": 48},
+        margin={"l": 60, "r": 16, "t": 12, "b": 44},
         font={"family": FONT, "size": 13},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
