@@ -1,4 +1,4 @@
-"""Imports point one way through the folders, and plotting stays in `report` and `paper`."""
+"""Imports point one way through the folders, and plotting stays in `report`, `explore` and `paper`."""
 
 import ast
 from pathlib import Path
@@ -18,6 +18,7 @@ ORDER = [
     "storage",
     "sweeps",
     "report",
+    "explore",
     "interop",
     "paper",
     "cli_output",
@@ -29,6 +30,7 @@ ORDER = [
     "cli_compare",
     "cli_paper",
     "cli_report",
+    "cli_explore",
     "cli",
     "__main__",
 ]
@@ -58,9 +60,9 @@ def test_a_room_imports_only_earlier_rooms() -> None:
                 assert ORDER.index(parts[1]) <= ORDER.index(room(path)), f"{path} imports {module}"
 
 
-def test_only_report_and_paper_draw() -> None:
+def test_only_report_explore_and_paper_draw() -> None:
     for path in ROOT.rglob("*.py"):
-        if room(path) not in ("report", "paper"):
+        if room(path) not in ("report", "explore", "paper"):
             assert not any(module.startswith(("matplotlib", "plotly")) for module in imported(path)), path
 
 

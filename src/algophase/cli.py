@@ -12,6 +12,8 @@ from algophase.cli_check import EXAMPLE as CHECK_EXAMPLE
 from algophase.cli_check import check_gradients
 from algophase.cli_compare import EXAMPLE as COMPARE_EXAMPLE
 from algophase.cli_compare import compare
+from algophase.cli_explore import EXAMPLE as EXPLORE_EXAMPLE
+from algophase.cli_explore import explore
 from algophase.cli_output import ImageFormat, complain, draw
 from algophase.cli_paper import EXAMPLE as PAPER_EXAMPLE
 from algophase.cli_paper import paper
@@ -162,6 +164,7 @@ app.command(epilog=RETRAIN_EXAMPLE)(retrain)
 app.command(epilog=COMPARE_EXAMPLE)(compare)
 app.command(epilog=PAPER_EXAMPLE)(paper)
 app.command(epilog=REPORT_EXAMPLE)(report)
+app.command(epilog=EXPLORE_EXAMPLE)(explore)
 
 
 def main() -> None:

@@ -1,0 +1,267 @@
+"""What the page answers, as plain methods: a change of the view gives a new address, an address gives what to show.
+
+The address is the one source of truth. Controls only change it; everything shown follows from it. `echo` is the address a
+control asked for last: where it comes back, the controls that asked already show it and are left alone, so that quick
+changes do not fight with their own answers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from algophase.errors import InputError
+from algophase.explore.map_figure import draw_map, map_key
+from algophase.explore.networks import Look, Networks
+from algophase.explore.panels import (
+    circle_options,
+    circle_pictures,
+    dressed,
+    filter_chips,
+    logits_picture,
+    metrics_table,
+    region_statistics,
+    row_box,
+    runs_page,
+    settings_line,
+    verdict_box,
+)
+from algophase.explore.state import (
+    MOST_FILTERS,
+    REST,
+    RUN_ID,
+    SIDES,
+    Side,
+    View,
+    checked_condition,
+    condition_text,
+    decode,
+    encode,
+    region_of,
+)
+from algophase.explore.table import VERDICT, RunTable
+from algophase.sweeps.selection import OPERATORS, Condition
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+@dataclass(frozen=True)
+class NetworkPanel:
+    """One side of the page. values and leading are None where the controls are to be left alone."""
+
+    hidden: bool = True
+    title: str = ""
+    said: str = ""
+    verdict: Any = None
+    metrics: Any = None
+    job_text: str = ""
+    job_hidden: bool = True
+    train_hidden: bool = True
+    stop_hidden: bool = True
+    progress: tuple[int, int] | None = None
+    inside_hidden: bool = True
+    options: Sequence[dict[str, Any]] = ()
+    values: Sequence[int] | None = None
+    leading: int | None = None
+    circles: int = 0
+    pictures: Sequence[Any] = ()
+
+
+class Explorer:
+    def __init__(self, table: RunTable, networks: Networks) -> None:
+        self.table, self.networks = table, networks
+
+    # Changes of the view: each gives the new address, or None where nothing changes.
+
+    def view(self, search: str | None) -> View:
+        """An address's view with names of this table."""
+        return self.table.resolve(decode(search)[0])[0]
+
+    def _changed(self, search: str | None, view: View) -> str | None:
+        after = encode(view)
+        return None if after == encode(decode(search)[0]) else after
+
+    def choose_axes(self, search: str | None, x: str | None, y: str | None, colour: str | None) -> str | None:
+        view = self.view(search)
+        chosen = replace(view, x=x or view.x, y=y or view.y, colour=colour or view.colour)
+        if chosen == view:  # the page's own choice need not stand in the address
+            return None
+        if (chosen.x, chosen.y) != (view.x, view.y):
+            chosen = replace(chosen, region=())
+        return self._changed(search, chosen)
+
+    def add_filter(self, search: str | None, column: str | None, operator: str | None, value: str | None) -> str | None:
+        """Raises an InputError for a condition that this table cannot be filtered by."""
+        if not column or operator not in OPERATORS:
+            raise InputError("choose a column and how to compare it")
+        text = "" if value is None else str(value).strip()
+        if not text:
+            raise InputError(f"give a value to compare {column} with, or null for runs that have none")
+        condition = checked_condition(condition_text(Condition(column, operator, text)))
+        view = decode(search)[0]
+        _, problems = self.table.resolve(View(filters=(condition,)))
+        if problems:
+            raise InputError(problems[0].removesuffix("; this filter is left out"))
+        if len(view.filters) >= MOST_FILTERS:
+            raise InputError(f"there are {MOST_FILTERS} filters already; remove one")
+        return self._changed(search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition]))))
+
+    def remove_filter(self, search: str | None, place: int) -> str | None:
+        view = self.view(search)
+        return self._changed(search, replace(view, filters=view.filters[:place] + view.filters[place + 1 :]))
+
+    def select_region(self, search: str | None, selected: object) -> str | None:
+        return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
+
+    def click(self, search: str | None, click: object) -> str | None:
+        """A click on the map: the point carries its run's place."""
+        try:
+            place = int(click["points"][0]["customdata"])  # type: ignore[index]
+            run_id = self.table.run_id(place)
+        except (TypeError, KeyError, IndexError, ValueError):
+            return None
+        return self.open_run(search, run_id) if place >= 0 else None
+
+    def open_run(self, search: str | None, run_id: str) -> str | None:
+        view = decode(search)[0]
+        if not RUN_ID.fullmatch(run_id) or run_id not in self.table.places or run_id == view.run:
+            return None
+        return self._changed(search, view.with_network("run", run_id))
+
+    def pin(self, search: str | None) -> str | None:
+        view = decode(search)[0]
+        return self._changed(search, view.pinned()) if view.run else None
+
+    def close(self, search: str | None, side: Side) -> str | None:
+        return self._changed(search, decode(search)[0].with_network(side, ""))
+
+    def switch_circles(self, search: str | None, side: Side, values: Sequence[int] | None) -> str | None:
+        """values: the circles that are on, as the checklist has them."""
+        view = decode(search)[0]
+        run, _ = view.network(side)
+        known = self._circles(run)
+        if not known:
+            return None
+        on = set(values or ())
+        return self._changed(search, view.with_network(side, run, [k for k in (*known, REST) if k not in on]))
+
+    def keep_first(self, search: str | None, side: Side, count: object) -> str | None:
+        view = decode(search)[0]
+        run, off = view.network(side)
+        known = self._circles(run)
+        try:
+            wanted = int(count)  # type: ignore[call-overload]
+        except (TypeError, ValueError):
+            return None
+        if not known or wanted == leading(known, off):
+            return None
+        rest = [REST] if REST in off else []
+        return self._changed(search, view.with_network(side, run, [*known[wanted:], *rest]))
+
+    def _circles(self, run: str) -> list[int]:
+        look = self.networks.look(run) if run else Look()
+        return [] if look.specimen is None else [circle.frequency for circle in look.specimen.circles]
+
+    # What an address shows.
+
+    def show_map(self, search: str | None, key: str | None) -> "tuple[Figure | None, str]":
+        """The map, or None where the one with this key still holds, and its key."""
+        view = self.view(search)
+        after = map_key(view)
+        return (None if after == key else dressed(draw_map(self.table, view))), after
+
+    def show_filters(self, search: str | None) -> tuple[list[Any], str, list[str]]:
+        """Buttons of the filters in force, the status line, and what is wrong with the address."""
+        asked, problems = decode(search)
+        view, more = self.table.resolve(asked)
+        matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
+        status = f"{drawn:,} of {self.table.count:,} runs on the map"
+        if drawn < matching:
+            status += f"; {matching - drawn:,} more have no value to draw"
+        if view.region:
+            status += f"; {len(self.table.brushed(view)):,} in the region"
+        return filter_chips(view), status, [*problems, *more]
+
+    def show_runs(self, search: str | None, page: int) -> tuple[list[Any], Any, int, int, bool]:
+        """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
+        view = self.view(search)
+        places = self.table.brushed(view)
+        listed, page, pages = runs_page(self.table, view, places, page)
+        return region_statistics(self.table, view, places), listed, page, pages, bool(view.region)
+
+    def show_network(self, search: str | None, side: Side) -> NetworkPanel:
+        run, off = decode(search)[0].network(side)
+        if not run:
+            return NetworkPanel()
+        place = self.table.places.get(run)
+        which = "" if side == "run" else "Pinned: "
+        if place is None:
+            return NetworkPanel(False, f"{which}{run}", f"There is no run {run} in {self.table.name}.")
+        look = self.networks.look(run)
+        row, verdict = self.table.row(place), self.table.columns[VERDICT][place]
+        settings = settings_line(self.table, place)
+        if look.specimen is None:
+            return self._without_weights(f"{which}{run}", settings, row, verdict, look)
+        analysis = look.specimen.subject.analysis
+        shape = f" ({analysis.verdict.shape})" if analysis.verdict.shape else ""
+        known = [circle.frequency for circle in look.specimen.circles]
+        return NetworkPanel(
+            hidden=False,
+            title=f"{which}{run}: {analysis.verdict.label}{shape}",
+            said=settings,
+            verdict=verdict_box(analysis),
+            metrics=metrics_table(vars(analysis)),
+            job_text=" ".join(f"{note[:1].upper()}{note[1:]}." for note in look.specimen.notes),
+            job_hidden=not look.specimen.notes,
+            inside_hidden=False,
+            options=circle_options(look.specimen),
+            values=[k for k in (*known, REST) if k not in off],
+            leading=leading(known, off),
+            circles=len(known),
+            pictures=circle_pictures(look.specimen, side),
+        )
+
+    def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
+        active = look.job is not None
+        problems = " ".join(f"{line[:1].upper()}{line[1:]}." for line in look.problems)
+        told = problems or "The weights of this run were not kept."
+        if look.can_train:
+            told += " They can be trained again from its settings, here, which takes minutes for a network of the paper's size."
+        return NetworkPanel(
+            hidden=False,
+            title=f"{title}: {verdict[:80]}",
+            said=settings,
+            verdict=row_box(row, verdict),
+            metrics=metrics_table(row),
+            job_text=look.job.said if look.job is not None else told,
+            job_hidden=False,
+            train_hidden=not look.can_train,
+            stop_hidden=look.job is None or look.job.kind != "training",
+            progress=(look.job.epoch, look.job.epochs) if look.job is not None and active else None,
+        )
+
+    def show_logits(self, search: str | None, side: Side) -> "tuple[Figure, str] | None":
+        run, off = decode(search)[0].network(side)
+        look = self.networks.look(run) if run in self.table.places else Look()
+        return None if look.specimen is None else logits_picture(look.specimen, off)
+
+    def start_training(self, search: str | None, side: Side) -> None:
+        run, _ = decode(search)[0].network(side)
+        self.networks.train(run)
+
+    def stop_training(self, search: str | None, side: Side) -> None:
+        self.networks.stop(decode(search)[0].network(side)[0])
+
+    def follow(self, search: str | None) -> dict[Side, tuple[str, int, int]]:
+        """How the work on each side stands: words, epochs done, epochs in all (0 where they are not counted)."""
+        found: dict[Side, tuple[str, int, int]] = {}
+        for side in SIDES:
+            job = self.networks.job(decode(search)[0].network(side)[0])
+            if job is not None and job.active:
+                found[side] = (f"{job.said[:1].upper()}{job.said[1:]}.", job.epoch, job.epochs)
+        return found
+
+
+def leading(known: Sequence[int], off: Sequence[int]) -> int:
+    """How many circles are on before the first that is off."""
+    return next((place for place, frequency in enumerate(known) if frequency in off), len(known))

@@ -1,0 +1,179 @@
+"""The page before anything is on it: every control with its label, and places for what a view fills in."""
+
+from typing import Any
+
+from dash import dcc, html
+
+from algophase.explore.map_figure import HEIGHT
+from algophase.explore.panels import MAP_CONFIG, QUIET, aria
+from algophase.explore.state import LONGEST, Side
+from algophase.explore.table import RunTable, label
+from algophase.report.interactive import SQUARE
+from algophase.sweeps.selection import OPERATORS
+
+POLL_MILLISECONDS = 700
+
+
+def make_layout(table: RunTable) -> Any:
+    lines = [html.P(line, className="note") for line in table.about]
+    problems = [html.P(line, className="problem", role="alert") for line in table.problems]
+    head = html.Header([html.H1(f"algophase: {table.name}"), *lines, *problems], className="page")
+    if not table.count or not table.axes:
+        return html.Div([head, html.Main(html.P("There are no runs to draw."), id="main")])
+    return html.Div(
+        [
+            html.A("Skip to the map", href="#main", className="skip"),
+            dcc.Location(id="url", refresh=False),
+            dcc.Store(id="echo"),
+            dcc.Store(id="region"),
+            dcc.Store(id="map-key"),
+            dcc.Store(id="version", data=0),
+            dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
+            head,
+            html.Main(
+                [
+                    html.Div(id="problems", role="alert"),
+                    html.Div([_map(table), _network("run"), _network("pin"), _region()], id="workspace", className="workspace"),
+                ],
+                id="main",
+            ),
+            html.Footer(
+                "Click a point, or a run in the table, to see its network. Drag on the map to select a region, double-click to "
+                "clear it; the scroll wheel zooms. The address holds the view: copy it to share or keep it."
+            ),
+        ]
+    )
+
+
+def _labelled(text: str, control: Any) -> Any:
+    return html.Div([html.Label(text, htmlFor=control.id), control], className="control")
+
+
+def _choice(name: str, text: str, columns: list[str]) -> Any:
+    options = [{"label": label(column)[:80], "value": column} for column in columns]
+    return _labelled(text, dcc.Dropdown(id=name, options=options, clearable=False, searchable=True))
+
+
+def _map(table: RunTable) -> Any:
+    operators = dcc.Dropdown(id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False)
+    value = dcc.Input(id="filter-value", type="text", maxLength=LONGEST, autoComplete="off", placeholder="a value, or null")
+    return html.Section(
+        [
+            html.H2("Map of the runs", id="map-title"),
+            html.Div(
+                [
+                    _choice("x", "Across", table.axes),
+                    _choice("y", "Up", table.axes),
+                    _choice("colour", "Colour", table.colours),
+                ],
+                className="controls",
+            ),
+            html.Div(
+                [
+                    _choice("filter-column", "Show only runs with", table.filterable),
+                    _labelled("which is", operators),
+                    _labelled("value", value),
+                    html.Button("Add filter", id="add-filter"),
+                ],
+                className="controls filter",
+            ),
+            html.P(id="filter-problem", role="alert", className="problem"),
+            html.Div(id="filters", className="chips", role="group", **aria(label="Filters in force")),
+            html.P(id="status", role="status", **aria(live="polite")),
+            html.Div(
+                dcc.Graph(id="map", config=MAP_CONFIG, responsive=True, style={"height": HEIGHT}),
+                role="group",
+                **aria(label="Map of the runs; the table of runs below lists the same ones for the keyboard"),
+            ),
+        ],
+        className="map",
+        **aria(labelledby="map-title"),
+    )
+
+
+def _region() -> Any:
+    return html.Section(
+        [
+            html.H2("Runs", id="runs-title"),
+            html.Div([html.Button("Clear the region", id="clear-region", hidden=True)], className="actions"),
+            html.Div(id="statistics", className="side-by-side"),
+            html.Div(id="runs"),
+            html.Div(
+                [
+                    html.Button("Earlier runs", id="earlier"),
+                    html.Button("Later runs", id="later"),
+                    dcc.Store(id="page", data=0),
+                ],
+                className="actions",
+            ),
+        ],
+        className="region",
+        **aria(labelledby="runs-title"),
+    )
+
+
+def _network(side: Side) -> Any:
+    actions = (
+        [html.Button("Pin for comparison", id="pin"), html.Button("Close", id="close-run")]
+        if side == "run"
+        else [html.Button("Unpin", id="close-pin")]
+    )
+    which = "shown" if side == "run" else "pinned"
+    inside = html.Div(
+        [
+            html.H3("Circles on and off"),
+            html.Fieldset(
+                [
+                    html.Legend(f"Circles of the {which} network that are switched on"),
+                    dcc.Checklist(id=f"{side}-circles", options=[], value=[]),
+                ]
+            ),
+            _labelled(
+                "Keep the first circles, in the order listed",
+                dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0),
+            ),
+            html.P(id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")),
+            html.Div(
+                dcc.Graph(id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE}),
+                role="img",
+                **aria(label="Correct logits by a minus b, rows, and a plus b, columns"),
+            ),
+            html.H3("Circles in the embedding"),
+            html.Div(id=f"{side}-pictures", className="pictures"),
+        ],
+        id=f"{side}-inside",
+        hidden=True,
+    )
+    job = html.Div(
+        [
+            html.P(id=f"{side}-job-text"),
+            html.Progress(id=f"{side}-progress", hidden=True, **aria(label="Progress of the training")),
+            html.Div(
+                [
+                    html.Button("Retrain this network", id=f"{side}-train", hidden=True),
+                    html.Button("Stop", id=f"{side}-stop", hidden=True),
+                ],
+                className="actions",
+            ),
+        ],
+        id=f"{side}-job",
+        className="job",
+        hidden=True,
+    )
+    return html.Section(
+        [
+            dcc.Store(id=f"{side}-shown"),
+            dcc.Store(id=f"{side}-drawn"),
+            html.H2(id=f"{side}-title"),
+            html.Div(actions, className="actions"),
+            html.P(id=f"{side}-said", className="note", role="status", **aria(live="polite")),
+            html.Div(id=f"{side}-verdict"),
+            job,
+            inside,
+            html.Div(id=f"{side}-metrics"),
+        ],
+        id=f"{side}-panel",
+        className=f"network {side}",
+        hidden=True,
+        **aria(labelledby=f"{side}-title"),
+    )

@@ -1,0 +1,139 @@
+"""The map: runs as points along two columns, a marker for each verdict, coloured by verdict or by any column."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from algophase.explore.state import SIDES, View
+from algophase.explore.table import VERDICT, Places, RunTable, label
+from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
+from algophase.report.style import COLOURS
+from algophase.sweeps.comparison import METRICS, phase_line
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HEIGHT = 520
+MANY_TIMES = 30  # a positive column whose ends differ this often is drawn on a logarithmic scale
+SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "triangle-down", "cross", "pentagon", "star", "hexagon")
+
+
+def map_key(view: View) -> str:
+    """What the points of a map depend on. Another run or region needs no new map."""
+    return repr((view.filters, view.x, view.y, view.colour))
+
+
+def is_logarithmic(table: RunTable, column: str, places: Places) -> bool:
+    values = table.numbers(column)[places]
+    return bool(len(values)) and values.min() > 0 and values.max() / values.min() >= MANY_TIMES
+
+
+def draw_map(table: RunTable, view: View) -> "Figure":
+    """The map of a resolved view. Trace 0 marks the runs shown; the others carry a run's place as `customdata`."""
+    figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
+    places = table.drawn(view)
+    figure.add_trace(_marks(table, view))
+    groups = _groups(table, view, places)
+    # What there is most of is drawn first, so that it hides nothing.
+    for name, some in sorted(groups.items(), key=lambda item: -len(item[1])):
+        figure.add_trace(_points(table, view, name, some, len(places)))
+    for axis, column in (("xaxis", view.x), ("yaxis", view.y)):
+        if column and is_logarithmic(table, column, places):
+            figure.update_layout({axis: {"type": "log", "exponentformat": "power"}})
+    if view.y in METRICS:  # the paper's line between the phases
+        figure.add_hline(y=phase_line(view.y), line={"color": GREY, "dash": "dot", "width": 1.5})
+    if table.colours and view.colour != VERDICT and _is_number(table, view.colour):
+        title = {"text": plain(label(view.colour)), "side": "right"}
+        figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": {"title": title, "thickness": 12}})
+    figure.update_layout(
+        dragmode="select",
+        uirevision=map_key(view),
+        selectionrevision=map_key(view),
+        selections=selections(view),
+        legend={"itemsizing": "constant"},
+        newselection={"line": {"color": GREY, "width": 2}},
+    )
+    return figure
+
+
+def _is_number(table: RunTable, column: str) -> bool:
+    return column in table.axes
+
+
+def _groups(table: RunTable, view: View, places: Places) -> dict[str, Places]:
+    """Runs by verdict, or by the text that colours them."""
+    by = VERDICT if _is_number(table, view.colour) else view.colour
+    values = table.columns[by]
+    found: dict[str, list[int]] = {}
+    for place in places.tolist():
+        found.setdefault("none" if values[place] is None else str(values[place]), []).append(place)
+    return {name: numpy.array(members, dtype=numpy.int64) for name, members in found.items()}
+
+
+def _points(table: RunTable, view: View, name: str, places: Places, total: int) -> Any:
+    size = 8 if total <= 500 else 6 if total <= 4000 else 5
+    marker: dict[str, Any] = {"size": size, "opacity": 0.75}
+    verdict = _is_number(table, view.colour) or view.colour == VERDICT
+    if verdict:
+        marker["color"], marker["symbol"] = look(name)
+        marker["opacity"] = 0.4 if name == "non-circular" and view.colour == VERDICT else 0.75
+    else:
+        order = sorted({"none" if value is None else str(value) for value in table.columns[view.colour]}).index(name)
+        marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]
+    extra = ""
+    if _is_number(table, view.colour):
+        values = table.numbers(view.colour)[places]
+        marker |= {"color": values.astype(numpy.float32), "coloraxis": "coloraxis"}
+        extra = f"<br>{plain(label(view.colour))} %{{marker.color:.4g}}"
+    return graph_objects().Scattergl(
+        x=table.numbers(view.x)[places].astype(numpy.float32),
+        y=table.numbers(view.y)[places].astype(numpy.float32),
+        customdata=places.astype(numpy.int32),
+        text=[plain(table.run_id(place)) for place in places.tolist()],
+        mode="markers",
+        name=f"{plain(name)} ({len(places):,})",
+        marker=marker,
+        unselected={"marker": {"opacity": 0.12}},
+        hovertemplate=f"run %{{text}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
+        f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
+    )
+
+
+def marked(table: RunTable, view: View) -> dict[str, list[Any]]:
+    """Where the runs shown lie on the map: x, y and the symbols of trace 0."""
+    found: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
+    for side in SIDES:
+        run, _ = view.network(side)
+        place = table.places.get(run)
+        if place is not None and view.x and view.y:
+            x, y = table.numbers(view.x)[place].item(), table.numbers(view.y)[place].item()
+            if x == x and y == y:
+                found["x"].append(x)
+                found["y"].append(y)
+                found["text"].append("shown" if side == "run" else "pinned")
+    return found
+
+
+def _marks(table: RunTable, view: View) -> Any:
+    return graph_objects().Scatter(
+        **marked(table, view),
+        mode="markers+text",
+        textposition="top center",
+        textfont={"size": 13, "weight": 600},
+        marker={"size": 18, "symbol": "circle-open", "line": {"width": 3, "color": "#D55E00"}, "color": "#D55E00"},
+        hoverinfo="skip",
+        showlegend=False,
+        name="shown",
+    )
+
+
+def selections(view: View) -> list[dict[str, Any]]:
+    """The region as plotly draws it."""
+    if not view.region:
+        return []
+    common = {"xref": "x", "yref": "y", "line": {"color": GREY, "width": 2, "dash": "dot"}}
+    if len(view.region) == 2:
+        (x0, y0), (x1, y1) = view.region
+        return [{"type": "rect", "x0": x0, "y0": y0, "x1": x1, "y1": y1, **common}]
+    path = "M" + "L".join(f"{x!r},{y!r}" for x, y in view.region) + "Z"
+    return [{"type": "path", "path": path, **common}]

@@ -1,0 +1,308 @@
+"""The networks behind a table's rows: kept weights, a cache of retrained ones, and work in the background.
+
+Weights count only if they fit the settings of their row. What a row says about its network is taken from the table where a
+few numbers measured on the weights agree with it; other weights (another machine rounds otherwise) are analysed anew, which
+takes seconds and happens in the background, as training does.
+"""
+
+import contextlib
+import math
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.circles import Circle, Isolation, find_circles, isolate_circles
+from algophase.analysis.device import in_float64
+from algophase.analysis.grid import grid_logits
+from algophase.analysis.metrics import circularity, distance_irrelevance
+from algophase.analysis.principal import network_components
+from algophase.errors import InputError
+from algophase.explore.row_analysis import analysis_of_row
+from algophase.explore.state import REST, RUN_ID
+from algophase.explore.table import RunTable
+from algophase.networks import Network
+from algophase.report.figures import Subject
+from algophase.settings import RunSettings
+from algophase.storage.network_files import load_network, save
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.retrain import choose, retrain
+from algophase.sweeps.rows import run_from_row
+from algophase.training.trained import Progress
+
+MOST_IN_MEMORY = 8
+MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
+LARGEST_FILE = 1 << 30
+AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
+
+
+def default_cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "algophase" / "networks"
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """A network ready to be shown. notes: what should be said about where it comes from."""
+
+    subject: Subject
+    notes: tuple[str, ...] = ()
+
+    @property
+    def circles(self) -> list[Circle]:
+        return [item.circle for item in self.subject.analysis.circles]
+
+    def isolate(self, off: Collection[int]) -> Isolation:
+        """The network without the circles of these frequencies; with REST among them, without all that is no circle."""
+        network, components, circles = self.subject.network, self.subject.components, self.circles
+        if REST in off:
+            kept = [circle for circle in circles if circle.frequency not in off]
+            return isolate_circles(network, kept, principal=components)
+        gone = [circle for circle in circles if circle.frequency in off]
+        return isolate_circles(network, gone, drop=True, principal=components)
+
+
+@dataclass
+class Job:
+    """Work in the background. said: how it stands, in words."""
+
+    run_id: str
+    kind: Literal["training", "analysing"]
+    said: str = "waiting"
+    epoch: int = 0
+    epochs: int = 0
+    state: Literal["active", "done", "failed", "stopped"] = "active"
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def active(self) -> bool:
+        return self.state == "active"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What there is of a run's network: the network, or the work that brings it, or why there is neither."""
+
+    specimen: Specimen | None = None
+    job: Job | None = None
+    problems: tuple[str, ...] = ()
+    can_train: bool = False
+
+
+class _Stopped(Exception):
+    pass
+
+
+class Networks:
+    """Networks of a sweep by run id. Safe to use from several threads; `close` before the program ends."""
+
+    def __init__(self, table: RunTable, sweep: Path, cache: Path | None = None) -> None:
+        self.table = table
+        self.sweep = sweep
+        self.kept = sweep / "networks" if sweep.is_dir() else None
+        self.cache = default_cache() if cache is None else cache
+        self.version = 0  # grows with every job that ends
+        self._ready: OrderedDict[str, Specimen] = OrderedDict()
+        self._jobs: dict[str, Job] = {}
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._one_at_a_time = {"training": threading.Lock(), "analysing": threading.Lock()}
+
+    def look(self, run_id: str) -> Look:
+        """What there is of a run's network now. Weights that need a new analysis start one."""
+        with self._lock:
+            if run_id in self._ready:
+                self._ready.move_to_end(run_id)
+                return Look(self._ready[run_id])
+            job = self._jobs.get(run_id)
+        if job is not None and job.active:
+            return Look(job=job)
+        problems = [] if job is None else [job.said]
+        try:
+            row, run = self._run(run_id)
+        except InputError as error:
+            return Look(problems=(*problems, str(error)))
+        for place in dict.fromkeys(place for place in (self.kept, self.cache) if place is not None):
+            try:
+                network = _load(place, run_id, run)
+            except InputError as error:
+                problems.append(str(error))
+                continue
+            if network is None:
+                continue
+            specimen = _as_in_the_table(network, row)
+            if specimen is not None:
+                self._keep(run_id, specimen)
+                return Look(specimen)
+            if job is not None and job.kind == "analysing" and job.state == "failed":
+                break  # not again
+            return Look(job=self._start(Job(run_id, "analysing", "analysing its weights"), network))
+        return Look(problems=tuple(problems), can_train=True)
+
+    def train(self, run_id: str) -> Job:
+        """Train a run's network again in the background, unless that is under way."""
+        self._run(run_id)
+        return self._start(Job(run_id, "training"))
+
+    def stop(self, run_id: str) -> None:
+        job = self._jobs.get(run_id)
+        if job is not None:
+            job.stop.set()
+
+    def job(self, run_id: str) -> Job | None:
+        return self._jobs.get(run_id)
+
+    @property
+    def busy(self) -> bool:
+        return any(job.active for job in list(self._jobs.values()))
+
+    def close(self, seconds: float = 10.0) -> None:
+        """Stop everything in the background."""
+        for job in list(self._jobs.values()):
+            job.stop.set()
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
+        """A run's row and settings. An id that the table does not have, or that is no id, is refused here."""
+        place = self.table.places.get(run_id)
+        if place is None:
+            raise InputError(f"there is no run {run_id[:40]!r} in {self.table.name}")
+        if not RUN_ID.fullmatch(run_id):
+            raise InputError(f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network cannot be looked for")
+        row = self.table.row(place)
+        run = run_from_row(row)
+        if run.task.modulus**3 > MOST_LOGITS:
+            raise InputError(f"modulus is {run.task.modulus}: its {run.task.modulus}^3 logits are too many to show here")
+        return row, run
+
+    def _keep(self, run_id: str, specimen: Specimen) -> None:
+        with self._lock:
+            self._ready[run_id] = specimen
+            while len(self._ready) > MOST_IN_MEMORY:
+                self._ready.popitem(last=False)
+
+    def _start(self, job: Job, network: Network | None = None) -> Job:
+        with self._lock:
+            held = self._jobs.get(job.run_id)
+            if held is not None and held.active:
+                return held
+            self._jobs[job.run_id] = job
+            thread = threading.Thread(target=self._work, args=(job, network), daemon=True)
+            self._threads = [*(other for other in self._threads if other.is_alive()), thread]
+        thread.start()
+        return job
+
+    def _work(self, job: Job, network: Network | None) -> None:
+        try:
+            with self._one_at_a_time[job.kind]:
+                if job.stop.is_set():
+                    raise _Stopped
+                specimen = self._train(job) if network is None else self._analyse(job, network)
+            self._keep(job.run_id, specimen)
+            job.state, job.said = "done", "done"
+        except _Stopped:
+            job.state, job.said = "stopped", "training was stopped; nothing was saved"
+        except InputError as error:
+            job.state, job.said = "failed", str(error)
+        except Exception as error:  # a thread's error would otherwise be seen by no one
+            job.state, job.said = "failed", f"{job.kind} failed: {type(error).__name__}: {error}"
+        with self._lock:
+            self.version += 1
+
+    def _analyse(self, job: Job, network: Network) -> Specimen:
+        analysis = analyze(network)
+        row, _ = self._run(job.run_id)
+        return Specimen(_subject(network, analysis), (_unlike(analysis, row),))
+
+    def _train(self, job: Job) -> Specimen:
+        row, run = self._run(job.run_id)
+        job.epochs, job.said = run.training.epochs, "starting"
+        group, note = choose(run, row, None, None, None)
+        said: list[str] = [] if note is None else [note]
+
+        def follow(progress: Progress) -> None:
+            if job.stop.is_set():
+                raise _Stopped
+            job.epoch = progress.epoch
+            left = "" if math.isnan(progress.seconds_left) else f", {_duration(progress.seconds_left)} left"
+            job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
+            if progress.epoch >= progress.epochs:
+                job.said = "analysing"
+
+        trained, analysis, difference = retrain(row, run, group, follow, said.append)
+        if trained.network is None or analysis is None:
+            raise InputError(
+                f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+                if trained.diverged_at is not None
+                else said[-1]
+            )
+        said.append(str(difference))
+        try:
+            self._save(trained.network, run.run_id)
+        except InputError as error:
+            said.append(f"it could not be saved: {error}")
+        return Specimen(_subject(trained.network, analysis), tuple(said))
+
+    def _save(self, network: Network, run_id: str) -> None:
+        """Into the cache; where that is the sweep's own directory, as its only writer."""
+        own = self.kept is not None and self.cache.resolve() == self.kept.resolve()
+        with SweepDirectory(self.sweep).hold(f"retraining run {run_id}") if own else contextlib.nullcontext():
+            save(network, self.cache / run_id, overwrite=True)
+
+
+def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
+    """A run's weights from a directory, checked to be a plain file in it and a network of the row's settings."""
+    path = directory / f"{run_id}.safetensors"
+    if not os.path.lexists(path):
+        return None
+    for file in (path, path.with_suffix(".json")):
+        if file.is_symlink() or not file.is_file():
+            raise InputError(f"{file} is not a plain file: it is not read")
+        if file.stat().st_size > LARGEST_FILE:
+            raise InputError(f"{file} is larger than {LARGEST_FILE >> 20} MB: it is not read")
+    network = load_network(path)
+    if (network.task, network.settings) != (run.task, run.network):
+        raise InputError(f"{path} holds a network of other settings than run {run_id}'s")
+    return network
+
+
+def _subject(network: Network, analysis: Analysis) -> Subject:
+    exact = in_float64(network)
+    return Subject(exact, analysis, network_components(exact, torch.finfo(next(network.parameters()).dtype).eps))
+
+
+def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:
+    """A network with what its row says about it, or None if a few quick numbers say that the row is about another."""
+    exact, resolution = in_float64(network), torch.finfo(next(network.parameters()).dtype).eps
+    components = network_components(exact, resolution)
+    analysis = analysis_of_row(row, find_circles(components))
+    if analysis is None:
+        return None
+    measured = [distance_irrelevance(grid_logits(exact), resolution)]
+    told = [analysis.distance_irrelevance]
+    if len(network.distinct_tables()) == 1:
+        measured.append(circularity(components))
+        told.append(analysis.circularity)
+    same = all(abs(a - b) <= AGREE or (math.isnan(a) and math.isnan(b)) for a, b in zip(measured, told, strict=True))
+    return Specimen(Subject(exact, analysis, components)) if same else None
+
+
+def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
+    before = row.get("verdict")
+    if before is None:
+        return "the table has no analysis of this run: this is one of its weights"
+    if analysis.verdict.label == before:
+        return f"not the very network of the table, but the same verdict ({before}): training amplifies rounding"
+    return f"not the network of the table: it is {analysis.verdict.label} here, {str(before)[:40]} there"
+
+
+def _duration(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    return f"{whole} s" if whole < 90 else f"{whole / 60:.0f} min" if whole < 5400 else f"{whole / 3600:.1f} h"

@@ -1,0 +1,199 @@
+"""Pieces of the page that a view fills: filters, statistics of a region, the table of runs, a network."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dash import dcc, html
+
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.grid import by_difference_and_sum, correct_logits
+from algophase.explore.networks import Specimen
+from algophase.explore.state import REST, RUN_ID, View
+from algophase.explore.table import KEPT, MEDIANS, VERDICT, Places, RunTable, label
+from algophase.report.figures import circle_order
+from algophase.report.interactive import circle_name, circle_panel, logit_figure
+from algophase.report.network_section import MEANING
+from algophase.report.plotly_style import Panel
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+PAGE = 25  # runs a page of the table
+TEXT, GRID, FAINT = "#1c2430", "#d9dde3", "#566173"
+CONFIG: Any = {"displaylogo": False, "displayModeBar": "hover", "responsive": True}
+QUIET: Any = {**CONFIG, "displayModeBar": False}
+MAP_CONFIG: Any = {
+    **CONFIG,
+    "displayModeBar": True,
+    "scrollZoom": True,
+    "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage"],
+}
+METRICS = {
+    "accuracy": "accuracy (all pairs)",
+    "gradient_symmetricity_exact": "gradient symmetricity (all triples)",
+    "gradient_symmetricity": "gradient symmetricity (paper's 100)",
+    "distance_irrelevance": "distance irrelevance",
+    "distance_irrelevance_wrong_logit": "distance irrelevance (wrong logit)",
+    "circularity": "circularity",
+}
+
+
+def aria(**names: str) -> dict[str, Any]:
+    """Attributes for those who hear a page."""
+    return {f"aria-{name}": value for name, value in names.items()}
+
+
+def dressed(figure: "Figure") -> "Figure":
+    """A picture in the page's colours."""
+    axis = {"gridcolor": GRID, "linecolor": FAINT, "tickcolor": FAINT}
+    figure.update_layout(font={"color": TEXT}, modebar={"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT})
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
+    return figure
+
+
+def number(value: object) -> str:
+    """Any cell of a table as a short text."""
+    if value is None or value != value:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if value == 0 or not 0.001 <= abs(value) < 1 else f"{value:.4f}"
+    return str(value)[:80]
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Any:
+    """A table that scrolls by itself where it is too wide."""
+    lines = [html.Tr([html.Td(cell) for cell in row]) for row in rows]
+    inside = html.Table(
+        [html.Caption(name), html.Thead(html.Tr([html.Th(cell, scope="col") for cell in head])), html.Tbody(lines)]
+    )
+    return html.Div(inside, className="table", tabIndex=0, role="region", **aria(label=name))
+
+
+def filter_chips(view: View) -> list[Any]:
+    """The conditions in force, each a button that takes it away."""
+    return [
+        html.Button(
+            [str(condition), html.Span(" ✕", **aria(hidden="true"))],
+            id={"type": "remove-filter", "place": place},
+            className="chip",
+            **aria(label=f"Remove the filter {condition}"),
+        )
+        for place, condition in enumerate(view.filters)
+    ]
+
+
+def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
+    """Counts by verdict with their shares and intervals, and medians."""
+    where = "in the region" if view.region else "on the map"
+    if not len(places):
+        return [html.P(f"No runs {where}.")]
+    counts = []
+    for name, share in runs.counts(places):
+        low, high = share.interval
+        counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"])
+    medians = [
+        [label(column), number(middle), f"{number(low)} to {number(high)}", f"{count:,}"]
+        for column, middle, low, high, count in runs.medians(places, (view.x, view.y, *MEDIANS))
+    ]
+    return [
+        table(["verdict", "runs", "share", "95% interval"], counts, f"Verdicts of the {len(places):,} runs {where}"),
+        table(["", "median", "middle half", "runs"], medians, f"Medians of the {len(places):,} runs {where}"),
+    ]
+
+
+def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[Any, int, int]:
+    """One page of the table of runs, which page it is, and how many there are. Each id is a button that opens the run."""
+    pages = max(1, math.ceil(len(places) / PAGE))
+    page = min(max(0, page), pages - 1)
+    shown = list(dict.fromkeys(name for name in (VERDICT, view.x, view.y, view.colour, KEPT) if name in runs.columns))
+    rows = []
+    for place in places[page * PAGE : (page + 1) * PAGE].tolist():
+        run_id = runs.run_id(place)
+        opens: Any = number(run_id) if run_id else f"row {place}"
+        if RUN_ID.fullmatch(run_id):
+            chosen = run_id in (view.run, view.pin)
+            opens = html.Button(
+                run_id,
+                id={"type": "open-run", "run": run_id},
+                className="link",
+                **aria(label=f"Show run {run_id}", pressed="true" if chosen else "false"),
+            )
+        rows.append([opens, *(number(runs.columns[name][place]) for name in shown)])
+    where = "in the region" if view.region else "on the map"
+    name = f"Runs {where}, page {page + 1} of {pages}"
+    return table(["run", *map(label, shown)], rows, name), page, pages
+
+
+def verdict_box(analysis: Analysis) -> Any:
+    verdict = analysis.verdict
+    return html.Div(
+        [html.Strong(MEANING[verdict.label]), html.Ul([html.Li(reason) for reason in verdict.reasons])], className="verdict"
+    )
+
+
+def row_box(row: Mapping[str, Any], verdict: str) -> Any:
+    """What the table says about a run whose network is not at hand."""
+    reasons = row.get("reasons")
+    lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
+    told = MEANING.get(verdict, f"The table calls it {verdict[:80]}.")
+    return html.Div(
+        [html.Strong(told), html.Ul([html.Li(line) for line in lines]), html.P("As the table has it.", className="note")],
+        className="verdict",
+    )
+
+
+def metrics_table(values: Mapping[str, Any]) -> Any:
+    rows = [[name, number(values.get(key))] for key, name in METRICS.items()]
+    return table(["metric", "value"], rows, "Metrics")
+
+
+def settings_line(runs: RunTable, place: int) -> str:
+    """The settings that differ between runs, and the run's index."""
+    told = [f"index {number(runs.all['index'][place])}"] if "index" in runs.all else []
+    varied = [name for name in runs.settings if name in runs.filterable and len(set(runs.columns[name])) > 1]
+    return ", ".join([*told, *(f"{label(name)} {number(runs.columns[name][place])}" for name in varied)])
+
+
+def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
+    """One entry a circle, and one for what belongs to none."""
+    found: list[dict[str, Any]] = [
+        {"label": f"{circle_name(item)}, {item.circle.variance_share:.1%}", "value": item.circle.frequency}
+        for item in specimen.subject.analysis.circles
+    ]
+    return [*found, {"label": "the rest of the embedding", "value": REST}]
+
+
+def circle_pictures(specimen: Specimen, side: str) -> list[Any]:
+    subject = specimen.subject
+    if not subject.evidence:
+        return [html.P("No frequency of the embedding stands out as a circle.")]
+    return [picture(circle_panel(subject, item)) for item in subject.evidence]
+
+
+def picture(panel: Panel) -> Any:
+    graph = dcc.Graph(figure=dressed(panel.figure), config=QUIET, responsive=True, style={"height": panel.figure.layout.height})
+    return html.Figure(
+        [html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)],
+    )
+
+
+def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", str]:
+    """Correct logits with these circles off, and what accuracy is left, in words."""
+    isolation = specimen.isolate(off)
+    items = specimen.subject.analysis.circles
+    strongest = max((item for item in items if not item.accompanies), key=lambda item: item.circle.variance_share, default=None)
+    p = specimen.subject.modulus
+    order = list(range(p)) if strongest is None else circle_order(p, strongest.circle.frequency).tolist()
+    figure = logit_figure(by_difference_and_sum(correct_logits(isolation.logits)), order)
+    known = {item.circle.frequency for item in items} | {REST}
+    gone = [frequency for frequency in off if frequency in known]
+    names = [f"k = {frequency}" for frequency in gone if frequency != REST]
+    if REST in gone:
+        names.append("what is no circle")
+    without = f" without {', '.join(names)}" if names else ", whole network"
+    ordered = "" if strongest is None else f" Rows and columns in the order of the circle k = {strongest.circle.frequency}."
+    return dressed(figure), f"Accuracy {isolation.accuracy:.2%}{without}.{ordered}"

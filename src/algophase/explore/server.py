@@ -1,0 +1,127 @@
+"""The page's server: an app that can be tested without a browser, and serving it on this machine."""
+
+import html
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from algophase.errors import InputError
+
+if TYPE_CHECKING:
+    from dash import Dash
+
+    from algophase.explore.networks import Networks
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+FIRST_PORT = 8050
+
+
+def check_installed() -> None:
+    try:
+        import dash  # noqa: F401
+        import plotly  # noqa: F401
+    except ImportError:
+        raise InputError('the explorer needs dash and plotly; install them with: pip install "algophase[explore]"') from None
+
+
+def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK) -> "tuple[Dash, Networks]":
+    """The page of a sweep, and its networks, whose background work is to be closed in the end.
+
+    hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
+    """
+    check_installed()
+    from dash import Dash
+
+    from algophase.explore.callbacks import register
+    from algophase.explore.explorer import Explorer
+    from algophase.explore.layout import make_layout
+    from algophase.explore.networks import Networks
+    from algophase.explore.table import read_run_table
+
+    table = read_run_table(Path(directory))
+    networks = Networks(table, Path(directory), cache)
+    app = Dash(
+        __name__,
+        title=f"algophase explore: {html.escape(table.name)}",
+        update_title="",
+        serve_locally=True,
+        compress=False,
+        assets_folder=str(Path(__file__).parent / "assets"),
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    app.layout = make_layout(table)
+    if table.count and table.axes:
+        register(app, Explorer(table, networks))
+    _guard(app, hosts)
+    return app, networks
+
+
+def _guard(app: "Dash", hosts: tuple[str, ...]) -> None:
+    """Answer only requests made to this page under its own name, and let the browser load nothing from elsewhere."""
+    from flask import Response, abort, request
+
+    policy = (
+        f"default-src 'self'; script-src 'self' {' '.join(app.csp_hashes())}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    )
+
+    def refuse_strangers() -> None:
+        name = request.host.rpartition(":")[0] if request.host.rpartition("]")[2].count(":") else request.host
+        origin = request.headers.get("Origin")
+        if (hosts and name.strip("[]") not in hosts) or (origin is not None and origin != request.host_url.rstrip("/")):
+            abort(403)
+
+    def close_the_page(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    app.server.before_request(refuse_strangers)
+    app.server.after_request(close_the_page)
+
+
+def serve(
+    directory: Path,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    cache: Path | None = None,
+    started: Callable[[str], Any] = print,
+) -> None:
+    """Serve a sweep's page until interrupted. started: called with the address once it answers.
+
+    port: FIRST_PORT or, where that is taken, any free one, unless told.
+    """
+    check_installed()
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    class Quiet(WSGIRequestHandler):
+        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+            pass
+
+    app, networks = make_app(directory, cache, LOOPBACK if host in LOOPBACK else ())
+    listening = _listen(host, port)
+    taken = listening.getsockname()[1]
+    server = make_server(host, taken, app.server, threaded=True, request_handler=Quiet, fd=listening.fileno())
+    try:
+        started(f"http://{f'[{host}]' if ':' in host else host}:{taken}/")
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+        listening.close()
+        networks.close()
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for candidate in (FIRST_PORT, 0) if port is None else (port,):
+        try:
+            return socket.create_server((host, candidate), family=family)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            failure = InputError(f"cannot listen on {host} port {candidate}: {reason}; choose another --port or --host")
+    raise failure

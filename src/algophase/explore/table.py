@@ -1,0 +1,235 @@
+"""A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single rows."""
+
+import functools
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy
+from numpy.typing import NDArray
+
+from algophase.errors import InputError
+from algophase.explore.state import Point, View
+from algophase.report.plotly_style import VERDICTS
+from algophase.report.population import LABELS
+from algophase.storage.runs_table import each_once, join_shards, read_shard, shard_paths
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.overview import describe_outcomes, describe_space, setting_names
+from algophase.sweeps.selection import Condition, kind_of, select
+from algophase.sweeps.statistics import Floats, Share
+
+Places = NDArray[numpy.int64]  # rows, by their place in the table
+VERDICT = "verdict"
+KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
+KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
+X = ("attention_rate", "width")
+Y = ("gradient_symmetricity", "gradient_symmetricity_exact", "distance_irrelevance", "circularity", "validation_accuracy")
+MEDIANS = ("attention_rate", "width", *Y[:4], "distance_irrelevance_wrong_logit", "validation_accuracy", "parameter_norm")
+MOST_COLOURS = 10  # different texts that still make a legend
+
+
+def label(column: str) -> str:
+    """A column as people call it."""
+    return LABELS.get(column, column.replace("_", " "))
+
+
+class RunTable:
+    """columns: those with one value a run, `verdict` filled in for every run; problems: what could not be read, in lines."""
+
+    def __init__(
+        self,
+        columns: Mapping[str, list[Any]],
+        name: str,
+        problems: Sequence[str] = (),
+        about: Sequence[str] = (),
+        kept: Collection[str] = (),
+    ) -> None:
+        self.name, self.problems, self.about = name, list(problems), list(about)
+        self.all = dict(columns)
+        self.count = len(next(iter(self.all.values()), []))
+        self.columns: dict[str, list[Any]] = {}
+        for column, values in self.all.items():
+            try:
+                kind_of(column, values)
+            except InputError:
+                continue  # lists: circles and reasons, shown with a run
+            self.columns[column] = values
+        self.columns[VERDICT] = self._verdicts()
+        ids = self.all.get("run_id", [None] * self.count)
+        self.places = {run_id: place for place, run_id in enumerate(ids) if isinstance(run_id, str)}
+        if kept:
+            self.columns[KEPT] = [run_id in kept for run_id in ids]
+        self._numbers: dict[str, Floats] = {}
+
+    def _verdicts(self) -> list[str]:
+        verdicts = self.all.get(VERDICT, [None] * self.count)
+        diverged = self.all.get("diverged_at", [None] * self.count)
+        none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
+        return [str(verdict) if verdict else instead for verdict, instead in zip(verdicts, none, strict=True)]
+
+    def row(self, place: int) -> dict[str, Any]:
+        """Every column of one run, as its shard has it."""
+        return {name: values[place] for name, values in self.all.items()}
+
+    def run_id(self, place: int) -> str:
+        return str(self.all["run_id"][place]) if "run_id" in self.all else ""
+
+    def kind(self, column: str) -> str:
+        return kind_of(column, self.columns[column])
+
+    def numbers(self, column: str) -> Floats:
+        """A column as float64, NaN for what is missing or infinite; true and false are 1 and 0."""
+        if column not in self._numbers:
+            values = self.columns[column]
+            found = numpy.array([numpy.nan if value is None else float(value) for value in values], dtype=numpy.float64)
+            self._numbers[column] = numpy.where(numpy.isfinite(found), found, numpy.nan)
+        return self._numbers[column]
+
+    @functools.cached_property
+    def axes(self) -> list[str]:
+        """Columns to draw along: numbers that differ between runs, or all numbers where none do."""
+        held = [name for name in self.columns if self.kind(name) in ("numbers", "true and false")]
+        return [name for name in held if len(set(self.columns[name])) > 1] or held
+
+    @functools.cached_property
+    def colours(self) -> list[str]:
+        """Columns to colour by: the verdict, numbers, and texts of a few values."""
+        texts = [name for name in self.columns if name not in KEYS and self.kind(name) == "text" and name != VERDICT]
+        return [VERDICT, *(name for name in texts if 1 < len(set(self.columns[name])) <= MOST_COLOURS), *self.axes]
+
+    @functools.cached_property
+    def filterable(self) -> list[str]:
+        """Columns to filter by, those that differ between runs first."""
+        held = [name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()]
+        return sorted(held, key=lambda name: len(set(self.columns[name])) == 1)
+
+    @functools.cached_property
+    def settings(self) -> list[str]:
+        return [name for name in setting_names() if name in self.columns]
+
+    def resolve(self, view: View) -> tuple[View, list[str]]:
+        """A view whose names are all this table's, and a line for each that was not."""
+        problems, filters = [], []
+        for condition in view.filters:
+            try:
+                self._met(condition)
+            except InputError as error:
+                problems.append(f"{error}; this filter is left out")
+            else:
+                filters.append(condition)
+        chosen = {}
+        for name, wanted, allowed in (
+            ("x", X, self.axes),
+            ("y", Y, self.axes),
+            ("colour", (VERDICT,), self.colours),
+        ):
+            asked = getattr(view, name)
+            if asked and asked not in allowed:
+                problems.append(f"{name} is {asked!r}, which this table cannot be drawn by")
+            fitting = [column for column in wanted if column in allowed] or allowed
+            chosen[name] = asked if asked in allowed else (fitting[0] if fitting else "")
+        if chosen["y"] == chosen["x"] and not view.y:
+            chosen["y"] = next((column for column in self.axes if column != chosen["x"]), chosen["x"])
+        return replace(view, filters=tuple(filters), x=chosen["x"], y=chosen["y"], colour=chosen["colour"]), problems
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019  (a table lives as long as the page)
+    def _met(self, condition: Condition) -> Places:
+        return numpy.array(select(self.columns, [condition]), dtype=numpy.int64)
+
+    def where(self, filters: Sequence[Condition]) -> Places:
+        """Runs that meet every condition."""
+        places: Places = numpy.arange(self.count, dtype=numpy.int64)
+        for condition in filters:
+            places = numpy.intersect1d(places, self._met(condition), assume_unique=True)
+        return places
+
+    def drawn(self, view: View) -> Places:
+        """Runs of a resolved view that have both its coordinates."""
+        places = self.where(view.filters)
+        if not view.x or not view.y:
+            return places[:0]
+        return places[~numpy.isnan(self.numbers(view.x)[places]) & ~numpy.isnan(self.numbers(view.y)[places])]
+
+    def brushed(self, view: View) -> Places:
+        """Runs of a resolved view that lie in its region; all that are drawn where there is none."""
+        places = self.drawn(view)
+        if not view.region:
+            return places
+        return places[inside(view.region, self.numbers(view.x)[places], self.numbers(view.y)[places])]
+
+    def counts(self, places: Places) -> list[tuple[str, Share]]:
+        """Runs by verdict, the known ones in their order."""
+        verdicts = self.columns[VERDICT]
+        found = Counter(verdicts[place] for place in places.tolist())
+        order = [*(name for name in VERDICTS if found[name]), *sorted(name for name in found if name not in VERDICTS)]
+        return [(name, Share(found[name], len(places))) for name in order]
+
+    def medians(self, places: Places, columns: Sequence[str] = MEDIANS) -> list[tuple[str, float, float, float, int]]:
+        """Column, median, quartiles and how many runs have a value."""
+        rows = []
+        for column in dict.fromkeys(columns):
+            if column in self.axes:
+                values = self.numbers(column)[places]
+                values = values[~numpy.isnan(values)]
+                if len(values):
+                    low, middle, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()
+                    rows.append((column, middle, low, high, len(values)))
+        return rows
+
+
+def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_]:
+    """Which points lie in a box (two corners) or a polygon (more), by the even-odd rule."""
+    if len(region) == 2:
+        (x0, y0), (x1, y1) = region
+        return (x >= min(x0, x1)) & (x <= max(x0, x1)) & (y >= min(y0, y1)) & (y <= max(y0, y1))
+    found = numpy.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in zip(region, [*region[1:], region[0]], strict=True):
+        if y0 != y1:
+            crosses = (y0 > y) != (y1 > y)
+            found ^= crosses & (x < x0 + (y - y0) * ((x1 - x0) / (y1 - y0)))
+    return found
+
+
+def read_run_table(path: Path) -> RunTable:
+    """A sweep's directory or a Parquet file. A shard that cannot be read costs a line; the others are still shown."""
+    shards, problems = shard_paths(path), list[str]()
+    if not shards:
+        raise InputError(f"{path} holds no runs: there is no Parquet file in it")
+    try:
+        columns = _columns(shards, path)
+    except InputError:
+        readable = []
+        for shard in shards:
+            try:
+                read_shard(shard)
+                readable.append(shard)
+            except InputError as error:
+                problems.append(str(error))
+        if not problems:
+            raise
+        columns = _columns(readable, path) if readable else {}
+    if columns and not isinstance(next((value for value in columns.get("run_id", ()) if value is not None), None), str):
+        problems.append("the table has no column of run ids: its networks cannot be shown")
+        columns.pop("run_id", None)
+    about, kept = list[str](), set[str]()
+    if path.is_dir() and SweepDirectory(path).exists:
+        try:
+            if isinstance(next(iter(columns.get("index", ())), None), int):
+                about += describe_space(SweepDirectory(path).description(), columns)
+            about += describe_outcomes(columns)
+        except InputError as error:
+            problems.append(str(error))
+        except (TypeError, ValueError, KeyError, AttributeError):
+            problems.append(f"{path / 'sweep.json'} does not describe these runs")
+        kept = SweepDirectory(path).kept()
+    return RunTable(columns, path.resolve().name, problems, about, kept)
+
+
+def _columns(shards: Sequence[Path], path: Path) -> dict[str, list[Any]]:
+    try:
+        columns = each_once(join_shards(shards, path)).to_pydict()
+    except TypeError:
+        raise InputError(f"{path} does not hold runs: its columns index and run_id have no order") from None
+    return {name: [None if value != value else value for value in values] for name, values in columns.items()}  # no NaN
