@@ -64,7 +64,7 @@ def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
                 text=[str(token) if place % every == 0 else "" for place, token in enumerate(order)],
                 textposition="middle center" if len(tables) > 1 else _outwards(along),
                 textfont={"size": 11},
-                customdata=order,
+                customdata=[_with_twins(token, subject.modulus, circle.frequency) for token in order],
                 marker={"color": COLOURS[table], "size": 7, "symbol": ("circle", "square")[table]},
                 name=OPERANDS[table],
                 cliponaxis=False,
@@ -83,6 +83,13 @@ def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
         f"{circle_name(item)}, {share}",
         f"Tokens 0 to {subject.modulus - 1} in the plane of the circle of frequency {circle.frequency}, which {_doing(item)}.",
     )
+
+
+def _with_twins(token: int, modulus: int, frequency: int) -> str:
+    """A token and those at the same place of its circle, where the frequency shares a factor with the modulus."""
+    apart = modulus // math.gcd(modulus, frequency)
+    twins = [str((token + step) % modulus) for step in range(apart, modulus, apart)]
+    return f"{token}, beside {', '.join(twins)}" if twins else str(token)
 
 
 def _doing(item: CircleEvidence) -> str:

@@ -1,0 +1,242 @@
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from report_pages import ATTACK, Parsed, made_runs, made_sweep
+
+from algophase.analysis.analyze import analyze
+from algophase.errors import InputError
+from algophase.networks import initialise
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.report.network_section import Examined, add_index, add_network, read_history
+from algophase.report.page import Link, Page, figure_json, table
+from algophase.report.plotly_style import Panel, new_figure
+from algophase.report.population import population_of
+from algophase.report.sweep_section import add_sweep, read_sweep
+from algophase.settings import LinearSettings, RunSettings, TaskSettings
+
+
+def parsed(page: Page) -> Parsed:
+    return Parsed(page.render().decode())
+
+
+def of_network(examined: Examined) -> Parsed:
+    page = Page("one network")
+    add_network(page, 1, examined, None)
+    return parsed(page)
+
+
+def test_a_page_needs_nothing_from_elsewhere() -> None:
+    page = Page("a <title> & more", "a lead")
+    page.pictures([Panel(new_figure(x="x", y="y"), "caption", 'alt "text"')])
+    found = parsed(page)
+    assert found.texts["title"] == ["a <title> & more"]
+    for tag, attributes in found.tags:
+        for name in ("src", "href"):
+            target = attributes.get(name)
+            assert target is None or target.startswith(("#", "data:")), (tag, target)
+    # The library is there once, and starts only once the text is painted.
+    assert [attributes for tag, attributes in found.tags if attributes.get("id") == "plotly"] == [
+        {"type": "text/plain", "id": "plotly"}
+    ]
+    images = [attributes for _, attributes in found.tags if attributes.get("role") == "img"]
+    assert [image["aria-label"] for image in images] == ['alt "text"']
+    assert list(found.figures) == ["figure-1"]
+
+
+def test_only_the_pages_own_scripts_may_run() -> None:
+    content = Page("page").render().decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', content)
+    assert policy is not None
+    assert "default-src 'none'" in policy[1]
+    scripts = re.search("script-src ([^;]*)", policy[1])
+    assert scripts is not None
+    assert "unsafe-inline" not in scripts[1]
+    own = re.findall(r"<script(?: [^>]*)?>(.*?)</script>", content, re.DOTALL)
+    digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in own}
+    assert {digest for digest in digests if f"'sha256-{digest}'" in scripts[1]} == digests
+
+
+def test_pictures_cannot_close_their_script() -> None:
+    figure = new_figure(x="</script><b>", y="<!--")
+    encoded = figure_json(figure)
+    assert "<" not in encoded
+    assert json.loads(encoded)["layout"]["xaxis"]["title"]["text"] == "</script><b>"
+
+
+def test_tables_escape_every_cell() -> None:
+    found = Parsed(f"<body>{table([ATTACK, 'b'], [[ATTACK, Link('a', ATTACK)]], ATTACK, numbers=(1,))}</body>")
+    assert found.count("script") == found.count("img") == 0
+    assert found.texts["td"] == [ATTACK, ATTACK]
+    assert found.texts["a"] == [ATTACK]
+
+
+def test_a_network_is_told_in_plain_words() -> None:
+    network = handmade_pizza(13, (1, 5))
+    analysis = analyze(network)
+    found = of_network(Examined(network, analysis))
+    assert found.texts["h2"] == [f"{analysis.id}: Pizza"]
+    assert any("It learned the Pizza" in words for words in found.texts["strong"])
+    assert [reason for reason in analysis.verdict.reasons if reason not in found.texts["li"]] == []
+    assert found.texts["h3"] == ["Metrics", "Circles in the embedding", "What each circle does alone", "Correct logits"]
+    assert len(found.figures) == 2 + 1 + 2  # circles, the whole network, each circle alone
+    cells = found.texts["td"]
+    for item in analysis.circles:
+        assert f"{100 * item.fve_pizza:.2f}%" in cells
+        assert f"{100 * item.accuracy_alone:.2f}%" in cells
+
+
+def test_a_linear_network_has_no_attention_and_one_without_circles_says_so() -> None:
+    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+    analysis = analyze(network)
+    assert (analysis.verdict.label, analysis.circles) == ("not learned", ())
+    found = of_network(Examined(network, analysis))
+    assert "Attention" not in found.texts["h3"]
+    assert "No frequency of the embedding stands out as a circle." in found.texts["p"]
+    assert "It has not learned the task" in found.texts["strong"][0]
+
+
+def test_separate_tables_have_no_circularity_of_their_own() -> None:
+    settings = LinearSettings(model="alpha-prime")
+    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=settings))
+    found = of_network(Examined(network, analyze(network)))
+    assert "undefined" in found.texts["td"]
+    assert "of operand 2's own table" in found.texts["td"]
+
+
+def test_a_network_is_set_among_its_population() -> None:
+    network = handmade_clock(59, (1, 5, 17))
+    page = Page("page")
+    add_network(page, 1, Examined(network, analyze(network)), population_of(made_runs(200), "made <b>"))
+    found = parsed(page)
+    assert any("percentile among" in head and "circular accurate runs of made <b>" in head for head in found.texts["th"])
+    assert any("Unlike the runs of made <b>, this network has" in line for line in found.texts["p"])
+    captions = found.texts["figcaption"][:4]
+    assert sum("percentile" in caption for caption in captions) == 2
+    # A perfect Clock's logits are all equal.
+    assert "distance irrelevance is undefined" in captions
+
+
+def test_several_networks_get_an_index() -> None:
+    page = Page("page")
+    examined = [Examined(network, analyze(network)) for network in (handmade_clock(7, (1,)), handmade_pizza(7, (2,)))]
+    add_index(page, examined)
+    for number, item in enumerate(examined, 1):
+        add_network(page, number, item, None)
+    found = parsed(page)
+    targets = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert targets == ["#main", "#network-1", "#network-2"]
+    assert len(ids) == len(set(ids))
+    assert {"network-1", "network-2"} <= set(ids)
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    network = handmade_clock(7, (1,))
+    pages = []
+    for _ in range(2):
+        page = Page("page")
+        add_network(page, 1, Examined(network, analyze(network)), population_of(made_runs(50), "made"))
+        pages.append(page.render())
+    assert pages[0] == pages[1]
+
+
+def test_histories_are_read_or_refused(tmp_path: Path) -> None:
+    network, path = handmade_clock(7, (1,)), tmp_path / "a.safetensors"
+    assert read_history(network, path) is None
+    record = {"format": "algophase-history", "version": 1, "history": {"epochs": [0, 1], "training_loss": [4.0, None]}}
+    (tmp_path / f"{network.id}.history.json").write_text(json.dumps(record))
+    history = read_history(network, path)
+    assert history == {"epochs": [0, 1], "training_loss": [4.0, None]}
+    found = of_network(Examined(network, analyze(network), history))
+    assert "Training" in found.texts["h3"]
+    for broken in (
+        {**record, "format": "else"},
+        {**record, "history": []},
+        {**record, "history": {}},
+        {**record, "history": {"epochs": [ATTACK]}},
+        {**record, "history": {"epochs": [0, 1], "training_loss": [1.0]}},
+        {**record, "history": {"epochs": [0], "training_loss": [ATTACK]}},
+    ):
+        (tmp_path / f"{network.id}.history.json").write_text(json.dumps(broken))
+        with pytest.raises(InputError, match=r"history\.json"):
+            read_history(network, path)
+
+
+def test_an_id_that_climbs_out_reads_nothing_outside(tmp_path: Path) -> None:
+    (tmp_path / "secret.history.json").write_text("{}")
+    network, inner = handmade_clock(7, (1,)), tmp_path / "inner"
+    inner.mkdir()
+    network.id = "../secret"
+    assert read_history(network, inner / "a.safetensors") is None
+
+
+def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None:
+    page = Page("page")
+    add_sweep(page, read_sweep(made_sweep(tmp_path / "made", made_runs(400), title="some runs")))
+    found = parsed(page)
+    assert found.texts["h3"] == ["Shares", "Phase diagrams", "Transitions", "Histograms", "Where the runs come from"]
+    assert any("space made-up (some runs), seed 0: 400 runs" in line for line in found.texts["li"])
+    assert any("[" in cell and "of 400" in cell for cell in found.texts["td"])
+    assert "gradient symmetricity > 0.98" in found.texts["td"]
+    assert len(found.figures) == 1 + 3 + 3 + 4
+
+
+@pytest.mark.parametrize(
+    "missing", ["verdict", "attention_rate", "gradient_symmetricity", "circularity", "run_id", "validation_accuracy", "width"]
+)
+def test_a_column_that_is_missing_costs_its_pictures_only(tmp_path: Path, missing: str) -> None:
+    path = tmp_path / "made"
+    path.mkdir()
+    made_runs(100).drop(columns=missing).to_parquet(path / "runs.parquet")
+    page = Page("page")
+    add_sweep(page, read_sweep(path))
+    found = parsed(page)
+    assert len(found.figures) >= 3
+    assert "100 runs of made" in found.texts["li"]
+
+
+def test_runs_without_circularity_and_runs_that_diverged(tmp_path: Path) -> None:
+    runs = made_runs(60, circularity=None, diverged_at=[None] * 59 + [7.0])
+    runs.loc[59, ["validation_accuracy", "verdict"]] = None
+    path = tmp_path / "made"
+    path.mkdir()
+    runs.to_parquet(path / "runs.parquet")
+    page = Page("page")
+    add_sweep(page, read_sweep(path))
+    found = parsed(page)
+    assert "diverged" in found.texts["td"]
+    assert any("half of the accurate runs" in line for line in found.texts["p"])
+
+
+def test_a_crafted_sweep_gives_an_inert_page(tmp_path: Path) -> None:
+    runs = made_runs(60).astype({"run_id": object})
+    runs["run_id"] = [ATTACK + str(i) for i in range(60)]
+    runs["verdict"] = [ATTACK, "Clock", "</script><!--"] * 20
+    runs["activation"] = ["relu", ATTACK] * 30
+    runs[ATTACK] = 1
+    about = {"device": ATTACK, "date": ATTACK, "command": ATTACK, "runs": ATTACK, "commit": [ATTACK], "shards": None}
+    page = Page(ATTACK)
+    add_sweep(page, read_sweep(made_sweep(tmp_path / "made", runs, about, title=ATTACK, runs=ATTACK)))
+    content = page.render().decode()
+    found = Parsed(content)
+    assert found.count("script") == len(found.figures) + 2
+    assert found.count("img") == 0
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+    assert ATTACK in found.words  # it is shown, as text
+    for figure in found.figures.values():
+        assert "<script" not in json.dumps(figure)
+        assert "<img" not in json.dumps(figure)
+
+
+def test_sittings_that_are_no_records_are_left_out(tmp_path: Path) -> None:
+    sweep = read_sweep(made_sweep(tmp_path / "made", made_runs(30), {"shards": ["text", 3, {"device": "a device"}]}))
+    assert sweep.sittings == ({"device": "a device"},)
+
+
+def test_a_page_is_not_written_over_a_directory(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is a directory; give the name of a file, such as .*report\.html"):
+        Page("page").write(tmp_path)
