@@ -7,7 +7,7 @@ import numpy
 
 from algophase.analysis.verdict import Thresholds
 from algophase.paper.population_claims import MEASURES, PIZZA_IRRELEVANCE, Population, Transition
-from algophase.report.style import COLOURS, HEATMAP, MARKERS, new_figure
+from algophase.report.style import COLOURS, GREY, HEATMAP, MARKERS, VERDICTS, new_figure
 from algophase.sweeps.boundary import Boundary
 from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, phase_line
 
@@ -18,16 +18,13 @@ if TYPE_CHECKING:
 
 WIDTH = 6.6
 RASTER_FROM = 1000  # points: more of them would make a vector file huge
-GREY = "0.6"
 LINE = COLOURS[5]
 # How a kind of run is drawn: colour, marker; later kinds lie above earlier ones.
 KINDS = {
     "runs": (COLOURS[0], MARKERS[0]),
     "not circular": (GREY, MARKERS[0]),
     "circular": (COLOURS[0], MARKERS[0]),
-    "Pizza": (COLOURS[0], MARKERS[0]),
-    "hybrid": (COLOURS[2], MARKERS[2]),
-    "Clock": (COLOURS[5], MARKERS[1]),
+    **{verdict: VERDICTS[verdict] for verdict in ("Pizza", "hybrid", "Clock")},
 }
 Kinds = Mapping[str, "pandas.DataFrame"]
 

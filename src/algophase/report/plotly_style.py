@@ -11,23 +11,20 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
+from algophase.report import style
 from algophase.report.style import COLOURS
+from algophase.report.style import GREY as GREY
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
 HEATMAP = "Viridis"
-GREY = "#8A8F98"  # seen on white and on black
 LONGEST = 200  # characters of a text from a file
-# A verdict's colour and marker. Shapes differ as well, for those who cannot tell the colours apart.
+# plotly's names of the house's markers
+_SYMBOLS = {"o": "circle", "s": "square", "D": "diamond", "x": "x", "^": "triangle-up", "v": "triangle-down"}
 VERDICTS: dict[str, tuple[str, str]] = {
-    "Clock": (COLOURS[0], "circle"),
-    "Pizza": (COLOURS[1], "square"),
-    "hybrid": (COLOURS[2], "diamond"),
-    "non-circular": (GREY, "x"),
-    "not learned": (COLOURS[3], "triangle-up"),
-    "diverged": (COLOURS[5], "triangle-down"),
+    **{verdict: (colour, _SYMBOLS[marker]) for verdict, (colour, marker) in style.VERDICTS.items()},
     "not analysed": (COLOURS[4], "cross"),
 }
 OTHER = (COLOURS[4], "pentagon")

@@ -18,6 +18,16 @@ DIVERGING = "PuOr"
 # Okabe and Ito's palette, distinguishable with every common kind of colour blindness.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+GREY = "#8A8F98"  # seen on white and on black
+# One colour and one marker a verdict, in every picture. Shapes differ too, for those who cannot tell the colours apart.
+VERDICTS = {
+    "Clock": (COLOURS[0], "o"),
+    "Pizza": (COLOURS[1], "s"),
+    "hybrid": (COLOURS[2], "D"),
+    "non-circular": (GREY, "x"),
+    "not learned": (COLOURS[3], "^"),
+    "diverged": (COLOURS[5], "v"),
+}
 
 _RC: dict[Any, Any] = {
     "font.size": 9,
