@@ -70,7 +70,7 @@ def opened(browser: Any, path: Path, size: str = "laptop", dark: bool = False) -
     )
     found.page.on("request", lambda request: found.requests.append(request.url))
     found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.on("console", lambda said: found.complaints.append(said.text) if said.type in ("error", "warning") else None)
+    found.page.on("console", lambda said: found.complaints.append(said.text) if said.type == "error" else None)
     found.page.on("dialog", lambda dialog: found.complaints.append(f"dialog {dialog.message}"))
     found.page.set_default_timeout(20_000)
     found.page.goto(path.as_uri())

@@ -44,10 +44,14 @@ def verdict_order(runs: "pandas.DataFrame") -> list[str]:
     return [*(name for name in VERDICTS if name in there), *sorted(there - set(VERDICTS))]
 
 
+def _kind(runs: "pandas.DataFrame") -> Any:
+    go = graph_objects()
+    return go.Scattergl if len(runs) > MOST_DRAWN_AS_SHAPES else go.Scatter
+
+
 def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: str) -> None:
     """Runs as points by verdict; what there is most of is drawn first, so that it hides nothing."""
-    go = graph_objects()
-    kind = go.Scattergl if len(runs) > MOST_DRAWN_AS_SHAPES else go.Scatter
+    kind = _kind(runs)
     size = 7 if len(runs) <= 500 else 5 if len(runs) <= 4000 else 4
     for verdict in sorted(verdict_order(runs), key=lambda name: (name != "non-circular", -(runs["_verdict"] == name).sum())):
         some = runs[runs["_verdict"] == verdict]
@@ -83,16 +87,18 @@ def rate_by_metric(
         if boundary.rate.interval is not None:
             low, high = boundary.rate.interval
             figure.add_vrect(x0=max(0, low), x1=min(1, high), fillcolor=GREY, opacity=0.2, line_width=0)
-    _mark(figure, [mark for mark in marks if mark.rate == mark.rate and metric in mark.values], metric)
-    figure.update_xaxes(range=[-0.02, 1.02])
+    _mark(figure, [mark for mark in marks if mark.rate == mark.rate and metric in mark.values], metric, _kind(runs))
+    edge = 0.04 if marks else 0.02  # room for a mark at a rate of 0 or 1
+    figure.update_xaxes(range=[-edge, 1 + edge])
     return figure
 
 
-def _mark(figure: "Figure", marks: Sequence[Mark], metric: str) -> None:
+def _mark(figure: "Figure", marks: Sequence[Mark], metric: str, kind: Any) -> None:
+    """kind: how the runs are drawn; WebGL is painted over shapes, and would hide them."""
     for mark in marks:
         colour, symbol = look(mark.verdict)
         figure.add_trace(
-            graph_objects().Scatter(
+            kind(
                 x=[mark.rate],
                 y=[mark.values[metric]],
                 mode="markers+text",
@@ -100,7 +106,6 @@ def _mark(figure: "Figure", marks: Sequence[Mark], metric: str) -> None:
                 textposition="middle center",
                 textfont={"size": 12, "color": "white" if mark.verdict == "Clock" else "black"},
                 marker={"color": colour, "symbol": symbol, "size": 22, "line": {"color": "black", "width": 1.5}},
-                cliponaxis=False,
                 showlegend=False,
                 hovertemplate=f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}<br>"
                 f"attention rate %{{x:.4f}}<br>{LABELS[metric]} %{{y:.4f}}<extra></extra>",
@@ -175,7 +180,7 @@ def standing_figure(standing: Standing) -> "Figure":
     """A metric over a population, with one network's value marked."""
     values = standing.values
     figure = histogram(values["value"].to_numpy(float), values["_verdict"].tolist(), "", standing.value, height=190)
-    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28}, xaxis={"tickangle": 0, "nticks": 5})
+    figure.update_layout(showlegend=False, margin={"t": 12, "b": 28}, xaxis={"tickangle": 0, "nticks": 4})
     return figure
 
 
