@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, Patch, State, ctx, html, no_update, set_props
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update, set_props
 from dash.exceptions import PreventUpdate
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer
-from algophase.explore.map_figure import marked, selections
+from algophase.explore.map_figure import names, selections
 from algophase.explore.state import SIDES, Side
 
 SEARCH = State("url", "search")
@@ -94,20 +94,18 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     @app.callback(
         Output("map", "figure"),
         Output("map-key", "data"),
+        Output("marks", "data"),
         Input("url", "search"),
         State("map-key", "data"),
     )
-    def draw(search: str | None, key: str | None) -> tuple[Any, Any]:
+    def draw(search: str | None, key: str | None) -> tuple[Any, ...]:
         figure, after = explorer.show_map(search, key)
-        if figure is not None:
-            return figure, after
         view = explorer.view(search)
-        patch = Patch()
-        for name, values in marked(explorer.table, view).items():
-            patch["data"][0][name] = values
-        patch["layout"]["selections"] = selections(view)
-        patch["layout"]["selectionrevision"] = repr(view.region)
-        return patch, no_update
+        marks = {"annotations": names(explorer.table, view), "selections": selections(view)}
+        return (no_update, no_update, marks) if figure is None else (figure, after, marks)
+
+    # A name beside a point needs no new map of ten thousand: the browser adds it to the one it has.
+    app.clientside_callback(ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True)
 
     @app.callback(
         Output("filters", "children"),
@@ -139,15 +137,20 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         Output("earlier", "disabled"),
         Output("later", "disabled"),
         Output("clear-region", "hidden"),
+        Output("runs-key", "data"),
         Input("url", "search"),
         Input("earlier", "n_clicks"),
         Input("later", "n_clicks"),
         State("page", "data"),
+        State("runs-key", "data"),
     )
-    def runs(search: str | None, _earlier: int, _later: int, page: int | None) -> tuple[Any, ...]:
-        wanted = (page or 0) + {"earlier": -1, "later": 1}.get(str(ctx.triggered_id), 0)
-        statistics, table, shown, pages, region = explorer.show_runs(search, wanted)
-        return statistics, table, shown, shown == 0, shown == pages - 1, not region
+    def runs(search: str | None, _earlier: int, _later: int, page: int | None, before: str | None) -> tuple[Any, ...]:
+        step = {"earlier": -1, "later": 1}.get(str(ctx.triggered_id), 0)
+        key = explorer.runs_key(search)
+        if key == before and not step:
+            raise PreventUpdate
+        statistics, table, shown, pages, region = explorer.show_runs(search, (page or 0) + step)
+        return no_update if step else statistics, table, shown, shown == 0, shown == pages - 1, not region, key
 
 
 def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
@@ -184,7 +187,6 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             Output(f"{side}-circles", "value"),
             Output(f"{side}-keep", "max"),
             Output(f"{side}-keep", "value"),
-            Output(f"{side}-pictures", "children"),
             Output(f"{side}-shown", "data"),
         ],
         Input("url", "search"),
@@ -219,13 +221,14 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             no_update if found.values is None else list(found.values),
             max(1, found.circles),
             no_update if found.leading is None else found.leading,
-            list(found.pictures),
             after,
         ]
 
     @app.callback(
         Output(f"{side}-logits", "figure"),
         Output(f"{side}-accuracy", "children"),
+        Output(f"{side}-order", "children"),
+        Output(f"{side}-keep-label", "children"),
         Output(f"{side}-drawn", "data"),
         Input("url", "search"),
         Input("version", "data"),
@@ -237,6 +240,22 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
         if found is None:
             raise PreventUpdate
         return *found, key
+
+    # After the logits, which are looked at first; a browser needs longer for several pictures.
+    @app.callback(
+        Output(f"{side}-pictures", "children"),
+        Output(f"{side}-pictured", "data"),
+        Input(f"{side}-drawn", "data"),
+        SEARCH,
+        State("version", "data"),
+        State(f"{side}-pictured", "data"),
+        prevent_initial_call=True,
+    )
+    def pictures(_drawn: str, search: str | None, version: int, pictured: Any) -> tuple[Any, ...]:
+        key = [explorer.view(search).network(side)[0], version]
+        if key == pictured:
+            raise PreventUpdate
+        return explorer.show_circles(search, side), key
 
     @app.callback(Input(f"{side}-train", "n_clicks"), SEARCH, prevent_initial_call=True)
     def train(clicks: int | None, search: str | None) -> None:

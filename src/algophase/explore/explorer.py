@@ -64,7 +64,6 @@ class NetworkPanel:
     values: Sequence[int] | None = None
     leading: int | None = None
     circles: int = 0
-    pictures: Sequence[Any] = ()
 
 
 class Explorer:
@@ -140,7 +139,7 @@ class Explorer:
         view = decode(search)[0]
         run, _ = view.network(side)
         known = self._circles(run)
-        if not known:
+        if known is None:
             return None
         on = set(values or ())
         return self._changed(search, view.with_network(side, run, [k for k in (*known, REST) if k not in on]))
@@ -153,14 +152,15 @@ class Explorer:
             wanted = int(count)  # type: ignore[call-overload]
         except (TypeError, ValueError):
             return None
-        if not known or wanted == leading(known, off):
+        if known is None or wanted == leading(known, off):
             return None
         rest = [REST] if REST in off else []
         return self._changed(search, view.with_network(side, run, [*known[wanted:], *rest]))
 
-    def _circles(self, run: str) -> list[int]:
+    def _circles(self, run: str) -> list[int] | None:
+        """Frequencies of a run's circles; None where its network is not at hand."""
         look = self.networks.look(run) if run else Look()
-        return [] if look.specimen is None else [circle.frequency for circle in look.specimen.circles]
+        return None if look.specimen is None else [circle.frequency for circle in look.specimen.circles]
 
     # What an address shows.
 
@@ -181,6 +181,10 @@ class Explorer:
         if view.region:
             status += f"; {len(self.table.brushed(view)):,} in the region"
         return filter_chips(view), status, [*problems, *more]
+
+    def runs_key(self, search: str | None) -> str:
+        """What the table of runs depends on: not the circles."""
+        return repr(replace(self.view(search), off=(), pin_off=()))
 
     def show_runs(self, search: str | None, page: int) -> tuple[list[Any], Any, int, int, bool]:
         """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
@@ -218,7 +222,6 @@ class Explorer:
             values=[k for k in (*known, REST) if k not in off],
             leading=leading(known, off),
             circles=len(known),
-            pictures=circle_pictures(look.specimen, side),
         )
 
     def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
@@ -240,10 +243,21 @@ class Explorer:
             progress=(look.job.epoch, look.job.epochs) if look.job is not None and active else None,
         )
 
-    def show_logits(self, search: str | None, side: Side) -> "tuple[Figure, str] | None":
+    def show_logits(self, search: str | None, side: Side) -> "tuple[Figure, str, str, str] | None":
+        """Correct logits with some circles off, the accuracy left, how rows are ordered, and how many circles lead."""
         run, off = decode(search)[0].network(side)
         look = self.networks.look(run) if run in self.table.places else Look()
-        return None if look.specimen is None else logits_picture(look.specimen, off)
+        if look.specimen is None:
+            return None
+        known = [circle.frequency for circle in look.specimen.circles]
+        kept = f"Keep the first {leading(known, off)} of {len(known)} circles, in the order listed"
+        return *logits_picture(look.specimen, off), kept
+
+    def show_circles(self, search: str | None, side: Side) -> list[Any]:
+        """Pictures of the circles."""
+        run, _ = decode(search)[0].network(side)
+        look = self.networks.look(run) if run in self.table.places else Look()
+        return [] if look.specimen is None else circle_pictures(look.specimen)
 
     def start_training(self, search: str | None, side: Side) -> None:
         run, _ = decode(search)[0].network(side)

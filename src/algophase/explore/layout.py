@@ -27,6 +27,8 @@ def make_layout(table: RunTable) -> Any:
             dcc.Store(id="echo"),
             dcc.Store(id="region"),
             dcc.Store(id="map-key"),
+            dcc.Store(id="runs-key"),
+            dcc.Store(id="marks"),
             dcc.Store(id="version", data=0),
             dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
             head,
@@ -46,7 +48,9 @@ def make_layout(table: RunTable) -> Any:
 
 
 def _labelled(text: str, control: Any) -> Any:
-    return html.Div([html.Label(text, htmlFor=control.id), control], className="control")
+    """A control under its label. The label is the group's name as well: a dropdown's button is named by its value alone."""
+    name = html.Label(text, htmlFor=control.id, id=f"{control.id}-label")
+    return html.Div([name, control], className="control", role="group", **aria(labelledby=f"{control.id}-label"))
 
 
 def _choice(name: str, text: str, columns: list[str]) -> Any:
@@ -129,7 +133,7 @@ def _network(side: Side) -> Any:
                 ]
             ),
             _labelled(
-                "Keep the first circles, in the order listed",
+                "Keep the first circles",
                 dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0),
             ),
             html.P(id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")),
@@ -138,6 +142,7 @@ def _network(side: Side) -> Any:
                 role="img",
                 **aria(label="Correct logits by a minus b, rows, and a plus b, columns"),
             ),
+            html.P(id=f"{side}-order", className="note"),
             html.H3("Circles in the embedding"),
             html.Div(id=f"{side}-pictures", className="pictures"),
         ],
@@ -164,6 +169,7 @@ def _network(side: Side) -> Any:
         [
             dcc.Store(id=f"{side}-shown"),
             dcc.Store(id=f"{side}-drawn"),
+            dcc.Store(id=f"{side}-pictured"),
             html.H2(id=f"{side}-title"),
             html.Div(actions, className="actions"),
             html.P(id=f"{side}-said", className="note", role="status", **aria(live="polite")),

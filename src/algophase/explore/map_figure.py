@@ -1,5 +1,6 @@
 """The map: runs as points along two columns, a marker for each verdict, coloured by verdict or by any column."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -14,8 +15,19 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 520
-MANY_TIMES = 30  # a positive column whose ends differ this often is drawn on a logarithmic scale
+MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ this often is drawn on a logarithmic scale
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "triangle-down", "cross", "pentagon", "star", "hexagon")
+MARK = "#B22222"
+NAME = {
+    "showarrow": True,
+    "arrowwidth": 2,
+    "arrowhead": 2,
+    "arrowcolor": MARK,
+    "standoff": 5,
+    "bgcolor": "white",
+    "bordercolor": MARK,
+    "borderpad": 2,
+}
 
 
 def map_key(view: View) -> str:
@@ -25,14 +37,16 @@ def map_key(view: View) -> str:
 
 def is_logarithmic(table: RunTable, column: str, places: Places) -> bool:
     values = table.numbers(column)[places]
-    return bool(len(values)) and values.min() > 0 and values.max() / values.min() >= MANY_TIMES
+    if not len(values) or values.min() <= 0:
+        return False
+    low, high = numpy.quantile(values, (0.05, 0.95)).tolist()
+    return bool(high >= MANY_TIMES * low)
 
 
 def draw_map(table: RunTable, view: View) -> "Figure":
-    """The map of a resolved view. Trace 0 marks the runs shown; the others carry a run's place as `customdata`."""
+    """The map of a resolved view. Each point carries its run's place as `customdata`."""
     figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
     places = table.drawn(view)
-    figure.add_trace(_marks(table, view))
     groups = _groups(table, view, places)
     # What there is most of is drawn first, so that it hides nothing.
     for name, some in sorted(groups.items(), key=lambda item: -len(item[1])):
@@ -50,6 +64,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         uirevision=map_key(view),
         selectionrevision=map_key(view),
         selections=selections(view),
+        annotations=names(table, view),
         legend={"itemsizing": "constant"},
         newselection={"line": {"color": GREY, "width": 2}},
     )
@@ -99,32 +114,22 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
     )
 
 
-def marked(table: RunTable, view: View) -> dict[str, list[Any]]:
-    """Where the runs shown lie on the map: x, y and the symbols of trace 0."""
-    found: dict[str, list[Any]] = {"x": [], "y": [], "text": []}
+def names(table: RunTable, view: View) -> list[dict[str, Any]]:
+    """A name at each of the runs shown, with an arrow to its point."""
+    places, found = table.drawn(view), list[dict[str, Any]]()
     for side in SIDES:
-        run, _ = view.network(side)
-        place = table.places.get(run)
-        if place is not None and view.x and view.y:
-            x, y = table.numbers(view.x)[place].item(), table.numbers(view.y)[place].item()
-            if x == x and y == y:
-                found["x"].append(x)
-                found["y"].append(y)
-                found["text"].append("shown" if side == "run" else "pinned")
+        place = table.places.get(view.network(side)[0])
+        if place is None or not view.x or not view.y:
+            continue
+        at = []
+        for column in (view.x, view.y):
+            value = table.numbers(column)[place].item()
+            # A place on a logarithmic axis is given by its logarithm.
+            at.append((math.log10(value) if value > 0 else math.nan) if is_logarithmic(table, column, places) else value)
+        if at[0] == at[0] and at[1] == at[1]:
+            text, ay = ("shown", -36) if side == "run" else ("pinned", 36)
+            found.append({"x": at[0], "y": at[1], "text": text, "ax": -44, "ay": ay, **NAME})
     return found
-
-
-def _marks(table: RunTable, view: View) -> Any:
-    return graph_objects().Scatter(
-        **marked(table, view),
-        mode="markers+text",
-        textposition="top center",
-        textfont={"size": 13, "weight": 600},
-        marker={"size": 18, "symbol": "circle-open", "line": {"width": 3, "color": "#D55E00"}, "color": "#D55E00"},
-        hoverinfo="skip",
-        showlegend=False,
-        name="shown",
-    )
 
 
 def selections(view: View) -> list[dict[str, Any]]:

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.circles import Circle, Isolation, find_circles, isolate_circles
+from algophase.analysis.circles import Circle, find_circles, isolate_circles
 from algophase.analysis.device import in_float64
-from algophase.analysis.grid import grid_logits
+from algophase.analysis.grid import accuracy, correct_logits, grid_logits
 from algophase.analysis.metrics import circularity, distance_irrelevance
 from algophase.analysis.principal import network_components
 from algophase.errors import InputError
@@ -37,6 +38,7 @@ from algophase.sweeps.rows import run_from_row
 from algophase.training.trained import Progress
 
 MOST_IN_MEMORY = 8
+MOST_ANSWERS = 64  # of one network: 28 kB each at p = 59
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
@@ -48,24 +50,38 @@ def default_cache() -> Path:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a network answers: the correct logits (p, p) of all pairs, and how many of its answers are right."""
+
+    correct: Tensor
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class Specimen:
     """A network ready to be shown. notes: what should be said about where it comes from."""
 
     subject: Subject
     notes: tuple[str, ...] = ()
+    _answers: dict[frozenset[int], Answer] = field(default_factory=dict, compare=False)
 
     @property
     def circles(self) -> list[Circle]:
         return [item.circle for item in self.subject.analysis.circles]
 
-    def isolate(self, off: Collection[int]) -> Isolation:
+    def without(self, off: Collection[int]) -> Answer:
         """The network without the circles of these frequencies; with REST among them, without all that is no circle."""
-        network, components, circles = self.subject.network, self.subject.components, self.circles
-        if REST in off:
-            kept = [circle for circle in circles if circle.frequency not in off]
-            return isolate_circles(network, kept, principal=components)
-        gone = [circle for circle in circles if circle.frequency in off]
-        return isolate_circles(network, gone, drop=True, principal=components)
+        circles = self.circles
+        gone = frozenset(off) & {REST, *(circle.frequency for circle in circles)}
+        if gone not in self._answers:
+            kept = [circle for circle in circles if (circle.frequency in gone) != (REST in gone)]
+            logits = isolate_circles(
+                self.subject.network, kept, drop=REST not in gone, principal=self.subject.components
+            ).logits
+            self._answers[gone] = Answer(correct_logits(logits), accuracy(logits))
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.pop(next(iter(self._answers)), None)
+        return self._answers[gone]
 
 
 @dataclass
@@ -111,11 +127,15 @@ class Networks:
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
+        self._lock, self._loading = threading.Lock(), threading.Lock()
         self._one_at_a_time = {"training": threading.Lock(), "analysing": threading.Lock()}
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""
+        with self._loading:  # callbacks ask for the same network at once: one reads it, the others wait
+            return self._look(run_id)
+
+    def _look(self, run_id: str) -> Look:
         with self._lock:
             if run_id in self._ready:
                 self._ready.move_to_end(run_id)
@@ -285,13 +305,15 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
     analysis = analysis_of_row(row, find_circles(components))
     if analysis is None:
         return None
-    measured = [distance_irrelevance(grid_logits(exact), resolution)]
+    logits = grid_logits(exact)
+    measured = [distance_irrelevance(logits, resolution)]
     told = [analysis.distance_irrelevance]
     if len(network.distinct_tables()) == 1:
         measured.append(circularity(components))
         told.append(analysis.circularity)
     same = all(abs(a - b) <= AGREE or (math.isnan(a) and math.isnan(b)) for a, b in zip(measured, told, strict=True))
-    return Specimen(Subject(exact, analysis, components)) if same else None
+    whole = {frozenset[int](): Answer(correct_logits(logits), accuracy(logits))}
+    return Specimen(Subject(exact, analysis, components), _answers=whole) if same else None
 
 
 def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:

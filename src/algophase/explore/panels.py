@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dash import dcc, html
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.grid import by_difference_and_sum, correct_logits
+from algophase.analysis.grid import by_difference_and_sum
 from algophase.explore.networks import Specimen
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, MEDIANS, VERDICT, Places, RunTable, label
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 PAGE = 25  # runs a page of the table
 TEXT, GRID, FAINT = "#1c2430", "#d9dde3", "#566173"
-CONFIG: Any = {"displaylogo": False, "displayModeBar": "hover", "responsive": True}
+UPLOADS = ["sendChartToCloud", "sendDataToCloud", "editInChartStudio"]  # nothing leaves this machine
+CONFIG: Any = {"displaylogo": False, "plotlyServerURL": "", "responsive": True}
 QUIET: Any = {**CONFIG, "displayModeBar": False}
 MAP_CONFIG: Any = {
     **CONFIG,
     "displayModeBar": True,
     "scrollZoom": True,
-    "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage"],
+    "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage", *UPLOADS],
 }
 METRICS = {
     "accuracy": "accuracy (all pairs)",
@@ -167,7 +168,7 @@ def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
     return [*found, {"label": "the rest of the embedding", "value": REST}]
 
 
-def circle_pictures(specimen: Specimen, side: str) -> list[Any]:
+def circle_pictures(specimen: Specimen) -> list[Any]:
     subject = specimen.subject
     if not subject.evidence:
         return [html.P("No frequency of the embedding stands out as a circle.")]
@@ -181,19 +182,23 @@ def picture(panel: Panel) -> Any:
     )
 
 
-def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", str]:
-    """Correct logits with these circles off, and what accuracy is left, in words."""
-    isolation = specimen.isolate(off)
+def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", str, str]:
+    """Correct logits with these circles off; in words, what accuracy is left and how rows and columns are ordered."""
+    answer = specimen.without(off)
     items = specimen.subject.analysis.circles
     strongest = max((item for item in items if not item.accompanies), key=lambda item: item.circle.variance_share, default=None)
     p = specimen.subject.modulus
     order = list(range(p)) if strongest is None else circle_order(p, strongest.circle.frequency).tolist()
-    figure = logit_figure(by_difference_and_sum(correct_logits(isolation.logits)), order)
+    figure = logit_figure(by_difference_and_sum(answer.correct), order)
     known = {item.circle.frequency for item in items} | {REST}
     gone = [frequency for frequency in off if frequency in known]
     names = [f"k = {frequency}" for frequency in gone if frequency != REST]
     if REST in gone:
         names.append("what is no circle")
     without = f" without {', '.join(names)}" if names else ", whole network"
-    ordered = "" if strongest is None else f" Rows and columns in the order of the circle k = {strongest.circle.frequency}."
-    return dressed(figure), f"Accuracy {isolation.accuracy:.2%}{without}.{ordered}"
+    ordered = "their own order" if strongest is None else f"the order of the circle k = {strongest.circle.frequency}"
+    return (
+        dressed(figure),
+        f"Accuracy {answer.accuracy:.2%}{without}.",
+        f"The logit of the right answer for every pair; rows and columns in {ordered}.",
+    )

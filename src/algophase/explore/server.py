@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST_PORT = 8050
+# The plotting library is asked for at once, not when the first picture is.
+PRELOAD = '<link rel="preload" as="script" href="/_dash-component-suites/plotly/package_data/plotly.min.js">'
 
 
 def check_installed() -> None:
@@ -50,9 +52,13 @@ def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] 
         assets_folder=str(Path(__file__).parent / "assets"),
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
+    app.index_string = app.index_string.replace("{%metas%}", "{%metas%}" + PRELOAD)
     app.layout = make_layout(table)
     if table.count and table.axes:
-        register(app, Explorer(table, networks))
+        explorer = Explorer(table, networks)
+        explorer.show_map("", None)  # what is slow the first time is done before anyone waits for it
+        explorer.show_runs("", 0)
+        register(app, explorer)
     _guard(app, hosts)
     return app, networks
 
@@ -62,7 +68,7 @@ def _guard(app: "Dash", hosts: tuple[str, ...]) -> None:
     from flask import Response, abort, request
 
     policy = (
-        f"default-src 'self'; script-src 'self' {' '.join(app.csp_hashes())}; style-src 'self' 'unsafe-inline'; "
+        f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(app.csp_hashes())}; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     )
