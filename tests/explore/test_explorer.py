@@ -1,0 +1,176 @@
+"""The page's answers without a browser, and without Dash where they are plain functions."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from algophase.errors import InputError
+from algophase.explore.explorer import Explorer, leading
+from algophase.explore.networks import Networks
+from algophase.explore.state import REST, decode
+from algophase.explore.table import read_run_table
+from algophase.storage.runs_table import read_runs
+
+CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
+
+
+@pytest.fixture(scope="module")
+def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
+    return Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
+
+
+def text_of(component: Any) -> str:
+    """All text in a tree of Dash components."""
+    if isinstance(component, list | tuple):
+        return " ".join(map(text_of, component))
+    if hasattr(component, "to_plotly_json"):
+        return text_of(getattr(component, "children", None) or [])
+    return "" if component is None else str(component)
+
+
+def test_axes_stand_in_the_address_only_where_they_were_chosen(explorer: Explorer) -> None:
+    assert explorer.choose_axes("", "attention_rate", "gradient_symmetricity", "verdict") is None
+    after = explorer.choose_axes("?region=0,0,1,1", "attention_rate", "circularity", "verdict")
+    assert after == "?x=attention_rate&y=circularity&colour=verdict"  # a region of other axes is no region
+    kept = explorer.choose_axes("?region=0,0,1,1", "attention_rate", "gradient_symmetricity", "circularity")
+    assert kept is not None
+    assert "region=0,0,1,1" in kept
+
+
+def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path) -> None:
+    one = explorer.add_filter("", "attention_rate", "<", "0.5")
+    assert one == "?where=attention_rate<0.5"
+    two = explorer.add_filter(one, "verdict", "=", "Pizza")
+    chips, status, problems = explorer.show_filters(two)
+    assert len(chips) == 2
+    assert not problems
+    runs = read_runs(gallery)
+    met = ((runs.attention_rate < 0.5) & (runs.verdict == "Pizza")).sum()
+    assert status == f"{met} of 1,725 runs on the map"
+    assert explorer.add_filter(two, "verdict", "=", "Pizza") is None
+    assert explorer.remove_filter(two, 0) == "?where=verdict%3DPizza"
+    for column, operator, value, match in (
+        ("attention_rate", "<", "fast", "holds numbers"),
+        ("attention_rate", "<", "  ", "give a value to compare attention_rate with"),
+        ("attention_rate", "~", "1", "choose a column and how to compare it"),
+        (None, "=", "1", "choose a column"),
+        ("verdict", "<", "Pizza", "use = or !="),
+        ("__class__", "=", "1", "there is no column '__class__'"),
+    ):
+        with pytest.raises(InputError, match=match):
+            explorer.add_filter("", column, operator, value)
+
+
+def test_a_click_opens_the_run_of_its_point(explorer: Explorer) -> None:
+    place = explorer.table.places[CLOCK]
+    after = explorer.click("?x=width", {"points": [{"customdata": place}]})
+    assert after == f"?x=width&run={CLOCK}"
+    points: list[Any] = [{}, {"customdata": 10**9}, {"customdata": -1}, {"customdata": "x"}]
+    for nonsense in (None, "x", {}, {"points": []}, *({"points": [point]} for point in points)):
+        assert explorer.click("", nonsense) is None
+    assert explorer.open_run(after, CLOCK) is None
+    assert explorer.open_run("", "../../x") is None
+
+
+def test_the_map_is_drawn_again_only_for_other_points(explorer: Explorer) -> None:
+    figure, key = explorer.show_map("", None)
+    assert figure is not None
+    assert all(trace.type == "scattergl" for trace in figure.data)
+    assert explorer.show_map(f"?run={CLOCK}&region=0,0,1,1", key) == (None, key)
+    other, _ = explorer.show_map("?where=verdict%3DPizza", key)
+    assert other is not None
+    assert len(other.data) == 1
+
+
+def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
+    after = explorer.select_region("", {"box": [0.9, 0.2, 1.0, 1.0]})
+    statistics, listed, page, pages, region = explorer.show_runs(after, 0)
+    text = text_of(statistics)
+    assert region
+    assert "in the region" in text
+    assert "Clock" in text
+    assert "% to " in text
+    assert (page, pages) == (0, 7)
+    assert "page 1 of 7" in text_of(listed)
+    assert explorer.show_runs(after, 99)[2] == 6
+    assert explorer.select_region(after, None) == ""
+    nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
+    assert text_of(nothing) == "No runs in the region."
+
+
+def test_a_kept_network_is_shown_with_its_evidence(explorer: Explorer) -> None:
+    panel = explorer.show_network(f"?run={CLOCK}", "run")
+    assert not panel.hidden
+    assert panel.title == f"{CLOCK}: Clock"
+    assert "circularity" in text_of(panel.verdict)
+    assert panel.job_hidden
+    assert not panel.inside_hidden
+    assert panel.values is not None
+    assert len(panel.options) == len(panel.values) == panel.circles + 1
+    assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles
+    assert explorer.show_network(f"?run={CLOCK}", "pin").hidden
+    assert explorer.show_network("", "run").hidden
+
+
+def test_switching_a_circle_off_changes_logits_and_accuracy(explorer: Explorer) -> None:
+    search = f"?run={CLOCK}"
+    panel = explorer.show_network(search, "run")
+    assert panel.values is not None
+    first = panel.values[0]
+    after = explorer.switch_circles(search, "run", list(panel.values[1:]))
+    assert after == f"{search}&off={first}"
+    whole, without = explorer.show_logits(search, "run"), explorer.show_logits(after, "run")
+    assert whole is not None
+    assert without is not None
+    assert whole[1] == "Accuracy 100.00%, whole network."
+    assert without[1] != whole[1]
+    assert without[1].endswith(f"without k = {first}.")
+    assert explorer.switch_circles(search, "run", panel.values) is None
+    assert explorer.switch_circles("", "run", []) is None
+
+
+def test_keeping_the_first_circles_switches_the_others_off(explorer: Explorer) -> None:
+    search = f"?pin={CLOCK}"
+    known = [value for value in explorer.show_network(search, "pin").values or () if value != REST]
+    after = explorer.keep_first(search, "pin", "1")
+    assert decode(after)[0].pin_off == tuple(sorted(known[1:]))
+    assert explorer.keep_first(after, "pin", 1) is None
+    assert explorer.keep_first(after, "pin", len(known)) == search
+    assert explorer.keep_first(after, "pin", None) is None
+    found = explorer.show_logits(after, "pin")
+    assert found is not None
+    assert found[3] == f"Keep the first 1 of {len(known)} circles, in the order listed"
+    assert leading([5, 3, 9], (3,)) == 1
+    assert leading([5, 3, 9], ()) == 3
+
+
+def test_two_networks_are_compared_by_pinning_one(explorer: Explorer) -> None:
+    pinned = explorer.pin(f"?run={CLOCK}&off=0")
+    assert pinned == f"?pin={CLOCK}&pin-off=0"
+    both = explorer.open_run(pinned, HYBRID)
+    assert explorer.show_network(both, "run").title == f"{HYBRID}: hybrid"
+    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: Clock"
+    assert explorer.close(both, "pin") == f"?run={HYBRID}"
+    assert explorer.pin("") is None
+
+
+def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explorer) -> None:
+    run = explorer.table.run_id(0)
+    panel = explorer.show_network(f"?run={run}", "run")
+    assert panel.title == f"{run}: Clock"
+    assert "As the table has it." in text_of(panel.verdict)
+    assert not panel.train_hidden
+    assert panel.inside_hidden
+    assert panel.job_text.startswith("The weights of this run were not kept.")
+    assert explorer.show_logits(f"?run={run}", "run") is None
+    missing = explorer.show_network("?run=000000000000", "run")
+    assert missing.said == "There is no run 000000000000 in fixed-width."
+    with pytest.raises(InputError, match="there is no run"):
+        explorer.start_training("?run=000000000000", "run")
+
+
+def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
+    _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
+    assert status.startswith("1,725 of 1,725")
+    assert len(problems) == 3

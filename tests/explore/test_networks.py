@@ -1,0 +1,243 @@
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from algophase.explore import networks as module
+from algophase.explore.networks import Look, Networks, default_cache
+from algophase.explore.row_analysis import analysis_of_row
+from algophase.explore.state import REST
+from algophase.explore.table import read_run_table
+from algophase.storage.network_files import load_network, save
+from algophase.storage.sweep_directory import SweepDirectory
+
+
+def opened(sweep: Path, cache: Path) -> Networks:
+    return Networks(read_run_table(sweep), sweep, cache)
+
+
+def settled(networks: Networks, run_id: str) -> Look:
+    """What there is of a run once nothing is under way."""
+    until = time.monotonic() + 60
+    while (look := networks.look(run_id)).job is not None:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return look
+
+
+@pytest.fixture
+def copy(tiny: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny, tmp_path / "sweep"))
+
+
+def run_ids(networks: Networks) -> list[str]:
+    return list(networks.table.places)
+
+
+def test_kept_weights_are_shown_at_once_with_what_the_table_says(tiny: Path, tmp_path: Path) -> None:
+    networks = opened(tiny, tmp_path)
+    look = networks.look(run_ids(networks)[0])
+    assert look.specimen is not None
+    assert not look.specimen.notes
+    row = networks.table.row(0)
+    analysis = look.specimen.subject.analysis
+    assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (row["verdict"], row["reasons"])
+    assert networks.look(run_ids(networks)[0]).specimen is look.specimen
+
+
+def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(tiny: Path, tmp_path: Path) -> None:
+    networks = opened(tiny, tmp_path / "cache")
+    before = sorted(path.name for path in tiny.rglob("*"))
+    run_id = run_ids(networks)[1]
+    assert networks.look(run_id) == Look(can_train=True)
+    job = networks.train(run_id)
+    look = settled(networks, run_id)
+    assert (job.state, job.epochs, job.epoch) == ("done", 30, 30)
+    assert networks.version == 1
+    assert not networks.busy
+    assert look.specimen is not None
+    assert look.specimen.notes[-1].startswith("the same network as in the table")
+    assert (tmp_path / "cache" / f"{run_id}.safetensors").exists()
+    assert sorted(path.name for path in tiny.rglob("*")) == before  # looking changes nothing
+    again = opened(tiny, tmp_path / "cache").look(run_id)
+    assert again.specimen is not None
+    assert again.specimen.subject.analysis.verdict == look.specimen.subject.analysis.verdict
+
+
+def test_a_cache_in_the_sweep_is_written_as_its_only_writer(copy: Path) -> None:
+    networks = opened(copy, copy / "networks")
+    run_id = run_ids(networks)[1]
+    with SweepDirectory(copy).hold("a sweep"):
+        networks.train(run_id)
+        look = settled(networks, run_id)
+    assert look.specimen is not None
+    assert "it could not be saved" in look.specimen.notes[-1]
+    assert "in use by process" in look.specimen.notes[-1]
+    other = run_ids(networks)[2]
+    networks.train(other)
+    settled(networks, other)
+    assert SweepDirectory(copy).kept() == {run_ids(networks)[0], other}
+
+
+def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = opened(tiny, tmp_path)
+    run_id = run_ids(networks)[1]
+
+    def slow(row: object, run: object, group: object, follow: Any, notice: object) -> None:
+        from algophase.training.trained import Progress
+
+        for epoch in range(1000):
+            follow(Progress(1, epoch, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5))
+            time.sleep(0.005)
+
+    monkeypatch.setattr(module, "retrain", slow)
+    job = networks.train(run_id)
+    assert networks.train(run_id) is job  # once is enough
+    while job.epoch < 3:
+        time.sleep(0.005)
+    assert job.said == f"training: epoch {job.epoch} of 1,000, 2 min left"
+    assert networks.look(run_id).job is job
+    networks.stop(run_id)
+    look = settled(networks, run_id)
+    assert job.state == "stopped"
+    assert look == Look(problems=("training was stopped; nothing was saved",), can_train=True)
+    networks.train(run_id)
+    networks.close()
+    assert not networks.busy
+
+
+def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: Path) -> None:
+    networks = opened(copy, tmp_path)
+    run_id = run_ids(networks)[0]
+    path = copy / "networks" / f"{run_id}.safetensors"
+    network = load_network(path)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1.3)
+    save(network, path, overwrite=True)
+    job = networks.look(run_id).job
+    assert job is None or job.kind == "analysing"
+    specimen = settled(networks, run_id).specimen
+    assert specimen is not None
+    assert specimen.notes[0].startswith("not the ")
+    assert specimen.subject.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
+
+
+def damage(copy: Path, run_id: str, how: str) -> None:
+    tensors, description = (copy / "networks" / f"{run_id}{suffix}" for suffix in (".safetensors", ".json"))
+    if how == "cut short":
+        tensors.write_bytes(tensors.read_bytes()[:100])
+    elif how == "other bytes":
+        tensors.write_bytes(tensors.read_bytes()[:-4] + b"\0\0\1\0")
+    elif how == "no description":
+        description.unlink()
+    elif how == "a link":
+        shutil.move(tensors, copy / "elsewhere")
+        tensors.symlink_to(copy / "elsewhere")
+    elif how == "a directory":
+        tensors.unlink()
+        tensors.mkdir()
+    elif how == "other settings":
+        network = load_network(tensors)
+        data = json.loads(description.read_text())
+        data["network"]["attention_rate"] = 0.125
+        description.write_text(json.dumps(data))
+        assert network is not None
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("cut short", "is not a readable safetensors file"),
+        ("other bytes", "does not match the checksum"),
+        ("no description", "is not a plain file"),
+        ("a link", "is not a plain file: it is not read"),
+        ("a directory", "is not a plain file"),
+        ("other settings", "holds a network of other settings"),
+    ],
+)
+def test_damaged_weights_are_told_and_can_be_trained_again(copy: Path, tmp_path: Path, how: str, problem: str) -> None:
+    networks = opened(copy, tmp_path / "cache")
+    run_id = run_ids(networks)[0]
+    damage(copy, run_id, how)
+    look = networks.look(run_id)
+    assert look.specimen is None
+    assert look.can_train
+    assert problem in look.problems[0]
+    networks.train(run_id)
+    assert settled(networks, run_id).specimen is not None
+    assert opened(copy, tmp_path / "cache").look(run_id).specimen is not None  # the cache stands in
+
+
+@pytest.mark.parametrize("run_id", ["../../secret", "", "x" * 12, "000000000000", "<script>"])
+def test_only_ids_of_the_table_are_looked_for(tiny: Path, tmp_path: Path, run_id: str) -> None:
+    look = opened(tiny, tmp_path).look(run_id)
+    assert look.specimen is None
+    assert not look.can_train
+    assert "there is no run" in look.problems[0]
+
+
+def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_path: Path) -> None:
+    table = read_run_table(tiny)
+    table.places["../../secret"] = 0
+    networks = Networks(table, tiny, tmp_path)
+    assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
+
+
+def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path) -> None:
+    table = read_run_table(tiny)
+    table.all["width"] = [16] * 4
+    run_id = next(iter(table.places))
+    look = Networks(table, tiny, tmp_path).look(run_id)
+    assert "its row was changed" in look.problems[0]
+    assert not look.can_train
+    table.all["modulus"] = [100_003] * 4
+    table.all["run_id"] = [None] * 4
+    assert "too many to show" in Networks(table, tiny, tmp_path).look(run_id).problems[0]
+
+
+def test_a_row_that_says_anything_is_no_analysis(tiny: Path, tmp_path: Path) -> None:
+    networks = opened(tiny, tmp_path)
+    specimen = networks.look(run_ids(networks)[0]).specimen
+    assert specimen is not None
+    row = networks.table.row(0)
+    assert analysis_of_row(row, specimen.circles) is not None
+    for name, value in (
+        ("verdict", "<script>"),
+        ("reasons", None),
+        ("accuracy", "high"),
+        ("frequencies", [99]),
+        ("shape", "a dog"),
+        ("circularity", True),
+    ):
+        assert analysis_of_row({**row, name: value}, specimen.circles) is None, name
+    assert analysis_of_row({}, []) is None
+
+
+def test_circles_are_switched_off_one_by_one(gallery: Path, tmp_path: Path) -> None:
+    networks = opened(gallery, tmp_path)
+    specimen = networks.look("b857b640c143").specimen
+    assert specimen is not None
+    frequencies = [circle.frequency for circle in specimen.circles]
+    assert specimen.without([]).accuracy == 1.0
+    assert specimen.without([9999]) is specimen.without([])
+    one = specimen.without(frequencies[:1])
+    assert one.accuracy < 1
+    assert one.correct.shape == (59, 59)
+    assert specimen.without(frequencies[:1]) is one
+    assert specimen.without([*frequencies, REST]).accuracy < 0.05
+    kept = specimen.without([REST])  # only circles
+    assert kept.accuracy > 0.9
+    assert not torch.equal(kept.correct, specimen.without([]).correct)
+
+
+def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "algophase" / "networks"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_cache() == tmp_path / ".cache" / "algophase" / "networks"

@@ -1,0 +1,168 @@
+from pathlib import Path
+
+import numpy
+import pytest
+from matplotlib.path import Path as Outline
+
+from algophase.errors import InputError
+from algophase.explore.map_figure import draw_map, is_logarithmic, names, selections
+from algophase.explore.state import View
+from algophase.explore.table import KEPT, RunTable, inside, read_run_table
+from algophase.storage.runs_table import write_shard
+from algophase.sweeps.selection import read_condition
+
+
+def columns(**changes: list[object]) -> dict[str, list[object]]:
+    return {
+        "index": [0, 1, 2, 3],
+        "run_id": [f"{place:012x}" for place in range(4)],
+        "attention_rate": [0.1, 0.4, 0.6, 0.9],
+        "width": [16, 32, 512, 1024],
+        "circularity": [1.0, None, 0.5, 0.2],
+        "activation": ["relu", "gelu", "relu", None],
+        "equals_sign": [True, False, True, False],
+        "verdict": ["Pizza", None, "Clock", None],
+        "diverged_at": [None, 7, None, None],
+        "circles.frequency": [[1], [2], [], []],
+        **changes,
+    }
+
+
+TABLE = RunTable(columns(), "made up")
+
+
+def places(*conditions: str, **view: object) -> list[int]:
+    resolved, problems = TABLE.resolve(View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
+    assert not problems
+    return TABLE.brushed(resolved).tolist()
+
+
+def test_every_run_has_a_verdict() -> None:
+    assert TABLE.columns["verdict"] == ["Pizza", "diverged", "Clock", "not analysed"]
+    counts = TABLE.counts(numpy.arange(4))
+    assert [name for name, _ in counts] == ["Clock", "Pizza", "diverged", "not analysed"]
+    assert all(share.count == 1 and share.total == 4 for _, share in counts)
+
+
+def test_runs_are_filtered_by_settings_metrics_and_verdicts() -> None:
+    assert places("attention_rate<0.5", y="width") == [0, 1]
+    assert places("attention_rate<0.5", "width>16", y="width") == [1]
+    assert places("verdict=diverged", y="width") == [1]
+    assert places("equals_sign=true", y="width") == [0, 2]
+    assert places("activation=null", y="width") == [3]
+    assert places("circularity!=null", y="width") == [0, 2, 3]
+
+
+def test_a_run_without_a_coordinate_is_not_drawn() -> None:
+    assert places(y="circularity") == [0, 2, 3]
+
+
+def test_a_region_is_a_box_or_a_lasso() -> None:
+    assert places(y="width", region=((0.3, 0.0), (0.7, 600.0))) == [1, 2]
+    assert places(y="width", region=((0.0, 0.0), (0.5, 0.0), (0.5, 600.0), (0.0, 600.0))) == [0, 1]
+
+
+def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
+    random = numpy.random.default_rng(0)
+    corners, points = random.random((9, 2)), random.random((500, 2))
+    found = inside([tuple(corner) for corner in corners.tolist()], points[:, 0], points[:, 1])
+    assert (found == Outline([*corners, corners[0]], closed=True).contains_points(points)).mean() > 0.9  # self-crossing
+    round_ = numpy.stack([numpy.cos(numpy.arange(12) * numpy.pi / 6), numpy.sin(numpy.arange(12) * numpy.pi / 6)], 1) / 2 + 0.5
+    found = inside([tuple(corner) for corner in round_.tolist()], points[:, 0], points[:, 1])
+    assert (found == Outline([*round_, round_[0]], closed=True).contains_points(points)).all()
+
+
+@pytest.mark.parametrize(
+    ("view", "problem"),
+    [
+        (View((read_condition("attention_rat<0.5"),)), "there is no column 'attention_rat'; did you mean attention_rate"),
+        (View((read_condition("attention_rate<fast"),)), "column attention_rate holds numbers"),
+        (View((read_condition("verdict<Pizza"),)), "use = or !="),
+        (View((read_condition("circles.frequency=1"),)), "there is no column 'circles.frequency'"),
+        (View(x="<script>"), "x is '<script>', which this table cannot be drawn by"),
+        (View(colour="run_id"), "colour is 'run_id'"),
+    ],
+)
+def test_what_a_table_does_not_have_is_told_and_left_out(view: View, problem: str) -> None:
+    resolved, problems = TABLE.resolve(view)
+    assert problem in problems[0]
+    assert len(TABLE.where(resolved.filters)) == 4
+    assert (resolved.x, resolved.y, resolved.colour) == ("attention_rate", "circularity", "verdict")
+
+
+def test_medians_leave_out_what_is_missing() -> None:
+    rows = {name: rest for name, *rest in TABLE.medians(numpy.arange(4))}
+    assert rows["circularity"][0] == 0.5
+    assert rows["circularity"][3] == 3
+    assert "verdict" not in rows
+
+
+def test_a_wide_range_is_drawn_logarithmically_and_a_rate_is_not() -> None:
+    everything = numpy.arange(4)
+    assert is_logarithmic(TABLE, "width", everything)
+    assert not is_logarithmic(TABLE, "attention_rate", everything)
+    view, _ = TABLE.resolve(View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
+    assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(TABLE, view)] == [
+        ("shown", 0.6, 2.709),
+        ("pinned", 0.1, 1.204),
+    ]
+
+
+@pytest.mark.parametrize("colour", ["verdict", "activation", "circularity", "equals_sign"])
+def test_each_point_carries_its_place_whatever_colours_it(colour: str) -> None:
+    view, _ = TABLE.resolve(View(y="width", colour=colour))
+    figure = draw_map(TABLE, view)
+    assert sorted(int(place) for trace in figure.data for place in trace.customdata) == [0, 1, 2, 3]
+    assert len({trace.marker.symbol for trace in figure.data}) == len(figure.data)  # shapes tell as much as colours
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_a_region_is_drawn_as_it_was() -> None:
+    (box,) = selections(View(region=((0.1, 0.2), (0.3, 0.4))))
+    assert [box[name] for name in ("x0", "y0", "x1", "y1")] == [0.1, 0.2, 0.3, 0.4]
+    (lasso,) = selections(View(region=((0, 0), (1, 0), (0, 1))))
+    assert lasso["path"] == "M0,0L1,0L0,1Z"
+
+
+def test_text_of_a_table_cannot_become_markup() -> None:
+    evil = "<b onclick=alert(1)>%{x}</b>"
+    table = RunTable(columns(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]), evil)
+    view, _ = table.resolve(View(y="width"))
+    text = draw_map(table, view).to_json()
+    assert "<b " not in text.replace("\\u003c", "<")
+    assert "%{x}</b>" not in text
+
+
+def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
+    table = read_run_table(gallery)
+    assert table.count == 1725
+    assert sum(table.columns[KEPT]) == 5
+    assert any("fixed-width" in line for line in table.about)
+    assert KEPT in table.axes
+    assert not table.problems
+
+
+def test_a_broken_shard_costs_a_line_and_the_rest_is_shown(tmp_path: Path) -> None:
+    write_shard(tmp_path / "runs-0.parquet", [{"index": 0, "run_id": "0" * 12, "width": 8}], {})
+    (tmp_path / "runs-1.parquet").write_bytes(b"PAR1 no")
+    table = read_run_table(tmp_path)
+    assert table.count == 1
+    assert "runs-1.parquet is not a readable Parquet file" in table.problems[0]
+    (tmp_path / "runs-0.parquet").unlink()
+    assert read_run_table(tmp_path).count == 0
+
+
+def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no runs"):
+        read_run_table(tmp_path)
+    with pytest.raises(InputError, match="does not exist"):
+        read_run_table(tmp_path / "none")
+
+
+def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
+    write_shard(tmp_path / "a.parquet", [{"run_id": 3, "index": "x", "verdict": 5, "y": 1.0}, {"run_id": 4, "y": 2.0}], {})
+    (tmp_path / "sweep.json").write_text('{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}')
+    table = read_run_table(tmp_path)
+    assert table.count == 2
+    assert table.axes == ["y"]
+    assert any("no column of run ids" in line for line in table.problems)
