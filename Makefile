@@ -2,13 +2,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test format clean
+.PHONY: help setup demo docs test format clean
 
 help:
 	@echo "make demo    set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
+	@echo "make docs    set up, then build the documentation site into build/docs (start at build/docs/index.html)"
 	@echo "make test    set up, then check formatting, lint and types and run the tests"
 	@echo "make format  rewrite the code in the house format"
-	@echo "make clean   remove .venv, caches and demo/"
+	@echo "make clean   remove .venv, caches, build/ and demo/"
 
 setup: .venv/installed
 
@@ -30,6 +31,10 @@ demo: setup
 	$(BIN)/algophase report demo/trained --population gallery/fixed-width --title "Two networks trained here" --out demo/report.html
 	@echo "networks and histories: demo/trained; figures: demo/figures; report, for a browser: demo/report.html"
 
+docs: setup
+	$(BIN)/mkdocs build --strict
+	@echo "the site: build/docs/index.html"
+
 test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -41,4 +46,4 @@ format: setup
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build demo

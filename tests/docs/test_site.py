@@ -1,0 +1,59 @@
+"""The site builds without a warning, asks no other host for anything, and has every public name and command."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fenced import ROOT
+
+import algophase
+
+MISSING = [name for name in ("mkdocs", "mkdocstrings_handlers") if importlib.util.find_spec(name) is None]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason="the site's generator is not installed (extra `docs`)")
+
+LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]*?(?:src|href)=["']?(https?:)?//|@import|url\(["']?(?:https?:)?//""")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(directory)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
+
+
+def test_every_page_is_there(site: Path) -> None:
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} | {"cli"}
+    assert pages <= {page.stem for page in site.glob("*.html")}
+
+
+def test_nothing_comes_from_another_host(site: Path) -> None:
+    for file in [*site.rglob("*.html"), *site.rglob("*.css")]:
+        found = LOADED.search(file.read_text(encoding="utf-8"))
+        assert found is None, f"{file.relative_to(site)} loads {found and found[0]}"
+
+
+def test_the_reference_has_every_public_name(site: Path) -> None:
+    text = (site / "reference.html").read_text(encoding="utf-8")
+    public = [name for name in vars(algophase) if not name.startswith("_") and callable(getattr(algophase, name))]
+    assert len(public) > 30
+    assert [name for name in public if f'id="algophase.{name}"' not in text] == []
+
+
+def test_parameters_are_a_list(site: Path) -> None:
+    text = (site / "reference.html").read_text(encoding="utf-8")
+    assert re.search(r"<li>\s*(?:<p>)?<code>engine</code>: auto", text)
+
+
+def test_the_command_line_page_has_every_option(site: Path) -> None:
+    text = (site / "cli.html").read_text(encoding="utf-8")
+    for expected in ("algophase analyze", "algophase check-gradients", "--attention-rate", "--keep-weights", "none|all|N"):
+        assert expected in text
+
+
+def test_pages_named_in_the_text_are_links(site: Path) -> None:
+    assert '<a href="cluster.html"><code>docs/cluster.md</code></a>' in (site / "sweeps.html").read_text(encoding="utf-8")
