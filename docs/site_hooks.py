@@ -4,6 +4,7 @@ The pages are also read in the repository, where they name each other as `docs/N
 which a strict build then checks.
 """
 
+import html
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
     context = command.make_context(name, [], resilient_parsing=True)
     usage = " ".join([f"algophase {name}", *command.collect_usage_pieces(context)])
     yield from (f"## algophase {name}", "", command.help, "", "```text", usage, "```", "")
-    yield from ("| | |", "|---|---|")
+    yield from ("| takes | |", "|---|---|")
     for parameter in command.params:
         record = parameter.get_help_record(context)
         if record is not None:
@@ -59,4 +60,5 @@ def _command(name: str, command: Any) -> Iterator[str]:
 
 def _prose(text: str) -> str:
     """A help text as Markdown: nothing in it is markup but its own backticks."""
-    return re.sub(r"([<>*_\[\]|])", r"\\\1", text) if "`" not in text else text.replace("<", "&lt;")
+    escaped = html.escape(text, quote=False)
+    return escaped if "`" in text else re.sub(r"([*_\[\]|])", r"\\\1", escaped)
