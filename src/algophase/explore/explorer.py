@@ -81,13 +81,16 @@ class Explorer:
         return None if after == encode(decode(search)[0]) else after
 
     def choose_axes(self, search: str | None, x: str | None, y: str | None, colour: str | None) -> str | None:
-        view = self.view(search)
-        chosen = replace(view, x=x or view.x, y=y or view.y, colour=colour or view.colour)
-        if chosen == view:  # the page's own choice need not stand in the address
+        asked, view = decode(search)[0], self.view(search)
+        # What the page chose by itself need not stand in the address.
+        chosen = {
+            name: value for name, value in (("x", x), ("y", y), ("colour", colour)) if value not in (None, getattr(view, name))
+        }
+        if not chosen:
             return None
-        if (chosen.x, chosen.y) != (view.x, view.y):
-            chosen = replace(chosen, region=())
-        return self._changed(search, chosen)
+        region = view.region if chosen.keys() <= {"colour"} else ()  # a region of other axes is no region
+        after = {name: chosen.get(name, getattr(asked, name)) or "" for name in ("x", "y", "colour")}
+        return self._changed(search, replace(asked, x=after["x"], y=after["y"], colour=after["colour"], region=region))
 
     def add_filter(self, search: str | None, column: str | None, operator: str | None, value: str | None) -> str | None:
         """Raises an InputError for a condition that this table cannot be filtered by."""
@@ -106,8 +109,10 @@ class Explorer:
         return self._changed(search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition]))))
 
     def remove_filter(self, search: str | None, place: int) -> str | None:
-        view = self.view(search)
-        return self._changed(search, replace(view, filters=view.filters[:place] + view.filters[place + 1 :]))
+        """place: among the filters in force."""
+        asked, held = decode(search)[0], self.view(search).filters
+        gone = held[place] if 0 <= place < len(held) else None
+        return self._changed(search, replace(asked, filters=tuple(item for item in asked.filters if item != gone)))
 
     def select_region(self, search: str | None, selected: object) -> str | None:
         return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
@@ -229,7 +234,7 @@ class Explorer:
         problems = " ".join(f"{line[:1].upper()}{line[1:]}." for line in look.problems)
         told = problems or "The weights of this run were not kept."
         if look.can_train:
-            told += " They can be trained again from its settings, here, which takes minutes for a network of the paper's size."
+            told += " The network can be trained again from its settings, here: minutes for one of the paper's size."
         return NetworkPanel(
             hidden=False,
             title=f"{title}: {verdict[:80]}",
@@ -250,7 +255,10 @@ class Explorer:
         if look.specimen is None:
             return None
         known = [circle.frequency for circle in look.specimen.circles]
-        kept = f"Keep the first {leading(known, off)} of {len(known)} circles, in the order listed"
+        count = leading(known, off)
+        kept = f"Keep the first {count} of {len(known)} circles, in the order listed"
+        if set(known[count:]) - set(off):
+            kept = f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
         return *logits_picture(look.specimen, off), kept
 
     def show_circles(self, search: str | None, side: Side) -> list[Any]:

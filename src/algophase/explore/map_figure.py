@@ -57,6 +57,8 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     if view.y in METRICS:  # the paper's line between the phases
         figure.add_hline(y=phase_line(view.y), line={"color": GREY, "dash": "dot", "width": 1.5})
     if table.colours and view.colour != VERDICT and _is_number(table, view.colour):
+        for name, some in groups.items():  # a legend of shapes: colours stand for the column
+            figure.add_trace(_shape(name, len(some)))
         title = {"text": plain(label(view.colour)), "side": "right"}
         figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": {"title": title, "thickness": 12}})
     figure.update_layout(
@@ -66,6 +68,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         selections=selections(view),
         annotations=names(table, view),
         legend={"itemsizing": "constant"},
+        showlegend=True,
         newselection={"line": {"color": GREY, "width": 2}},
     )
     return figure
@@ -103,14 +106,27 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
-        customdata=places.astype(numpy.int32),
+        customdata=places.tolist(),  # Dash looks points up in a plain list only
         text=[plain(table.run_id(place)) for place in places.tolist()],
         mode="markers",
-        name=f"{plain(name)} ({len(places):,})",
+        name=_entry(name, len(places)),
+        showlegend=not _is_number(table, view.colour),
         marker=marker,
         unselected={"marker": {"opacity": 0.12}},
         hovertemplate=f"run %{{text}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
         f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
+    )
+
+
+def _entry(name: str, count: int) -> str:
+    return f"{plain(name)} ({count:,})"
+
+
+def _shape(name: str, count: int) -> Any:
+    """An entry of the legend without points."""
+    marker = {"color": GREY, "symbol": look(name)[1]}
+    return graph_objects().Scatter(
+        x=[None], y=[None], mode="markers", name=_entry(name, count), marker=marker, hoverinfo="skip"
     )
 
 

@@ -6,6 +6,7 @@ takes seconds and happens in the background, as training does.
 """
 
 import contextlib
+import functools
 import math
 import os
 import threading
@@ -21,6 +22,7 @@ from torch import Tensor
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.circles import Circle, find_circles, isolate_circles
 from algophase.analysis.device import in_float64
+from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import accuracy, correct_logits, grid_logits
 from algophase.analysis.metrics import circularity, distance_irrelevance
 from algophase.analysis.principal import network_components
@@ -65,9 +67,14 @@ class Specimen:
     notes: tuple[str, ...] = ()
     _answers: dict[frozenset[int], Answer] = field(default_factory=dict, compare=False)
 
+    @functools.cached_property
+    def evidence(self) -> list[CircleEvidence]:
+        """The circles and what each does, the largest first."""
+        return sorted(self.subject.analysis.circles, key=lambda item: -item.circle.variance_share)
+
     @property
     def circles(self) -> list[Circle]:
-        return [item.circle for item in self.subject.analysis.circles]
+        return [item.circle for item in self.evidence]
 
     def without(self, off: Collection[int]) -> Answer:
         """The network without the circles of these frequencies; with REST among them, without all that is no circle."""

@@ -11,7 +11,7 @@ from algophase.analysis.grid import by_difference_and_sum
 from algophase.explore.networks import Specimen
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, MEDIANS, VERDICT, Places, RunTable, label
-from algophase.report.figures import circle_order
+from algophase.report.figures import MOST_CIRCLES, circle_order
 from algophase.report.interactive import circle_name, circle_panel, logit_figure
 from algophase.report.network_section import MEANING
 from algophase.report.plotly_style import Panel
@@ -163,16 +163,15 @@ def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
     """One entry a circle, and one for what belongs to none."""
     found: list[dict[str, Any]] = [
         {"label": f"{circle_name(item)}, {item.circle.variance_share:.1%}", "value": item.circle.frequency}
-        for item in specimen.subject.analysis.circles
+        for item in specimen.evidence
     ]
     return [*found, {"label": "the rest of the embedding", "value": REST}]
 
 
 def circle_pictures(specimen: Specimen) -> list[Any]:
-    subject = specimen.subject
-    if not subject.evidence:
+    if not specimen.evidence:
         return [html.P("No frequency of the embedding stands out as a circle.")]
-    return [picture(circle_panel(subject, item)) for item in subject.evidence]
+    return [picture(circle_panel(specimen.subject, item)) for item in specimen.evidence[:MOST_CIRCLES]]
 
 
 def picture(panel: Panel) -> Any:
@@ -185,7 +184,7 @@ def picture(panel: Panel) -> Any:
 def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", str, str]:
     """Correct logits with these circles off; in words, what accuracy is left and how rows and columns are ordered."""
     answer = specimen.without(off)
-    items = specimen.subject.analysis.circles
+    items = specimen.evidence
     strongest = max((item for item in items if not item.accompanies), key=lambda item: item.circle.variance_share, default=None)
     p = specimen.subject.modulus
     order = list(range(p)) if strongest is None else circle_order(p, strongest.circle.frequency).tolist()

@@ -1,0 +1,286 @@
+"""The explorer in a real browser: map, filters, regions, networks, circles, comparison, training; nothing asks elsewhere."""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.rows import settings_columns
+from algophase.sweeps.spaces import Space
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+GALLERY = Path(__file__).resolve().parents[2] / "gallery" / "fixed-width"
+CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
+ATTACK = "<img src=x onerror=\"document.title='attacked'\">"
+TINY = {"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 200}}
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
+        yield running
+        running.close()
+
+
+def served(sweep: Path, cache: Path) -> Iterator[str]:
+    """The command itself, on a free port."""
+    command = [sys.executable, "-m", "algophase", "explore", str(sweep), "--no-browser", "--cache", str(cache)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://\S+", process.stdout.readline())
+        assert found is not None
+        yield found[0]
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    yield from served(GALLERY, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def crafted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Two honest runs without weights, then rows that try to be more than text, and a broken shard."""
+    path = tmp_path_factory.mktemp("crafted") / "sweep"
+    space, directory, rows = Space.from_dict(TINY), SweepDirectory(path), []
+    directory.describe({**space.to_dict(), "title": ATTACK}, 0)
+    for index in range(6):
+        run = space.run(index, 0)
+        row = {"space": "tiny", "index": index, "run_id": run.run_id, **settings_columns(run), "verdict": "Clock"}
+        row |= {"engine": "grid", "device": "cpu", "precision": "float32", "circularity": index / 6, "reasons": [ATTACK]}
+        row["attention_rate"] = row["attention_rate"] if index < 2 else index / 7  # no longer what their ids say
+        if index > 3:
+            row |= {"run_id": ATTACK if index == 4 else "../../../etc/passwd", "verdict": ATTACK}
+        rows.append(row)
+    directory.add(rows, {})
+    (path / "broken.parquet").write_bytes(b"PAR1")
+    yield from served(path, tmp_path_factory.mktemp("cache"))
+
+
+@dataclass
+class Opened:
+    page: Any
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def check(self) -> None:
+        assert [url for url in self.requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
+        assert self.complaints == []
+        self.page.close()
+
+
+def opened(browser: Any, address: str, width: int = 1280, height: int = 900) -> Opened:
+    found = Opened(browser.new_page(viewport={"width": width, "height": height}))
+    page = found.page
+    page.on("request", lambda request: found.requests.append(request.url))
+    page.on("console", lambda line: found.complaints.append(line.text) if line.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page.goto(address)
+    page.wait_for_selector("#map .legend .traces")
+    page.wait_for_selector("#runs td")
+    return found
+
+
+def wait_text(page: Any, selector: str, pattern: str) -> str:
+    """The text of an element, once it matches."""
+    page.wait_for_function(
+        "([selector, pattern]) => new RegExp(pattern).test(document.querySelector(selector)?.textContent ?? '')",
+        arg=[selector, pattern],
+    )
+    return str(page.text_content(selector))
+
+
+def point(page: Any, x: float, y: float) -> tuple[float, float]:
+    """Where data coordinates of the map lie on the screen."""
+    place = page.evaluate(
+        """([x, y]) => {
+          const map = document.querySelector('#map .js-plotly-plot'), layout = map._fullLayout;
+          const box = map.getBoundingClientRect();
+          return [box.left + layout._size.l + layout.xaxis.d2p(x), box.top + layout._size.t + layout.yaxis.d2p(y)];
+        }""",
+        [x, y],
+    )
+    return place[0], place[1]
+
+
+def at(page: Any, run: str) -> tuple[float, float]:
+    """A run's coordinates on the map."""
+    place = page.evaluate(
+        """(run) => document.querySelector('#map .js-plotly-plot')._fullData.map((trace) => {
+          const place = (trace.text || []).indexOf(run);
+          return place < 0 ? null : [trace.x[place], trace.y[place]];
+        }).find((found) => found)""",
+        run,
+    )
+    return place[0], place[1]
+
+
+def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + f"?where=run_id%3D{CLOCK}")  # alone on the map, so that the click cannot miss
+    page = found.page
+    assert wait_text(page, "#status", "1 of 1,725 runs")
+    page.mouse.move(*point(page, *at(page, CLOCK)))
+    page.wait_for_selector("#map .hoverlayer .hovertext")
+    page.mouse.click(*point(page, *at(page, CLOCK)))
+    wait_text(page, "#run-title", f"{CLOCK}: Clock")
+    wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
+    page.wait_for_selector("#run-logits .heatmaplayer image")
+    page.wait_for_selector("#run-pictures .js-plotly-plot text")  # tokens carry their numbers
+    page.locator("#run-circles input").first.click()
+    after = wait_text(page, "#run-accuracy", "without k = ")
+    assert not after.startswith("Accuracy 100.00%")
+    page.wait_for_url("**off=*")
+    page.reload()
+    assert wait_text(page, "#run-accuracy", "without k = ") == after
+    assert not page.locator("#run-circles input").first.is_checked()
+    page.locator("#run-keep").focus()
+    page.keyboard.press("End")
+    wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
+    page.keyboard.press("Home")
+    wait_text(page, "#run-keep-label", "Keep the first 0 of")
+    page.wait_for_function("document.querySelectorAll('#run-circles input:checked').length == 1")  # the rest of the embedding
+    page.keyboard.press("End")
+    wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
+    page.go_back()
+    wait_text(page, "#run-keep-label", "Keep the first 0 of")
+    page.wait_for_function("document.querySelectorAll('#run-circles input:checked').length == 1")
+    found.check()
+
+
+def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery)
+    page = found.page
+    page.click("#filter-column")
+    page.get_by_role("option", name="verdict", exact=True).click()
+    page.fill("#filter-value", "Pizza")
+    page.keyboard.press("Enter")
+    wait_text(page, "#status", "385 of 1,725 runs")
+    assert page.input_value("#filter-value") == ""
+    page.click("#filter-operator")
+    page.get_by_role("option", name="<", exact=True).click()
+    page.fill("#filter-value", "Pizza")
+    page.click("#add-filter")
+    wait_text(page, "#filter-problem", "use = or !=")
+    assert page.locator("#filters button").count() == 1
+    page.reload()
+    wait_text(page, "#status", "385 of 1,725 runs")
+    page.get_by_role("button", name="Remove the filter verdict=Pizza").click()
+    wait_text(page, "#status", "1,725 of 1,725 runs")
+    assert "where" not in page.url
+    found.check()
+
+
+def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery)
+    page = found.page
+    page.mouse.move(*point(page, 0.8, 0.9))
+    page.mouse.down()
+    page.mouse.move(*point(page, 0.9, 0.5), steps=5)
+    page.mouse.move(*point(page, 1.0, 0.3), steps=5)
+    page.mouse.up()
+    status = wait_text(page, "#status", r"[0-9]+ in the region")
+    wait_text(page, "#statistics", "Verdicts of the [0-9]+ runs in the region")
+    before = page.text_content("#statistics")
+    page.mouse.click(*point(page, *at(page, CLOCK)))  # a click leaves the region as it is
+    wait_text(page, "#run-title", "^[0-9a-f]{12}: ")
+    page.click("#close-run")
+    page.wait_for_selector("#run-panel", state="hidden")
+    assert page.text_content("#status") == status
+    page.wait_for_url("**region=*")
+    page.reload()
+    assert wait_text(page, "#status", r"[0-9]+ in the region") == status
+    wait_text(page, "#statistics", "in the region")
+    assert page.text_content("#statistics") == before
+    page.wait_for_selector("#map .selectionlayer path")
+    page.click("#clear-region")
+    wait_text(page, "#status", "^1,725 of 1,725 runs on the map$")
+    page.wait_for_function("document.querySelectorAll('#map .selectionlayer path').length == 0")
+    found.check()
+
+
+def test_axes_and_colour_are_chosen_and_kept_in_the_address(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery)
+    page = found.page
+    page.click("#y")
+    page.get_by_role("option", name="circularity", exact=True).click()
+    page.wait_for_url("**y=circularity*")
+    page.click("#colour")
+    page.get_by_role("option", name="parameter norm", exact=True).click()
+    page.wait_for_selector("#map .colorbar, #map .cbtitle, #map .infolayer [class*=cb]")
+    page.reload()
+    wait_text(page, "#y", "circularity")
+    wait_text(page, "#colour", "parameter norm")
+    page.go_back()
+    wait_text(page, "#colour", "verdict")
+    found.check()
+
+
+def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + "?where=weights_kept%3Dtrue")
+    page = found.page
+    page.get_by_role("button", name=f"Show run {CLOCK}").focus()
+    page.keyboard.press("Enter")
+    wait_text(page, "#run-title", CLOCK)
+    wait_text(page, "#run-accuracy", "whole network")
+    page.get_by_role("button", name="Pin for comparison").focus()
+    page.keyboard.press("Enter")
+    wait_text(page, "#pin-title", f"Pinned: {CLOCK}")
+    page.get_by_role("button", name=f"Show run {HYBRID}").focus()
+    page.keyboard.press("Space")
+    wait_text(page, "#run-title", f"{HYBRID}: hybrid")
+    page.wait_for_selector("#run-logits .heatmaplayer image")
+    page.wait_for_selector("#pin-logits .heatmaplayer image")
+    left, right = (page.locator(f"#{side}-panel").bounding_box() for side in ("pin", "run"))
+    assert left["x"] + left["width"] <= right["x"]
+    assert abs(left["y"] - right["y"]) < 2
+    page.get_by_role("button", name="Unpin").click()
+    page.wait_for_selector("#pin-panel", state="hidden")
+    found.check()
+
+
+def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + f"?run={CLOCK}&pin={HYBRID}", 390, 844)
+    page = found.page
+    page.wait_for_selector("#run-pictures .js-plotly-plot")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    unnamed = page.evaluate(
+        """() => [...document.querySelectorAll('button, input:not([aria-hidden=true]), progress')].filter((control) =>
+          control.offsetParent && !(control.labels && control.labels.length) && !control.getAttribute('aria-label')
+          && !control.textContent.trim()).map((control) => control.outerHTML.slice(0, 120))"""
+    )
+    assert unnamed == []
+    found.check()
+
+
+def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the_background(browser: Any, crafted: str) -> None:
+    found = opened(browser, crafted + f"?x={ATTACK}&run=../../etc/passwd")
+    page = found.page
+    assert "broken.parquet is not a readable Parquet file" in page.text_content("header")
+    wait_text(page, "#problems", "12 hexadecimal digits")
+    assert page.locator("img").count() == 0
+    assert "attacked" not in page.title()
+    buttons = page.locator("#runs button.link")
+    assert buttons.count() == 4  # the other ids are text
+    buttons.nth(3).click()
+    wait_text(page, "#run-job-text", "its row was changed")
+    assert not page.locator("#run-train").is_visible()
+    buttons.nth(0).click()
+    wait_text(page, "#run-job-text", "were not kept")
+    page.click("#run-train")
+    wait_text(page, "#run-accuracy", "Accuracy")
+    wait_text(page, "#run-job-text", "network of the table")
+    page.wait_for_selector("#run-logits .heatmaplayer image")
+    assert page.locator("img").count() == 0
+    found.check()
