@@ -9,12 +9,14 @@ a filter is applied.
 
 import argparse
 import json
+import os
 import platform
+import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,6 @@ import numpy
 import torch
 
 from algophase import __version__, analyze
-from algophase.explore.server import serve
 from algophase.networks import Network, initialise
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import flat_columns
@@ -137,18 +138,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         sweep = Path(directory, "sweep")
         ids = make_sweep(sweep, arguments.runs)
-        addresses: list[str] = []
-        up = threading.Event()
-
-        def started(address: str) -> None:
-            addresses.append(address)
-            up.set()
-
+        command = [
+            sys.executable,
+            "-m",
+            "algophase",
+            "explore",
+            str(sweep),
+            "--no-browser",
+            "--cache",
+            str(Path(directory, "c")),
+        ]
         begun = time.perf_counter()
-        threading.Thread(target=serve, args=(sweep, "127.0.0.1", None, Path(directory, "cache"), started), daemon=True).start()
-        up.wait()
-        print(f"{arguments.runs:,} runs read in {time.perf_counter() - begun:.2f} s")
-        seconds = measure(addresses[0], ids, chromium, arguments.repeats)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout is not None
+            found = re.search(r"http://\S+", server.stdout.readline())
+            assert found is not None
+            print(f"{arguments.runs:,} runs served after {time.perf_counter() - begun:.2f} s")
+            try:
+                seconds = measure(found[0], ids, chromium, arguments.repeats)
+            finally:
+                server.terminate()
+    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Chromium's own share included")
     for name, values in seconds.items():
         print(f"{name:<12} median {statistics.median(values):.2f} s, longest {max(values):.2f} s of {len(values)}")
     record = {"runs": arguments.runs, "machine": platform.processor() or platform.machine(), "version": __version__}

@@ -67,7 +67,8 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         selectionrevision=map_key(view),
         selections=selections(view),
         annotations=names(table, view),
-        legend={"itemsizing": "constant"},
+        legend={"itemsizing": "constant", "yanchor": "top", "y": -0.16},  # below, out of the way of the tools
+        margin={"t": 34},
         showlegend=True,
         newselection={"line": {"color": GREY, "width": 2}},
     )
