@@ -10,7 +10,8 @@
     displaylogo: false,
     responsive: true,
     displayModeBar: touch ? false : "hover",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    plotlyServerURL: "", // nothing leaves this machine
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendChartToCloud", "sendDataToCloud", "editInChartStudio"],
   };
 
   const template = () => {
