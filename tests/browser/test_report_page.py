@@ -99,7 +99,7 @@ def test_every_picture_is_drawn_and_nothing_is_asked_of_a_network(browser: Any, 
 def test_no_picture_offers_to_leave_this_machine(browser: Any, pages: Path) -> None:
     """Plotly's toolbar has a button that uploads a chart."""
     found = opened(browser, pages / "networks.html")
-    found.page.locator(".plot .main-svg").first.wait_for()
+    draw_all(found.page)
     buttons = found.page.eval_on_selector_all(".modebar-btn", "all => all.map(one => one.getAttribute('data-title'))")
     assert "Download plot as a PNG" in buttons
     assert not [title for title in buttons if any(word in title for word in ("Share", "Cloud", "Chart Studio"))]

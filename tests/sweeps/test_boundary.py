@@ -1,4 +1,3 @@
-import time
 
 import numpy
 import pytest
@@ -35,9 +34,7 @@ def test_weights_are_repetitions() -> None:
 
 def test_the_boundary_and_its_interval() -> None:
     rates, inside = drawn(800, 3)
-    started = time.perf_counter()
     boundary = phase_boundary(rates, inside)
-    assert time.perf_counter() - started < 5  # 0.4 s on one core
     assert boundary.rate is not None
     assert boundary.rate.interval is not None
     assert boundary.rate.value == pytest.approx(0.55, abs=0.03)
