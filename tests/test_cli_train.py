@@ -52,7 +52,7 @@ def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> N
     for name, path in zip(ids, histories, strict=True):
         record = json.loads(path.read_text())
         assert (record["id"], record["epochs_trained"], record["diverged_at"]) == (name, 12, None)
-        assert record["history"]["epochs"] == [0, 12]
+        assert record["history"]["epochs"] == [0, 4, 12]
         assert RunSettings.from_dict(record["run"]).run_id == name
         assert load(tmp_path / f"{name}.safetensors").id == name
         assert load(tmp_path / f"{name}.epoch4.safetensors").id == f"{name}.epoch4"

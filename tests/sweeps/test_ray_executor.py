@@ -145,14 +145,19 @@ def test_it_stops_and_goes_on(one_thread: None, tmp_path: Path, monkeypatch: pyt
         with pytest.raises(InputError, match="address is 'auto', and this process is connected to Ray already"):
             sweep_on_ray(request, there, "auto", 2)
 
-        hurried = sweep_on_ray(replace(request, minutes=1 / 30), there, None, 2, report=dawdle, notice=lines.append)
+        early = SweepDirectory(tmp_path / "early")
+        hurried = sweep_on_ray(replace(request, minutes=1 / 30), early, None, 2, report=dawdle, notice=lines.append)
         assert hurried.ended == "out of time"
         assert hurried.done < 12
         assert "shards in flight given up, to be made again next time" in lines[-1]
 
-        stopped = sweep_on_ray(request, there, None, 2, report=press, notice=lines.append)
+        pressed = SweepDirectory(tmp_path / "pressed")  # afresh, so that more is left than can end before the key is pressed
+        stopped = sweep_on_ray(request, pressed, None, 2, report=press, notice=lines.append)
         assert stopped.ended == "interrupted"
         assert stopped.done < 12
+        for some in (early, pressed):
+            assert sweep_on_ray(request, some, None, 2).ended == "complete"
+            assert kill_sweep.difference(tmp_path / "local", some.path) is None
 
         with monkeypatch.context() as patch:
             patch.setattr(ray_executor, "software", lambda: {"algophase": "0.0.1", "torch": "2.0"})
