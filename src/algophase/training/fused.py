@@ -15,7 +15,7 @@ from algophase.training.precision import matmul_precision, missing_triton
 if TYPE_CHECKING:
     from algophase.training.kernels.launch import Launch
 
-BLOCK = 64  # networks a library product always gets
+BLOCK = 64  # networks a library product always gets, at width 128
 STREAMS = 8  # on which blocks overlap
 MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_CHANNELS = 128  # up to here the forward kernel multiplies by the projection itself
@@ -27,11 +27,16 @@ def _power_of_two(value: int) -> int:
     return 1 << (value - 1).bit_length()
 
 
+def block_size(width: int) -> int:
+    """Networks a library product gets: at 64 x 128 channels the card is full, so wider networks need fewer."""
+    return max(1, min(BLOCK, BLOCK * 128 // _power_of_two(width)))
+
+
 class FusedTransformer(GridTransformer):
     """A network's result is the same bits in any ensemble.
 
     Kernels see to that themselves; a library's choice of algorithm for a batched product depends on the batch, so those
-    always get BLOCK networks, spare ones (all zero) filling the last block.
+    always get as many networks as their width says, spare ones (all zero) filling the last block.
     """
 
     name: ClassVar[str] = "fused"
@@ -40,7 +45,7 @@ class FusedTransformer(GridTransformer):
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         p, rows, width, heads = self.modulus, self.row_block, self.table_width, self.settings.heads
         channels, outputs = heads * self.settings.head_size, width - self.hidden
-        self.blocks = [slice(start, start + BLOCK) for start in range(0, self.capacity, BLOCK)]
+        self.blocks = [slice(start, start + self.per_block) for start in range(0, self.capacity, self.per_block)]
         spare = rate.new_ones(self.capacity - self.count)
         rate, scale = torch.cat([rate, spare]), torch.cat([scale, spare])
         self.makers = [
@@ -74,7 +79,11 @@ class FusedTransformer(GridTransformer):
 
     @property
     def capacity(self) -> int:
-        return -(-self.count // BLOCK) * BLOCK
+        return -(-self.count // self.per_block) * self.per_block
+
+    @property
+    def per_block(self) -> int:
+        return block_size(self.settings.width)
 
     @property
     def row_block(self) -> int:
@@ -211,7 +220,7 @@ class FusedTransformer(GridTransformer):
         with matmul_precision(self.device, self.precision):
             for maker, block in zip(self.makers, self.blocks, strict=True):
                 t = maker.forward(self.parameters.part(block))
-                for index in range(min(BLOCK, self.count - block.start)):  # one network's grid at a time
+                for index in range(min(self.per_block, self.count - block.start)):  # one network's grid at a time
                     v = t.values[index]  # (h, 2p, e)
                     if t.attention_2 is None:
                         z = t.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)

@@ -149,7 +149,7 @@ TASKS = [
 def test_fused_engine_has_the_specifications_gradients(
     networks: list[TransformerSettings], task: TaskSettings, most_channels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fused, "BLOCK", 2)  # two blocks, the last one with a spare network
+    monkeypatch.setattr(fused, "block_size", lambda _: 2)  # two blocks, the last one with a spare network
     monkeypatch.setattr(fused, "MOST_CHANNELS", most_channels)
     runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
     parameter, error = compare(FusedTransformer, runs, DEVICE, "float32")
@@ -161,13 +161,28 @@ def test_fused_engine_has_the_specifications_gradients(
     assert right.shape == pair_loss.shape == (len(runs), task.modulus, task.modulus)
 
 
+def test_wider_networks_come_in_smaller_blocks() -> None:
+    assert {width: fused.block_size(width) for width in (16, 128, 160, 256, 512, 1024)} == {
+        16: 64,
+        128: 64,
+        160: 32,
+        256: 32,
+        512: 16,
+        1024: 8,
+    }
+    assert fused.block_size(2**20) == 1
+
+
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
 @pytest.mark.parametrize("equals_sign", [False, True])
-def test_a_network_is_the_same_bits_in_any_ensemble(precision: str, equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = DEVICE.type == "cuda"
-    if not wide:  # the interpreter is slow
-        monkeypatch.setattr(fused, "BLOCK", 2)
-    width, modulus, count = (128, 59, 130) if wide else (8, 5, 3)
+@pytest.mark.parametrize(("width", "count"), [(128, 130), (512, 34)])  # two blocks and a bit, each
+def test_a_network_is_the_same_bits_in_any_ensemble(
+    precision: str, equals_sign: bool, width: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modulus = 59
+    if DEVICE.type != "cuda":  # the interpreter is slow
+        width, modulus, count = width // 16, 5, 3
+        monkeypatch.setattr(fused, "block_size", lambda _: 2)
     task = TaskSettings(modulus=modulus, equals_sign=equals_sign)
     runs = [  # of two widths that are padded alike
         RunSettings(task=task, network=TransformerSettings(width - i % 2, attention_rate=i / count), seed=i)
