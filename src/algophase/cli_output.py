@@ -4,7 +4,7 @@ import time
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
@@ -37,22 +37,25 @@ def draw(network: "Network", analysis: "Analysis", directory: Path, image_format
     typer.echo(f"figures of {analysis.id}: {len(paths)} in {directory / name}", err=True)
 
 
-class TrainingBar:
-    """Training's progress: a bar in a terminal, a line now and then in a log."""
+class LiveBar:
+    """Progress on standard error: a bar in a terminal, a line now and then in a log.
 
-    def __init__(self) -> None:
+    title: what stands before the bar, in rich's format of a task; description and total: the task's, until `show` knows more.
+    """
+
+    def __init__(self, title: str, description: str = "", total: int | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
         self.console = Console(stderr=True)
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn(title),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}"),
+            TextColumn("{task.fields[state]}", markup=False),
             console=self.console,
             transient=True,
         )
-        self.task = self.bar.add_task("training", total=None, state="")
+        self.task = self.bar.add_task(description, total=total, state="")
         self.spoke = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -65,14 +68,23 @@ class TrainingBar:
     def say(self, line: str) -> None:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    def show(self, line: str, **task: Any) -> None:
+        """line: what a log gets; task: what the bar shows."""
+        self.bar.update(self.task, **task)
+        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
+            self.spoke = time.monotonic()
+            self.say(line)
+
+
+class TrainingBar(LiveBar):
+    def __init__(self) -> None:
+        super().__init__("{task.description}", "training")
+
     def __call__(self, progress: "Progress") -> None:
         networks = f"{progress.networks} network{'s' * (progress.networks != 1)}"
         ensemble = f", ensemble {progress.ensemble} of {progress.ensembles}" if progress.ensembles > 1 else ""
         title, state = f"{networks}{ensemble}", describe(progress)
-        self.bar.update(self.task, description=title, completed=progress.epoch, total=progress.epochs, state=state)
-        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
-            self.spoke = time.monotonic()
-            self.say(f"{title}: {state}")
+        self.show(f"{title}: {state}", description=title, completed=progress.epoch, total=progress.epochs, state=state)
 
 
 def describe(progress: "Progress") -> str:

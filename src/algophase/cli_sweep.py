@@ -2,15 +2,13 @@
 
 import shlex
 import sys
-import time
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from algophase.cli_output import QUIET_SECONDS, duration
+from algophase.cli_output import LiveBar, duration
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
@@ -162,39 +160,14 @@ def _conclude(outcome: "Outcome", directory: Path) -> None:
     typer.echo(f"the table is in {directory}")
 
 
-class SweepBar:
-    """Progress of a sweep on standard error: a live line in a terminal, a line now and then in a log."""
-
+class SweepBar(LiveBar):
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self.console = Console(stderr=True)
-        self.bar = Progress(
-            TextColumn("{task.completed:,.0f} of {task.total:,.0f} runs"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}", markup=False),
-            console=self.console,
-            transient=True,
-        )
-        self.task, self.spoke = self.bar.add_task("", total=1, state=""), time.monotonic()
-
-    def __enter__(self) -> Self:
-        self.bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.bar.stop()
-
-    def say(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        super().__init__("{task.completed:,.0f} of {task.total:,.0f} runs", total=1)
 
     def __call__(self, standing: "Standing") -> None:
         state = describe(standing)
-        self.bar.update(self.task, completed=standing.done, total=standing.runs, state=state)
-        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
-            self.spoke = time.monotonic()
-            self.say(f"{standing.done:,} of {standing.runs:,} runs, {state}")
+        line = f"{standing.done:,} of {standing.runs:,} runs, {state}"
+        self.show(line, completed=standing.done, total=standing.runs, state=state)
 
 
 def describe(standing: "Standing") -> str:
