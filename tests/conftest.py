@@ -1,5 +1,8 @@
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -54,3 +57,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gallery() -> Path:
     """Our own sweep: 1,725 runs, five of them with weights."""
     return Path(__file__).resolve().parents[1] / "gallery" / "fixed-width"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium, which draws WebGL without a graphics card."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("no chromium on the PATH: apt-get install chromium")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=chromium, headless=True, args=flags)
+        yield running
+        running.close()

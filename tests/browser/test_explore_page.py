@@ -1,37 +1,23 @@
 """The explorer in a real browser: map, filters, regions, networks, circles, comparison, training; nothing asks elsewhere."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opened_pages import Opened
 
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.rows import settings_columns
 from algophase.sweeps.spaces import Space
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 GALLERY = Path(__file__).resolve().parents[2] / "gallery" / "fixed-width"
 CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
 ATTACK = "<img src=x onerror=\"document.title='attacked'\">"
 TINY = {"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 200}}
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield running
-        running.close()
 
 
 def served(sweep: Path, cache: Path) -> Iterator[str]:
@@ -69,24 +55,9 @@ def crafted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield from served(path, tmp_path_factory.mktemp("cache"))
 
 
-@dataclass
-class Opened:
-    page: Any
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def check(self) -> None:
-        assert [url for url in self.requests if not url.startswith(("http://127.0.0.1:", "data:", "blob:"))] == []
-        assert self.complaints == []
-        self.page.close()
-
-
 def opened(browser: Any, address: str, width: int = 1280, height: int = 900) -> Opened:
-    found = Opened(browser.new_page(viewport={"width": width, "height": height}))
-    page = found.page
-    page.on("request", lambda request: found.requests.append(request.url))
-    page.on("console", lambda line: found.complaints.append(line.text) if line.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: found.complaints.append(str(error)))
+    page = browser.new_page(viewport={"width": width, "height": height})
+    found = Opened(page, "http://127.0.0.1:", ("error", "warning"))
     page.goto(address)
     page.wait_for_selector("#map .legend .traces")
     page.wait_for_selector("#runs td")

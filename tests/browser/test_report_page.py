@@ -1,12 +1,10 @@
 """The report in a real browser: it asks nothing of a network, draws every picture, and says a token on hover."""
 
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opened_pages import Opened
 from report_pages import ATTACK, made_runs, made_sweep
 from typer.testing import CliRunner
 
@@ -14,20 +12,7 @@ from algophase.cli import app
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH: apt-get install chromium")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -48,33 +33,18 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@dataclass
-class Opened:
-    page: Any
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def check(self) -> None:
-        assert [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))] == []
-        assert self.complaints == []
-
-
 def opened(browser: Any, path: Path, size: str = "laptop", dark: bool = False) -> Opened:
     width, height = SIZES[size]
-    found = Opened(
-        browser.new_page(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
-            has_touch=size == "phone",
-        )
+    page = browser.new_page(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if dark else "light",
+        has_touch=size == "phone",
     )
-    found.page.on("request", lambda request: found.requests.append(request.url))
-    found.page.on("pageerror", lambda error: found.complaints.append(str(error)))
-    found.page.on("console", lambda said: found.complaints.append(said.text) if said.type == "error" else None)
-    found.page.on("dialog", lambda dialog: found.complaints.append(f"dialog {dialog.message}"))
-    found.page.set_default_timeout(20_000)
-    found.page.goto(path.as_uri())
-    found.page.wait_for_function("window.Plotly")
+    found = Opened(page, "file:")
+    page.on("dialog", lambda dialog: found.complaints.append(f"dialog {dialog.message}"))
+    page.set_default_timeout(20_000)
+    page.goto(path.as_uri())
+    page.wait_for_function("window.Plotly")
     return found
 
 
@@ -93,7 +63,6 @@ def test_every_picture_is_drawn_and_nothing_is_asked_of_a_network(browser: Any, 
     assert found.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]  # only tables scroll sideways
     assert "WebGL is not supported" not in found.page.inner_text("main")
     found.check()
-    found.page.close()
 
 
 def test_no_picture_offers_to_leave_this_machine(browser: Any, pages: Path) -> None:
@@ -126,7 +95,6 @@ def test_a_token_says_its_number_on_hover(browser: Any, pages: Path) -> None:
     label.wait_for()
     assert "token 0" in (label.text_content() or "")
     found.check()
-    found.page.close()
 
 
 def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(browser: Any, pages: Path) -> None:
