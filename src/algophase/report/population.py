@@ -14,7 +14,16 @@ from algophase.settings import network_to_dict
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.comparison import IRRELEVANCE, METRICS, NAMES, SYMMETRICITY, WRONG_LOGIT
-from algophase.sweeps.populations import ACCURACIES, MATCHED, MOST_WIDTHS, accurate, circular, finished
+from algophase.sweeps.populations import (
+    ACCURACIES,
+    MATCHED,
+    MOST_WIDTHS,
+    accurate,
+    circular,
+    finished,
+    numbers_of,
+    plain_setting,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -80,10 +89,7 @@ def population_of(table: "pandas.DataFrame", name: str) -> Population:
     table = table.copy()
     for column in _NUMBERS:
         if column in table:
-            try:
-                numbers = pandas.to_numeric(table[column]).astype(float)
-            except (ValueError, TypeError):
-                raise InputError(f"column {column} of {name} is not all numbers") from None
+            numbers = numbers_of(table, column, name)
             table[column] = numbers.where(numpy.isfinite(numbers))
     side = finished(table, name, accuracy)
     runs = side.runs.copy()
@@ -117,24 +123,15 @@ def foreign_settings(network: Network, population: Population) -> list[str]:
     for key in MATCHED:
         if key not in population.runs:
             continue
-        values = {_plain(value) for value in population.runs[key].unique()}
+        values = {plain_setting(value) for value in population.runs[key].unique()}
         if key == "width" and population.continuous_width:
             low, high = population.runs[key].min(), population.runs[key].max()
             if "width" not in own or not low <= own["width"] <= high:
                 found.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
-        elif _plain(own.get(key)) not in values:
+        elif plain_setting(own.get(key)) not in values:
             there = ", ".join(sorted(map(str, values))[:5])
-            found.append(f"{key.replace('_', ' ')} {_plain(own.get(key))} (there {there})")
+            found.append(f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {there})")
     return found
-
-
-def _plain(value: object) -> object:
-    """59 and 59.0, True and 1, missing and None are equal."""
-    if value is None or value != value:
-        return "none"
-    if isinstance(value, str):
-        return value.lower()
-    return int(value) if isinstance(value, bool | numpy.bool_) or float(value) == int(value) else float(value)  # type: ignore[call-overload, arg-type]
 
 
 @dataclass(frozen=True)

@@ -123,15 +123,10 @@ def _columns(table: "pandas.DataFrame") -> str:
 
 def finished(table: "pandas.DataFrame", name: str, accuracy: str = ACCURACIES[0]) -> Side:
     """Runs with an outcome, once each, with what the tests ask of a run: accurate, circular, tenth."""
-    import pandas
-
     runs = table.reset_index(drop=True)
     for column in _NUMERIC:
         if column in runs:
-            try:
-                runs[column] = pandas.to_numeric(runs[column]).astype(float)
-            except (ValueError, TypeError):
-                raise InputError(f"column {column} of {name} is not all numbers") from None
+            runs[column] = numbers_of(runs, column, name)
     side = Side(name, len(runs), runs)
     if "run_id" in runs:
         side = side.without(~runs["run_id"].duplicated() | runs["run_id"].isna(), "a run id that is there already")
@@ -147,8 +142,17 @@ def finished(table: "pandas.DataFrame", name: str, accuracy: str = ACCURACIES[0]
     return Side(name, side.rows, runs, side.left_out)
 
 
-def _plain(value: object) -> object:
-    """A setting in a form that is equal whatever table it comes from: 59 and 59.0, True and 1, missing."""
+def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Series[float]":
+    import pandas
+
+    try:
+        return pandas.to_numeric(table[column]).astype(float)
+    except (ValueError, TypeError):
+        raise InputError(f"column {column} of {name} is not all numbers") from None
+
+
+def plain_setting(value: object) -> object:
+    """A setting in a form that is equal wherever it comes from: 59 and 59.0, True and 1, missing."""
     if value is None or value != value:
         return NOTHING
     if isinstance(value, bool | numpy.bool_):
@@ -159,7 +163,7 @@ def _plain(value: object) -> object:
 
 
 def _values(column: "pandas.Series[Any]") -> list[object]:
-    return sorted({_plain(value) for value in column.unique()}, key=lambda value: (str(type(value)), value))
+    return sorted({plain_setting(value) for value in column.unique()}, key=lambda value: (str(type(value)), value))
 
 
 def _listed(values: list[object], key: str = "") -> str:
@@ -168,7 +172,7 @@ def _listed(values: list[object], key: str = "") -> str:
 
 
 def _keep(side: Side, key: str, common: set[object], other: str) -> Side:
-    plain = side.runs[key].map(_plain)
+    plain = side.runs[key].map(plain_setting)
     gone = [value for value in _values(side.runs[key]) if value not in common]
     return side.without(plain.isin(common), f"{key.replace('_', ' ')} {_listed(gone, key)}: not in {other}")
 
@@ -179,7 +183,7 @@ def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
     label = pandas.Series("", index=runs.index, dtype=object)
     for position, key in enumerate(keys):
         told: Callable[[object], str] = _yes_no if key in FLAGS else str
-        label = label + (", " if position else "") + key.replace("_", " ") + " " + runs[key].map(_plain).map(told)
+        label = label + (", " if position else "") + key.replace("_", " ") + " " + runs[key].map(plain_setting).map(told)
     return label
 
 
@@ -199,7 +203,7 @@ def _groups(a: Side, b: Side, keys: list[str]) -> tuple[Group, ...]:
 def _has_circularity(runs: "pandas.DataFrame") -> bool:
     """The paper does not call circularity well defined with separate vocabularies or an equals sign (appendix I)."""
     for key in FLAGS:
-        if key in runs and (runs[key].map(_plain) == 1).any():
+        if key in runs and (runs[key].map(plain_setting) == 1).any():
             return False
     return "circularity" in runs and bool(runs["circularity"].notna().any())
 
