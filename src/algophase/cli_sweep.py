@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from algophase.sweeps.work import Standing
 
 EXAMPLE = "Example:  algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
-ORDER = ("Clock", "Pizza", "hybrid", "non-circular", "not learned", "diverged")
 
 
 class Executor(StrEnum):
@@ -140,9 +139,9 @@ def _part(text: str) -> tuple[int, int]:
 
 def tally(counts: "dict[str, int]") -> str:
     """Verdicts and how many, the four algorithms always."""
-    shown = [name for name in ORDER if counts.get(name) or name in ORDER[:4]]
-    shown += [name for name in counts if name not in ORDER]
-    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in shown)
+    from algophase.analysis.verdict import OUTCOMES, in_order
+
+    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))
 
 
 def _conclude(outcome: "Outcome", directory: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from algophase.analysis.circles import Circle
 from algophase.analysis.evidence import CircleEvidence, Role
 from algophase.analysis.principal import PrincipalComponents, principal_components
-from algophase.analysis.verdict import Measurements, Thresholds, decide, pizza_share
+from algophase.analysis.verdict import OUTCOMES, Measurements, Thresholds, decide, in_order, pizza_share
 
 
 def evidence(frequency: int, role: Role, variance: float = 1.0, accompanies: int | None = None) -> CircleEvidence:
@@ -131,3 +131,14 @@ def test_an_embedding_of_one_point_is_non_circular() -> None:
 
 def test_the_papers_thresholds() -> None:
     assert Thresholds() == Thresholds(1.0, 0.995, 0.4, 0.6, 0.98, 0.2)
+
+
+def test_outcomes_are_listed_in_one_order_and_unknown_ones_last() -> None:
+    assert OUTCOMES == ("Clock", "Pizza", "hybrid", "non-circular", "not learned", "diverged", "not analysed")
+    assert in_order(["other", "diverged", "Pizza", "another", "Clock", "Pizza"]) == [
+        "Clock",
+        "Pizza",
+        "diverged",
+        "another",
+        "other",
+    ]

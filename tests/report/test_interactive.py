@@ -9,6 +9,7 @@ from report_pages import ATTACK, made_runs, numbers
 from algophase.analysis.analyze import analyze
 from algophase.analysis.circles import isolate_circles
 from algophase.analysis.grid import correct_logits, grid_logits
+from algophase.analysis.verdict import OUTCOMES
 from algophase.errors import InputError
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -125,6 +126,7 @@ def test_training_curves_leave_out_what_is_not_there() -> None:
 
 
 def test_verdicts_differ_in_colour_and_shape() -> None:
+    assert set(VERDICTS) == set(OUTCOMES)
     assert len({colour for colour, _ in VERDICTS.values()}) == len({shape for _, shape in VERDICTS.values()}) == len(VERDICTS)
 
 

@@ -5,8 +5,9 @@ decides for the Pizza, gradient symmetricity rules the Clock out. Where the two 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from algophase.analysis.circles import WAVE_CONCENTRATION, circles_by_frequency
 from algophase.analysis.evidence import CircleEvidence
@@ -14,6 +15,14 @@ from algophase.analysis.principal import PrincipalComponents, frequency_shares
 
 Label = Literal["Clock", "Pizza", "hybrid", "non-circular", "not learned"]
 Shape = Literal["line-like", "several frequencies", "nearly circular"]
+# What can become of a run, in the order in which it is listed; the first four have learned the task.
+OUTCOMES: tuple[str, ...] = (*get_args(Label), "diverged", "not analysed")
+
+
+def in_order(outcomes: Iterable[str]) -> list[str]:
+    """Each outcome once: the known ones in their order, then any others by name."""
+    there = set(outcomes)
+    return [*(name for name in OUTCOMES if name in there), *sorted(there.difference(OUTCOMES))]
 
 
 @dataclass(frozen=True)

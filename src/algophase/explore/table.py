@@ -10,13 +10,13 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
-from algophase.report.plotly_style import VERDICTS
 from algophase.report.population import LABELS
 from algophase.storage.runs_table import each_once, join_shards, read_shard, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.overview import describe_outcomes, describe_space, setting_names
+from algophase.sweeps.overview import describe_outcomes, describe_space, outcomes, setting_names
 from algophase.sweeps.selection import Condition, kind_of, select
 from algophase.sweeps.statistics import Floats, Share
 
@@ -56,18 +56,12 @@ class RunTable:
             except InputError:
                 continue  # lists: circles and reasons, shown with a run
             self.columns[column] = values
-        self.columns[VERDICT] = self._verdicts()
+        self.columns[VERDICT] = outcomes(self.all.get(VERDICT, [None] * self.count), self.all)
         ids = self.all.get("run_id", [None] * self.count)
         self.places = {run_id: place for place, run_id in enumerate(ids) if isinstance(run_id, str)}
         if kept:
             self.columns[KEPT] = [run_id in kept for run_id in ids]
         self._numbers: dict[str, Floats] = {}
-
-    def _verdicts(self) -> list[str]:
-        verdicts = self.all.get(VERDICT, [None] * self.count)
-        diverged = self.all.get("diverged_at", [None] * self.count)
-        none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
-        return [str(verdict) if verdict else instead for verdict, instead in zip(verdicts, none, strict=True)]
 
     def row(self, place: int) -> dict[str, Any]:
         """Every column of one run, as its shard has it."""
@@ -163,8 +157,7 @@ class RunTable:
         """Runs by verdict, the known ones in their order."""
         verdicts = self.columns[VERDICT]
         found = Counter(verdicts[place] for place in places.tolist())
-        order = [*(name for name in VERDICTS if found[name]), *sorted(name for name in found if name not in VERDICTS)]
-        return [(name, Share(found[name], len(places))) for name in order]
+        return [(name, Share(found[name], len(places))) for name in in_order(found)]
 
     def medians(self, places: Places, columns: Sequence[str] = MEDIANS) -> list[tuple[str, float, float, float, int]]:
         """Column, median, quartiles and how many runs have a value."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.report.interactive import (
@@ -19,7 +20,7 @@ from algophase.report.interactive import (
     subject_of,
 )
 from algophase.report.page import Link, Page, listed, paragraph, table, text
-from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure, verdict_order
+from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look
 from algophase.report.population import (
     EXACT,
@@ -253,7 +254,7 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
 
 def key(placed: Sequence[Standing]) -> str:
     """The verdicts' colours, once for all histograms."""
-    names = verdict_order(placed[0].values) if placed else []
+    names = in_order(placed[0].values["_verdict"]) if placed else []
     return '<p class="key">' + " ".join(f'<span style="--own:{look(name)[0]}">{text(name)}</span>' for name in names) + "</p>"
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from algophase.report.plotly_style import GREY, VERDICTS, graph_objects, look, new_figure, plain
+from algophase.analysis.verdict import in_order
+from algophase.report.plotly_style import GREY, graph_objects, look, new_figure, plain
 from algophase.report.population import EXACT, LABELS, Population, Standing
 from algophase.report.style import COLOURS
 from algophase.sweeps.boundary import Boundary
@@ -38,12 +39,6 @@ class Mark:
     values: dict[str, float]
 
 
-def verdict_order(runs: "pandas.DataFrame") -> list[str]:
-    """Verdicts that occur, the known ones in their order, then any others by name."""
-    there = set(runs["_verdict"])
-    return [*(name for name in VERDICTS if name in there), *sorted(there - set(VERDICTS))]
-
-
 def _kind(runs: "pandas.DataFrame") -> Any:
     go = graph_objects()
     return go.Scattergl if len(runs) > MOST_DRAWN_AS_SHAPES else go.Scatter
@@ -53,7 +48,8 @@ def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: 
     """Runs as points by verdict; what there is most of is drawn first, so that it hides nothing."""
     kind = _kind(runs)
     size = 7 if len(runs) <= 500 else 5 if len(runs) <= 4000 else 4
-    for verdict in sorted(verdict_order(runs), key=lambda name: (name != "non-circular", -(runs["_verdict"] == name).sum())):
+    counts = runs["_verdict"].value_counts()
+    for verdict in sorted(in_order(counts.index), key=lambda name: (name != "non-circular", -counts[name])):
         some = runs[runs["_verdict"] == verdict]
         colour, symbol = look(verdict)
         faint = verdict == "non-circular"
@@ -157,8 +153,8 @@ def histogram(values: Floats, verdicts: Sequence[str], label: str, marked: float
     if high - low < 1e-6 * max(1.0, abs(high)):
         low, high = low - 0.5, high + 0.5
     edges = numpy.linspace(low, high, BINS + 1)
-    names, labels = numpy.asarray(verdicts, dtype=object), set(verdicts)
-    for verdict in [*(name for name in VERDICTS if name in labels), *sorted(labels - set(VERDICTS))]:
+    names, labels = numpy.asarray(verdicts, dtype=object), in_order(verdicts)
+    for verdict in labels:
         counts, _ = numpy.histogram(values[names == verdict], bins=edges)
         figure.add_trace(
             go.Bar(

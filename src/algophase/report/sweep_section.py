@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.report.page import Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import (
@@ -19,7 +20,6 @@ from algophase.report.phase_diagrams import (
     rate_by_width,
     shares_figure,
     transition,
-    verdict_order,
 )
 from algophase.report.plotly_style import Panel
 from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
@@ -93,7 +93,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     page.add(listed(lines))
     runs = population.runs
     names, shares = list[str](), list[Share]()
-    for verdict in verdict_order(runs):
+    for verdict in in_order(runs["_verdict"]):
         names.append(verdict)
         shares.append(Share(int((runs["_verdict"] == verdict).sum()), len(runs)))
     page.heading(3, "Shares")

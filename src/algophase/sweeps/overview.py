@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.verdict import Thresholds, in_order
 from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.selection import Columns
 from algophase.sweeps.spaces import SECTIONS
 
 NEEDED = ("verdict", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
-ORDER = ("Clock", "Pizza", "hybrid", "non-circular", "not learned", "diverged", "not analysed")
 TOGETHER = ("attention_rate", "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "warmup_steps")  # share an ensemble
 FULL = 1 - 1e-9  # an accuracy of all pairs
 
@@ -39,12 +38,15 @@ def is_finished(indices: Sequence[int]) -> bool:
     return not ordered or (ordered[0] < step and len(ordered) == (ordered[-1] - ordered[0]) // step + 1)
 
 
-def verdict_counts(columns: Columns) -> Counter[str]:
-    """Runs by verdict. One without has diverged, or could not be analysed."""
-    verdicts = columns["verdict"]
+def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
+    """What became of each run: its verdict. One without has diverged, or could not be analysed."""
     diverged = columns.get("diverged_at", [None] * len(verdicts))
     none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
-    return Counter(verdict or instead for verdict, instead in zip(verdicts, none, strict=True))
+    return [str(verdict) if verdict else instead for verdict, instead in zip(verdicts, none, strict=True)]
+
+
+def verdict_counts(columns: Columns) -> Counter[str]:
+    return Counter(outcomes(columns["verdict"], columns))
 
 
 def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str]:
@@ -71,8 +73,7 @@ def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -
     lines = []
     if columns.get("verdict"):
         counts = verdict_counts(columns)
-        names = [*(name for name in ORDER if counts[name]), *(name for name in counts if name not in ORDER)]
-        lines.append(", ".join(f"{name} {_share(counts[name], counts.total())}" for name in names))
+        lines.append(", ".join(f"{name} {_share(counts[name], counts.total())}" for name in in_order(counts)))
     accuracies = columns.get("validation_accuracy", [])
     full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and accuracy >= FULL]
     if accuracies:
