@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from algophase.wording import plural
+
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.networks import Network
@@ -81,7 +83,7 @@ class TrainingBar(LiveBar):
         super().__init__("{task.description}", "training")
 
     def __call__(self, progress: "Progress") -> None:
-        networks = f"{progress.networks} network{'s' * (progress.networks != 1)}"
+        networks = f"{progress.networks} {plural(progress.networks, 'network')}"
         ensemble = f", ensemble {progress.ensemble} of {progress.ensembles}" if progress.ensembles > 1 else ""
         title, state = f"{networks}{ensemble}", describe(progress)
         self.show(f"{title}: {state}", description=title, completed=progress.epoch, total=progress.epochs, state=state)

@@ -7,6 +7,7 @@ import typer
 
 from algophase.cli_output import complain
 from algophase.errors import InputError
+from algophase.wording import plural
 
 if TYPE_CHECKING:
     from algophase.report.network_section import Examined
@@ -152,7 +153,7 @@ def _shipped_population() -> "Population | None":
 
 def _told(networks: int, sweeps: int) -> str:
     counted = [(networks, "network"), (sweeps, "sweep")]
-    return " and ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counted if count)
+    return " and ".join(f"{count} {plural(count, what)}" for count, what in counted if count)
 
 
 def _title(examined: list["Examined"], sweeps: list[str]) -> str:

@@ -8,6 +8,7 @@ from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
+from algophase.wording import plural
 
 PAPER = "https://arxiv.org/abs/2306.17844"
 PICTURE_FILE = "correct_logits.png"
@@ -69,7 +70,7 @@ def _metadata(analysis: Analysis, license: str | None) -> list[str]:
 def _what(network: Network) -> str:
     settings, task = network.settings, f"addition modulo {network.task.modulus}"
     if isinstance(settings, TransformerSettings):
-        layers = f"{settings.layers} layer{'s' if settings.layers > 1 else ''}"
+        layers = f"{settings.layers} {plural(settings.layers, 'layer')}"
         extras = [("separate vocabularies", network.task.separate_vocabularies), ("an equals sign", network.task.equals_sign)]
         written = "".join(f", {name}" for name, there in extras if there)
         return (

@@ -13,6 +13,7 @@ from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table, 
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
 from algophase.sweeps.statistics import Share
+from algophase.wording import plural
 
 if TYPE_CHECKING:
     import pandas
@@ -198,7 +199,7 @@ def accompanying_pizza(sources: Sources) -> Product:
 
 
 def _counted(count: int) -> str:
-    return f"{count} accompanying circle{'s' * (count != 1)}"
+    return f"{count} accompanying {plural(count, 'circle')}"
 
 
 def _model_a(sources: Sources) -> list[Claim]:

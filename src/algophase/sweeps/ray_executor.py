@@ -24,6 +24,7 @@ from algophase.sweeps.work import Options, Standing, cost
 from algophase.training.interrupt import held_interrupts
 from algophase.training.plan import choose_precision, plan
 from algophase.training.trained import Notice, ignore
+from algophase.wording import plural
 
 DEFAULT_SHARD = {"GPU": 512, "CPU": 16}
 AHEAD = 2  # tasks in flight for each that can run, so that the next is there when one ends
@@ -256,4 +257,4 @@ def _reason(error: BaseException) -> str:
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    return f"{count:,} {plural(count, what)}"

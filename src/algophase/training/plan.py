@@ -21,6 +21,7 @@ from algophase.training.precision import missing_triton
 from algophase.training.sizing import largest_ensemble
 from algophase.training.stacked import StackedEngine
 from algophase.training.trained import Notice, ignore
+from algophase.wording import plural
 
 
 def _grid(run: RunSettings) -> type[Engine]:
@@ -168,7 +169,7 @@ def describe(groups: Sequence[Group]) -> list[str]:
     for engine in dict.fromkeys(group.engine for group in groups):
         mine = [group for group in groups if group.engine == engine]
         networks = sum(len(group.runs) for group in mine)
-        count = f"{networks} network{'s' * (networks != 1)}"
+        count = f"{networks} {plural(networks, 'network')}"
         shared = f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}" if len(mine) > 1 else ""
         lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {mine[0].precision}{shared}")
     return lines

@@ -12,6 +12,7 @@ from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
+from algophase.wording import plural
 
 
 def train(
@@ -122,7 +123,7 @@ def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer 
         for held in checkpoint.pending():
             if held.runs == group.runs:
                 ensemble.restore(checkpoint.read(held))
-                count = f"{len(group.runs)} network{'s' * (len(group.runs) != 1)}"
+                count = f"{len(group.runs)} {plural(len(group.runs), 'network')}"
                 notice(f"continuing {count} at epoch {held.epoch} of {group.epochs}")
                 break
     return ensemble
