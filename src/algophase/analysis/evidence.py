@@ -59,6 +59,11 @@ class CircleEvidence:
     logit_variance: float
     explained: float
 
+    @property
+    def part(self) -> str:
+        """Its role, or whom it accompanies."""
+        return f"accompanies {self.accompanies}" if self.accompanies else self.role
+
 
 @functools.lru_cache(maxsize=1024)
 def _wave(modulus: int, frequency: int) -> Tensor:

@@ -1,4 +1,7 @@
-"""One network's analysis as text a person reads in a terminal: the verdict, why, the metrics, the circles."""
+"""One network's analysis as text a person reads in a terminal: the verdict, why, the metrics, the circles.
+
+Pages and cards write numbers and circles the same way.
+"""
 
 import math
 from typing import TYPE_CHECKING
@@ -8,12 +11,18 @@ if TYPE_CHECKING:
     from algophase.analysis.evidence import CircleEvidence
 
 
-def _number(value: float, digits: int = 4) -> str:
-    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
+def metric_text(value: float) -> str:
+    return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # + 0.0: no minus zero
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.2f}%"
+
+
+def circle_cells(item: "CircleEvidence") -> list[str]:
+    """A circle's variance, part, what the three forms explain of it (FVE), and its accuracy alone: a row of a table."""
+    explained = (item.fve_clock, item.fve_pizza, item.fve_accompanying)
+    return [percent(item.circle.variance_share), item.part, *map(percent, explained), percent(item.accuracy_alone)]
 
 
 def summary(analysis: "Analysis") -> str:
@@ -21,11 +30,11 @@ def summary(analysis: "Analysis") -> str:
     title = f"{analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.reasons), ""]
     metrics = [
-        ("accuracy (all pairs)", _percent(analysis.accuracy)),
-        ("gradient symmetricity", f"{_number(analysis.gradient_symmetricity)}   (paper's 100 triples)"),
-        ("", f"{_number(analysis.gradient_symmetricity_exact)}   (all p^3 triples)"),
-        ("distance irrelevance", f"{_number(analysis.distance_irrelevance)}   (correct logit, the paper's definition)"),
-        ("", f"{_number(analysis.distance_irrelevance_wrong_logit)}   (largest wrong logit, the released table's)"),
+        ("accuracy (all pairs)", percent(analysis.accuracy)),
+        ("gradient symmetricity", f"{metric_text(analysis.gradient_symmetricity)}   (paper's 100 triples)"),
+        ("", f"{metric_text(analysis.gradient_symmetricity_exact)}   (all p^3 triples)"),
+        ("distance irrelevance", f"{metric_text(analysis.distance_irrelevance)}   (correct logit, the paper's definition)"),
+        ("", f"{metric_text(analysis.distance_irrelevance_wrong_logit)}   (largest wrong logit, the released table's)"),
         ("circularity", _circularity(analysis)),
     ]
     lines += [f"  {name:<22} {value}" for name, value in metrics]
@@ -38,8 +47,8 @@ def summary(analysis: "Analysis") -> str:
 
 def _circularity(analysis: "Analysis") -> str:
     if len(analysis.operand_circularity) == 1:
-        return _number(analysis.circularity)
-    first, second = map(_number, analysis.operand_circularity)
+        return metric_text(analysis.circularity)
+    first, second = map(metric_text, analysis.operand_circularity)
     return f"undefined   (separate tables; the first operand's alone {first}, the second's {second})"
 
 
@@ -52,19 +61,7 @@ def _components(item: "CircleEvidence") -> str:
 
 def _circle_table(circles: tuple["CircleEvidence", ...]) -> list[str]:
     head = ["frequency", "components", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accomp.", "accuracy alone"]
-    rows = [
-        [
-            str(item.circle.frequency),
-            _components(item),
-            _percent(item.circle.variance_share),
-            f"accompanies {item.accompanies}" if item.accompanies else item.role,
-            _percent(item.fve_clock),
-            _percent(item.fve_pizza),
-            _percent(item.fve_accompanying),
-            _percent(item.accuracy_alone),
-        ]
-        for item in circles
-    ]
+    rows = [[str(item.circle.frequency), _components(item), *circle_cells(item)] for item in circles]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     left = (1, 3)  # text columns; numbers line up on the right
     return [
@@ -84,7 +81,7 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
     relu = opened.second_relu
     if relu is not None:
         lines.append(
-            f"    without the second ReLU: accuracy {_percent(relu.accuracy)} -> {_percent(relu.accuracy_without)}, "
+            f"    without the second ReLU: accuracy {percent(relu.accuracy)} -> {percent(relu.accuracy_without)}, "
             f"cross-entropy {relu.cross_entropy:.3g} -> {relu.cross_entropy_without:.3g}"
         )
     for pizza in opened.pizzas:
@@ -92,10 +89,10 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
         lines.append(
             f"    circle {pizza.frequency}: matches the unembedding, {len(pizza.rows)} hidden units, readout "
             f"{readout.amplitude:.2f} cos(2t {'+' if readout.phase >= 0 else '-'} {abs(readout.phase):.2f}), "
-            f"{_percent(readout.variance_explained)} of its variance"
+            f"{percent(readout.variance_explained)} of its variance"
         )
     if opened.unmatched:
         lines.append(f"    no circle in the unembedding for frequency {', '.join(map(str, opened.unmatched))}")
     if not math.isnan(opened.exclusive_share):
-        lines.append(f"    {_percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone")
+        lines.append(f"    {percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone")
     return lines

@@ -1,9 +1,9 @@
 """The README of a network on the Hub: what it is, the verdict with its reasons, the metrics, and how to load it."""
 
-import math
 import re
 
 from algophase.analysis.analyze import Analysis
+from algophase.analysis.summary import circle_cells, metric_text, percent
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, TransformerSettings
@@ -82,45 +82,25 @@ def _what(network: Network) -> str:
     return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
 
 
-def _number(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # + 0.0: no minus zero
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}%"
-
-
 def _metrics(analysis: Analysis) -> list[list[str]]:
     rows = [
-        ["accuracy, all pairs", _percent(analysis.accuracy)],
+        ["accuracy, all pairs", percent(analysis.accuracy)],
         ["cross-entropy, all pairs", f"{analysis.cross_entropy:.3g}"],
-        ["gradient symmetricity, the paper's 100 triples", _number(analysis.gradient_symmetricity)],
-        ["gradient symmetricity, all p^3 triples", _number(analysis.gradient_symmetricity_exact)],
-        ["distance irrelevance, correct logit (the paper's definition)", _number(analysis.distance_irrelevance)],
-        ["distance irrelevance, largest wrong logit", _number(analysis.distance_irrelevance_wrong_logit)],
-        ["circularity", _number(analysis.circularity)],
+        ["gradient symmetricity, the paper's 100 triples", metric_text(analysis.gradient_symmetricity)],
+        ["gradient symmetricity, all p^3 triples", metric_text(analysis.gradient_symmetricity_exact)],
+        ["distance irrelevance, correct logit (the paper's definition)", metric_text(analysis.distance_irrelevance)],
+        ["distance irrelevance, largest wrong logit", metric_text(analysis.distance_irrelevance_wrong_logit)],
+        ["circularity", metric_text(analysis.circularity)],
     ]
     if len(analysis.operand_circularity) > 1:
         operands = zip(("first", "second"), analysis.operand_circularity, strict=True)
-        rows += [[f"circularity, the {operand} operand's table", _number(value)] for operand, value in operands]
+        rows += [[f"circularity, the {operand} operand's table", metric_text(value)] for operand, value in operands]
     return rows
 
 
 def _circles(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
     head = ["frequency", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
-    rows = [
-        [
-            str(item.circle.frequency),
-            _percent(item.circle.variance_share),
-            f"accompanies {item.accompanies}" if item.accompanies else item.role,
-            _percent(item.fve_clock),
-            _percent(item.fve_pizza),
-            _percent(item.fve_accompanying),
-            _percent(item.accuracy_alone),
-        ]
-        for item in analysis.circles
-    ]
-    return head, rows
+    return head, [[str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

@@ -89,8 +89,7 @@ def draw_state(network: Network, evidence: Sequence[CircleEvidence]) -> "Figure"
     for column, item in enumerate(shown):
         above, below = grid[:, column]
         draw_circle(above, components, item.circle)
-        role = f"accompanies {item.accompanies}" if item.accompanies else item.role
-        above.set_title(f"k = {item.circle.frequency}\n{role}", fontsize=8)
+        above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
         # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
         k = item.accompanies or item.circle.frequency
         _isolated_logits(below, exact, components, item.circle, k)

@@ -40,8 +40,7 @@ def subject_of(network: Network, analysis: Analysis) -> Subject:
 
 
 def circle_name(item: CircleEvidence) -> str:
-    role = f"accompanies {item.accompanies}" if item.accompanies else item.role
-    return f"k = {item.circle.frequency} ({role})"
+    return f"k = {item.circle.frequency} ({item.part})"
 
 
 def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:

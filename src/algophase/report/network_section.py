@@ -8,6 +8,7 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.summary import circle_cells, metric_text, percent
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
@@ -85,14 +86,6 @@ def _numbers(values: object, or_none: bool = False) -> bool:
     )
 
 
-def _number(value: float, digits: int = 4) -> str:
-    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
-
-
-def _percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}%"
-
-
 def anchor(number: int) -> str:
     return f"network-{number}"
 
@@ -104,8 +97,8 @@ def add_index(page: Page, examined: Sequence[Examined]) -> None:
     rows = []
     for number, item in enumerate(examined, 1):
         a = item.analysis
-        metrics = [_number(value) for value in (a.gradient_symmetricity_exact, a.distance_irrelevance, a.circularity)]
-        rows.append([number, Link(anchor(number), a.id), a.verdict.label, _percent(a.accuracy), *metrics])
+        metrics = [metric_text(value) for value in (a.gradient_symmetricity_exact, a.distance_irrelevance, a.circularity)]
+        rows.append([number, Link(anchor(number), a.id), a.verdict.label, percent(a.accuracy), *metrics])
     page.add(table(head, rows, "All networks of this page", numbers=(0, 3, 4, 5, 6)))
 
 
@@ -207,26 +200,26 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
         placed = standings(analysis, population)
     places = {standing.metric: standing.percentile for standing in placed}
     rows: list[tuple[str, str, str, str]] = [
-        ("accuracy", "share of all pairs answered right", _percent(analysis.accuracy), ""),
-        ("gradient symmetricity", "over all triples", _number(analysis.gradient_symmetricity_exact), EXACT),
-        ("", "over the paper's 100 triples", _number(analysis.gradient_symmetricity), SYMMETRICITY),
+        ("accuracy", "share of all pairs answered right", percent(analysis.accuracy), ""),
+        ("gradient symmetricity", "over all triples", metric_text(analysis.gradient_symmetricity_exact), EXACT),
+        ("", "over the paper's 100 triples", metric_text(analysis.gradient_symmetricity), SYMMETRICITY),
         (
             "distance irrelevance",
             "of the correct logit, the paper's definition",
-            _number(analysis.distance_irrelevance),
+            metric_text(analysis.distance_irrelevance),
             IRRELEVANCE,
         ),
         (
             "",
             "of the largest wrong logit, as in the released table",
-            _number(analysis.distance_irrelevance_wrong_logit),
+            metric_text(analysis.distance_irrelevance_wrong_logit),
             "distance_irrelevance_wrong_logit",
         ),
-        ("circularity", "of the embedding's first components", _number(analysis.circularity), "circularity"),
+        ("circularity", "of the embedding's first components", metric_text(analysis.circularity), "circularity"),
     ]
     if len(analysis.operand_circularity) > 1:
         rows += [
-            ("", f"of operand {index}'s own table", _number(value), "")
+            ("", f"of operand {index}'s own table", metric_text(value), "")
             for index, value in enumerate(analysis.operand_circularity, 1)
         ]
     head, among = ["metric", "which", "value"], ""
@@ -268,9 +261,7 @@ def _circle_table(circles: Sequence[CircleEvidence]) -> str:
         [
             item.circle.frequency,
             ("" if item.circle.method == "components" else "mixed ") + ", ".join(map(str, item.circle.components)),
-            _percent(item.circle.variance_share),
-            f"accompanies {item.accompanies}" if item.accompanies else item.role,
-            *map(_percent, (item.fve_clock, item.fve_pizza, item.fve_accompanying, item.accuracy_alone)),
+            *circle_cells(item),
         ]
         for item in circles
     ]
