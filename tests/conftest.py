@@ -55,7 +55,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gallery() -> Path:
-    """Our own sweep: 1,725 runs, five of them with weights."""
+    """Our own sweep: 2,000 runs, seven of them with weights."""
     return Path(__file__).resolve().parents[1] / "gallery" / "fixed-width"
 
 

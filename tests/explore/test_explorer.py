@@ -46,7 +46,7 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
     assert not problems
     runs = read_runs(gallery)
     met = ((runs.attention_rate < 0.5) & (runs.verdict == "Pizza")).sum()
-    assert status == f"{met} of 1,725 runs on the map"
+    assert status == f"{met} of 2,000 runs on the map"
     assert explorer.add_filter(two, "verdict", "=", "Pizza") is None
     assert explorer.remove_filter(two, 0) == "?where=verdict%3DPizza"
     for column, operator, value, match in (
@@ -91,8 +91,8 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "in the region" in text
     assert "Clock" in text
     assert "% to " in text
-    assert (page, pages) == (0, 7)
-    assert "page 1 of 7" in text_of(listed)
+    assert (page, pages) == (0, 8)
+    assert "page 1 of 8" in text_of(listed)
     assert explorer.show_runs(after, 99)[2] == 6
     assert explorer.select_region(after, None) == ""
     nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
@@ -173,5 +173,5 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
-    assert status.startswith("1,725 of 1,725")
+    assert status.startswith("2,000 of 2,000")
     assert len(problems) == 3

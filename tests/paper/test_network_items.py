@@ -10,6 +10,7 @@ from algophase.networks import Linear, Network, initialise
 from algophase.networks.handmade import circle, handmade_pizza
 from algophase.paper import isolation_items, network_items, variant_items
 from algophase.paper.make import Made, make
+from algophase.paper.network_items import straightness
 from algophase.paper.product import Claim
 from algophase.paper.published import numbers
 from algophase.paper.sources import Sources
@@ -223,6 +224,20 @@ def test_non_circular_embeddings_are_drawn(tmp_path: Path) -> None:
     # These have learned nothing, and waves of one axis each count as circular: the rules say so.
     assert {claim.verdict for claim in made.claims} == {"not supported"}
     assert "wave of frequency 7" in find(made, "line-like").ours
+    assert not [claim for claim in made.claims if "are found" in claim.text]  # there are no runs to count
+
+
+def test_shapes_are_counted_where_there_are_runs(gallery: Path, tmp_path: Path) -> None:
+    (made,) = make([ITEMS["noncirc"]], Sources(gallery.parent), tmp_path)
+    assert find(made, "3D Lissajous-like curves are found").sample == find(made, "1D lines are found").sample == 1266
+
+
+def test_a_straight_line_is_found_in_any_order_of_the_tokens() -> None:
+    tokens = torch.arange(59)
+    line = (7 * tokens + 20) % 59
+    assert straightness(3 - 2.0 * line.double()) == pytest.approx(1)
+    assert straightness(circle(59, 7)[:, 0]) == pytest.approx(math.sqrt(6) / math.pi, abs=1e-3)
+    assert straightness(line.double() * (tokens % 2)) < 0.95
 
 
 def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Pictures of training: isolated components of one network epoch by epoch, and a population's curves."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 ROLES = ("Pizza", "mixed", "Clock", "accompanying", "unclear")
 ROLE_COLOURS = dict(zip(ROLES, (COLOURS[1], COLOURS[2], COLOURS[0], COLOURS[3], "0.85"), strict=True))
 MOST_CIRCLES = 6
+FEW_LABELS = 12  # tokens named in a small circle
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def draw_state(network: Network, evidence: Sequence[CircleEvidence]) -> "Figure"
     grid = figure.subplots(2, len(shown), squeeze=False)
     for column, item in enumerate(shown):
         above, below = grid[:, column]
-        draw_circle(above, components, item.circle)
+        draw_circle(above, components, item.circle, FEW_LABELS)
         above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
         # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
         k = item.accompanies or item.circle.frequency
@@ -121,7 +121,7 @@ def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **
 def _epoch_axis(axes: "Axes", epochs: Sequence[int]) -> None:
     axes.set_xscale("log" if min(epochs) > 0 else "symlog")
     last = max(epochs)
-    ticks = [epoch for epoch in epochs if epoch in (100, 200, 400, 600, 1000, 2000, 5000, 10_000) and 1.5 * epoch < last]
+    ticks = [epoch for epoch in epochs if epoch in (100, 200, 600, 2000, 5000) and 1.5 * epoch < last]
     ticks = [*(ticks or [min(epochs)]), last]
     axes.set_xticks(ticks, [f"{epoch:,}" for epoch in ticks], rotation=40, ha="right")
     axes.minorticks_off()
@@ -168,8 +168,9 @@ def draw_companions(table: "pandas.DataFrame") -> "Figure":
         _curve(accuracy, having, "accuracy_without_accompanying", COLOURS[3], label="without them")
         accuracy.legend(loc="lower right", fontsize=7)
         _curve(cost, having, "cost", COLOURS[3])
-        high = having["cost"].quantile(0.98)
-        cost.set_ylim(-0.05 * high, 1.1 * high if high > 0 and math.isfinite(high) else 1)
+        cost.set_yscale("symlog", linthresh=1)  # a few lose ten times what the others do
+        ticks = [tick for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100) if tick <= max(1, having["cost"].max())]
+        cost.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     accuracy.set(ylabel="accuracy over all pairs", title="runs that have one")
     cost.set(ylabel="percentage points", title="accuracy lost without them")
     for axes in (there, accuracy, cost):

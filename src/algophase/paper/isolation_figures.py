@@ -10,7 +10,7 @@ from algophase.analysis.evidence import CircleEvidence
 from algophase.errors import InputError
 from algophase.paper.specimens import Specimen
 from algophase.report.figures import circle_order, draw_circle, logit_map, operand_legend
-from algophase.report.style import new_figure
+from algophase.report.style import new_figure, set_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def draw_isolated(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Se
         operand_legend(figure)
     count = f"{len(shown)} of {len(specimen.circles)}" if len(shown) < len(specimen.circles) else f"all {len(shown)}"
     title = f"{specimen.name} ({specimen.network.id}), correct logits with one circle kept at a time ({count})"
-    figure.suptitle(title, fontsize=10)
+    set_title(figure, title)
     return figure
 
 

@@ -3,21 +3,24 @@
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from algophase.analysis.grid import by_difference_and_sum, correct_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import frequency_shares
 from algophase.paper.isolation_figures import logits_in_steps
-from algophase.paper.product import Claim, Item, Product
-from algophase.paper.sources import Sources
+from algophase.paper.product import Claim, Item, Product, Verdict
+from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import THRESHOLDS, Specimen, judged, measured, source_of, specimen
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
+from algophase.sweeps.statistics import Share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIPLES = 3
+STRAIGHT = 0.95  # correlation from which a component is a straight line (ours)
 
 
 def _a_and_b(sources: Sources) -> tuple[Specimen, Specimen]:
@@ -90,10 +93,43 @@ def whole_logits(sources: Sources) -> Product:
     return Product(source_of(a, b), {"": _draw_correct_logits(both)}, claims=claims)
 
 
+def straightness(coordinate: Tensor) -> float:
+    """The largest correlation with a straight line over k t + s (mod p), the tokens t re-arranged by any k and s.
+
+    A wave has 0.78 = sqrt(6) / pi.
+    """
+    p = len(coordinate)
+    ramp = torch.arange(p, dtype=coordinate.dtype) - (p - 1) / 2
+    centred = coordinate - coordinate.mean()
+    best = 0.0
+    for k in range(1, p // 2 + 1):
+        ordered = centred[circle_order(p, k)]
+        products = torch.fft.irfft(torch.fft.rfft(ordered) * torch.fft.rfft(ramp).conj(), n=p)  # one for every s
+        best = max(best, products.abs().max().item())
+    return best / (centred.norm() * ramp.norm()).item()
+
+
+def _shapes(sources: Sources) -> list[Claim]:
+    """How often the two shapes occur, where there are runs to count."""
+    try:
+        found = sources.sweep("fixed-width")
+    except Missing:
+        return []
+    runs = found.runs[found.runs["verdict"] == "non-circular"]
+    rule = f"rule: there is at least one; non-circular runs of {found.source}, shape by `algophase analyze`"
+    counted = []
+    for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies")):
+        share = Share(int((runs["shape"] == shape).sum()), len(runs))
+        verdict: Verdict = "not tested" if not share.total else "supported" if share.count else "not supported"
+        counted.append(Claim(f"among non-circular embeddings, {text}", "-", str(share), verdict, share.total, rule))
+    return counted
+
+
 def not_circular(sources: Sources) -> Product:
     line, curve = specimen(sources, "line-like"), specimen(sources, "three-dimensional")
     shares = frequency_shares(line.components)[0]
     frequency = int(shares.argmax()) + 1
+    straight = straightness(line.components.coordinates[0, :, 0])
     limit = THRESHOLDS.circularity
     claims = (
         judged(
@@ -104,9 +140,11 @@ def not_circular(sources: Sources) -> Product:
         ),
         judged(
             "a line-like first principal component",
-            line.verdict.shape == "line-like",
+            line.verdict.shape == "line-like" or straight >= STRAIGHT,
+            f"correlation {straight:.3f} with a straight line in the best order of tokens (a wave: 0.780); "
             f"{shares[frequency - 1]:.1%} of it is a wave of frequency {frequency}; shape: {line.verdict.shape}",
-            "the first component is a wave of one frequency (at least 90%) whose second axis is less than half as long",
+            f"a straight line in some order of the tokens (at least {STRAIGHT}), or a wave of one frequency (at least 90%) "
+            "whose second axis is less than half as long",
         ),
         judged(
             "first three principal components forming a three-dimensional non-circular pattern",
@@ -114,6 +152,7 @@ def not_circular(sources: Sources) -> Product:
             f"components 1-3 hold {curve.components.variance_share[:3].sum():.1%} of variance; shape: {curve.verdict.shape}",
             "the first four components mix frequencies instead of pairing up to circles",
         ),
+        *_shapes(sources),
     )
     return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)}, claims=claims)
 

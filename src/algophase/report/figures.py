@@ -27,6 +27,7 @@ from algophase.report.style import (
     house_style,
     new_figure,
     save_figure,
+    set_title,
 )
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def draw_isolated_logits(subject: Subject) -> "Figure":
         else:  # several residues share a place on the circle: positions are an order, not values
             axes.set(xlabel=f"a + b, by {k}(a + b) mod {p}", ylabel=f"a − b, by {k}(a − b) mod {p}", xticks=[], yticks=[])
         figure.colorbar(image, ax=axes)
-    figure.suptitle(f"{subject.title}, correct logits after isolating each circle")
+    set_title(figure, f"{subject.title}, correct logits after isolating each circle")
     return figure
 
 
@@ -174,16 +175,17 @@ def draw_circles(subject: Subject) -> "Figure":
         axes.set_title(f"k = {circle.frequency}, {circle.variance_share:.1%} of variance")
     if separate:
         operand_legend(figure)
-    figure.suptitle(f"{subject.title}, circles in the embedding")
+    set_title(figure, f"{subject.title}, circles in the embedding")
     return figure
 
 
-def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle) -> None:
-    """The tokens in the plane of a circle, one colour an operand table."""
+def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle, most_labels: int = MOST_LABELS) -> None:
+    """The tokens in the plane of a circle, one colour an operand table; a small picture has room for fewer labels."""
     tables = points_in_plane(components, circle)
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
-        draw_tokens(axes, points, circle.frequency, COLOURS[table], 1.0 if len(tables) == 1 else (0.8, 1.2)[table])
+        shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
+        draw_tokens(axes, points, circle.frequency, COLOURS[table], shift, most_labels)
     first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
     prefix = "component " if circle.method == "components" else ""
     axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
@@ -194,14 +196,21 @@ def operand_legend(figure: "Figure") -> None:
     figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
 
 
-def draw_tokens(axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0) -> None:
+def draw_tokens(
+    axes: "Axes",
+    points: Tensor,
+    frequency: int,
+    colour: str = COLOURS[0],
+    shift: float = 1.0,
+    most_labels: int = MOST_LABELS,
+) -> None:
     """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple.
 
     Neighbours' labels stand on two rings, so that they do not overlap.
     """
     p = len(points)
     axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
-    for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / MOST_LABELS)].tolist()):
+    for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / most_labels)].tolist()):
         x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
         axes.annotate(str(token), (x, y), fontsize=6 if shift >= 1 else 5.5, ha="center", va="center", color=colour)
     axes.set_aspect("equal", adjustable="datalim")
@@ -219,8 +228,8 @@ def draw_gradients(subject: Subject) -> "Figure":
         gradient_panel(axes, x, y)
         axes.set_title("(a, b, c) = ({}, {}, {})".format(*triple))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(
-        f"{subject.title}, gradient symmetricity {round(subject.analysis.gradient_symmetricity_exact, 3) + 0.0:.3f}"
+    set_title(
+        figure, f"{subject.title}, gradient symmetricity {round(subject.analysis.gradient_symmetricity_exact, 3) + 0.0:.3f}"
     )
     return figure
 
@@ -258,7 +267,7 @@ def draw_attention(subject: Subject) -> "Figure":
             axes.set(xlabel="b", ylabel="a" if head == 0 else None)
     assert image is not None
     figure.colorbar(image, ax=panels, label="weight on " + " or ".join(operands))
-    figure.suptitle(f"{subject.title}, attention of the last position (rate {rate:g})")
+    set_title(figure, f"{subject.title}, attention of the last position (rate {rate:g})")
     return figure
 
 
@@ -280,7 +289,7 @@ def draw_anatomy(subject: Subject) -> "Figure":
         axes.set_title(f"k = {pizza.frequency}, {len(pizza.rows)} units")
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
-    figure.suptitle(f"{subject.title}, inside the linear network")
+    set_title(figure, f"{subject.title}, inside the linear network")
     return figure
 
 

@@ -1,5 +1,6 @@
 """One look for every picture: column-width panels, colour-blind-safe colours, text that survives printing."""
 
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -57,6 +58,12 @@ def new_figure(width: float, height: float) -> "Figure":
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
+
+
+def set_title(figure: "Figure", text: str, size: float = 10) -> None:
+    """A title over the whole figure, in as many lines as its width asks for."""
+    width = figure.get_figwidth() * 72 / (0.52 * size)  # letters, which are about half as wide as high
+    figure.suptitle(textwrap.fill(text, max(20, int(width))), fontsize=size)
 
 
 def check_format(name: str) -> None:
