@@ -93,7 +93,7 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "% to " in text
     assert (page, pages) == (0, 8)
     assert "page 1 of 8" in text_of(listed)
-    assert explorer.show_runs(after, 99)[2] == 6
+    assert explorer.show_runs(after, 99)[2] == 7
     assert explorer.select_region(after, None) == ""
     nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
     assert text_of(nothing) == "No runs in the region."
