@@ -90,7 +90,7 @@ def measure_vmap(runs: list[RunSettings], device: torch.device, budget: float) -
     engine = StackedEngine(runs, device, "float32")  # for its stacked parameters and training pairs
     module = template(runs[0].task, engine.settings)
     every = tokens(engine.task, all_pairs(engine.modulus)).to(device)
-    sequences = every[engine.first * engine.modulus + engine.second]  # (n, B, context)
+    sequences = every[engine.pairs]  # (n, B, context)
     optimizer = AdamW(engine.parameters, runs)
 
     def loss(parameters: dict[str, torch.Tensor], sequence: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

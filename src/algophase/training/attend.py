@@ -19,25 +19,36 @@ def attend_reference(q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, 
     return z.flatten(3)
 
 
+def _parts(q: Tensor | None, joint: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values, as views."""
+    if q is None:
+        return joint.chunk(3, dim=3)  # type: ignore[return-value]
+    return q, *joint.chunk(2, dim=3)  # type: ignore[return-value]
+
+
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor) -> Tensor:
+    def forward(ctx: Any, q: Tensor | None, joint: Tensor, heads: int, rate: Tensor, scale: Tensor) -> Tensor:
         from algophase.training.kernels.attend import attend_forward
 
-        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
+        q, joint = None if q is None else q.contiguous(), joint.contiguous()
         ctx.heads = heads
-        ctx.save_for_backward(q, k, v, rate, scale)
-        return attend_forward(q, k, v, heads, rate, scale)
+        ctx.save_for_backward(q, joint, rate, scale)
+        return attend_forward(*_parts(q, joint), heads, rate, scale)
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
         from algophase.training.kernels.attend import attend_backward
 
-        q, k, v, rate, scale = ctx.saved_tensors
-        return (*attend_backward(q, k, v, ctx.heads, rate, scale, upstream[0].contiguous()), None, None, None)
+        q, joint, rate, scale = ctx.saved_tensors
+        dq, d_joint = None if q is None else torch.empty_like(q), torch.empty_like(joint)
+        attend_backward(_parts(q, joint), _parts(dq, d_joint), ctx.heads, rate, scale, upstream[0].contiguous())
+        return dq, d_joint, None, None, None
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor, *, fused: bool) -> Tensor:
+def attend(q: Tensor | None, joint: Tensor, heads: int, rate: Tensor, scale: Tensor, *, fused: bool) -> Tensor:
+    """z (n, asking, B, C): joint is keys and values side by side (n, s, B, 2 C) and q the queries (n, asking, B, C); or, where
+    every position asks, joint is queries, keys and values (n, s, B, 3 C) and q None."""
     if fused:
-        return _Attend.apply(q, k, v, heads, rate, scale)
-    return attend_reference(q, k, v, heads, rate, scale)
+        return _Attend.apply(q, joint, heads, rate, scale)
+    return attend_reference(*_parts(q, joint), heads, rate, scale)

@@ -11,6 +11,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import fused
 from algophase.training.attend import attend
+from algophase.training.bias_relu import bias_relu
 from algophase.training.fused import FusedTransformer
 from algophase.training.gradient_check import away_from_kinks, compare
 from algophase.training.kernels.grid_backward import grid_backward
@@ -18,6 +19,7 @@ from algophase.training.kernels.grid_forward import grid_forward, grid_reference
 from algophase.training.kernels.grid_mix import mix, mix_backward, mix_reference
 from algophase.training.kernels.launch import Launch
 from algophase.training.optimizer import AdamW
+from algophase.training.stacked import StackedEngine
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -33,16 +35,46 @@ def gradients(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize(("positions", "asking", "heads", "size"), [(2, 1, 4, 5), (2, 2, 3, 8), (3, 3, 2, 4), (3, 1, 1, 6)])
 def test_attend(positions: int, asking: int, heads: int, size: int) -> None:
     n, rows, width = 2, 70, heads * size
-    q = random(n, asking, rows, width, seed=1).requires_grad_()
-    k = random(n, positions, rows, width, seed=2).requires_grad_()
-    v = random(n, positions, rows, width, seed=3).requires_grad_()
+    q = random(n, asking, rows, width, seed=1).requires_grad_() if asking < positions else None
+    joint = random(n, positions, rows, (3 if q is None else 2) * width, seed=2).requires_grad_()
+    inputs = [joint] if q is None else [q, joint]
     rate, scale = torch.tensor([0.3, 1.0], device=DEVICE), torch.tensor([0.5, 0.7], device=DEVICE)
     weight = random(n, asking, rows, width, seed=4)
-    expected = attend(q, k, v, heads, rate, scale, fused=False)
-    found = attend(q, k, v, heads, rate, scale, fused=True)
+    expected = attend(q, joint, heads, rate, scale, fused=False)
+    found = attend(q, joint, heads, rate, scale, fused=True)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    for ours, theirs in zip(gradients(found * weight, (q, k, v)), gradients(expected * weight, (q, k, v)), strict=True):
+    for ours, theirs in zip(gradients(found * weight, inputs), gradients(expected * weight, inputs), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 16), (130, 20), (257, 600)])
+def test_bias_relu(rows: int, columns: int) -> None:
+    x, bias = random(2, rows, columns, seed=1).requires_grad_(), random(2, columns, seed=2).requires_grad_()
+    weight = random(2, rows, columns, seed=3)
+    expected = bias_relu(x, bias, fused=False)
+    found = bias_relu(x + 0, bias, fused=True)  # in place: on a copy, as on the product it follows in a network
+    torch.testing.assert_close(found, expected)
+    for ours, theirs in zip(gradients(found * weight, (x, bias)), gradients(expected * weight, (x, bias)), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+class StackedWithKernels(StackedEngine):
+    """As it runs on a GPU, wherever this runs."""
+
+    def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
+        super().__init__(runs, device, precision)
+        self.kernels = True
+
+
+@pytest.mark.parametrize(
+    "task", [TaskSettings(modulus=7), TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True)]
+)
+@pytest.mark.parametrize(("layers", "activation"), [(1, "relu"), (2, "relu"), (3, "relu"), (2, "gelu")])
+def test_stacked_engine_with_kernels_has_the_specifications_gradients(task: TaskSettings, layers: int, activation: str) -> None:
+    networks = [TransformerSettings(8, layers, 2, activation, rate) for rate in (0.0, 0.4, 1.0)]
+    runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
+    parameter, error = compare(StackedWithKernels, runs, DEVICE, "float32")
+    assert error < 2e-5, parameter
 
 
 def padded(tensor: Tensor, rows: int) -> Tensor:

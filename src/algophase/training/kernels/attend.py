@@ -6,6 +6,7 @@ backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = s
                                       dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
 
 Reference: `attend_reference` in training/attend.py. Each program owns its rows and one head; nothing is added across programs.
+Queries, keys and values may be columns of one tensor: a row of theirs is ROW_Q or ROW_K numbers from the next.
 """
 
 import torch
@@ -17,12 +18,12 @@ ROWS = 64
 
 
 @triton.jit
-def _softmax(q, K, rows, e, inside, step_s, C: tl.constexpr, S: tl.constexpr, scale):
+def _softmax(q, K, place, inside, step, S: tl.constexpr, scale):
     """w (rows, 4) over positions s < S."""
     s_index = tl.arange(0, 4)[None, :]
     scores = tl.where(s_index < S, 0.0, -float("inf")) + tl.zeros_like(tl.sum(q, axis=1))[:, None]
     for s in tl.static_range(S):
-        k = tl.load(K + s * step_s + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
+        k = tl.load(K + s * step + place, mask=inside, other=0.0)
         scores += tl.where(s_index == s, (tl.sum(q * k, axis=1) * scale)[:, None], 0.0)
     scores = tl.exp(scores - tl.max(scores, axis=1)[:, None])
     return scores / tl.sum(scores, axis=1)[:, None]
@@ -42,6 +43,8 @@ def _forward(
     RATE,
     SCALE,
     B,
+    ROW_Q: tl.constexpr,
+    ROW_K: tl.constexpr,
     C: tl.constexpr,
     E: tl.constexpr,
     EP: tl.constexpr,
@@ -54,20 +57,22 @@ def _forward(
     lane = tl.arange(0, EP)
     e = tl.program_id(1) * E + lane
     inside = (rows < B)[:, None] & (lane < E)[None, :]
-    step = B * C
-    K += network * S * step
-    V += network * S * step
-    Q += network * SQ * step
-    Z += network * SQ * step
+    at_q = rows[:, None] * ROW_Q + e[None, :]
+    at_k = rows[:, None] * ROW_K + e[None, :]
+    at_z = rows[:, None] * C + e[None, :]
+    K += network * S * B * ROW_K
+    V += network * S * B * ROW_K
+    Q += network * SQ * B * ROW_Q
+    Z += network * SQ * B * C
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
     for sq in tl.static_range(SQ):
-        q = tl.load(Q + sq * step + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
-        w = _softmax(q, K, rows, e, inside, step, C, S, scale)
+        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=inside, other=0.0)
+        w = _softmax(q, K, at_k, inside, B * ROW_K, S, scale)
         z = tl.zeros((ROWS, EP), tl.float32)
         for s in tl.static_range(S):
-            v = tl.load(V + s * step + rows[:, None] * C + e[None, :], mask=inside, other=0.0)
+            v = tl.load(V + s * B * ROW_K + at_k, mask=inside, other=0.0)
             z += (rate * _pick(w, s) + 1.0 - rate)[:, None] * v
-        tl.store(Z + sq * step + rows[:, None] * C + e[None, :], z, mask=inside)
+        tl.store(Z + sq * B * C + at_z, z, mask=inside)
 
 
 @triton.jit
@@ -82,6 +87,8 @@ def _backward(
     RATE,
     SCALE,
     B,
+    ROW_Q: tl.constexpr,
+    ROW_K: tl.constexpr,
     C: tl.constexpr,
     E: tl.constexpr,
     EP: tl.constexpr,
@@ -94,38 +101,39 @@ def _backward(
     lane = tl.arange(0, EP)
     e = tl.program_id(1) * E + lane
     inside = (rows < B)[:, None] & (lane < E)[None, :]
-    step = B * C
-    place = rows[:, None] * C + e[None, :]
-    K += network * S * step
-    V += network * S * step
-    dK += network * S * step
-    dV += network * S * step
-    Q += network * SQ * step
-    dQ += network * SQ * step
-    dZ += network * SQ * step
+    at_q = rows[:, None] * ROW_Q + e[None, :]
+    at_k = rows[:, None] * ROW_K + e[None, :]
+    at_z = rows[:, None] * C + e[None, :]
+    K += network * S * B * ROW_K
+    V += network * S * B * ROW_K
+    dK += network * S * B * ROW_K
+    dV += network * S * B * ROW_K
+    Q += network * SQ * B * ROW_Q
+    dQ += network * SQ * B * ROW_Q
+    dZ += network * SQ * B * C
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
     s_index = tl.arange(0, 4)[None, :]
     for sq in tl.static_range(SQ):
-        q = tl.load(Q + sq * step + place, mask=inside, other=0.0)
-        dz = tl.load(dZ + sq * step + place, mask=inside, other=0.0)
-        w = _softmax(q, K, rows, e, inside, step, C, S, scale)
+        q = tl.load(Q + sq * B * ROW_Q + at_q, mask=inside, other=0.0)
+        dz = tl.load(dZ + sq * B * C + at_z, mask=inside, other=0.0)
+        w = _softmax(q, K, at_k, inside, B * ROW_K, S, scale)
         g = tl.zeros_like(w)
         for s in tl.static_range(S):
-            v = tl.load(V + s * step + place, mask=inside, other=0.0)
+            v = tl.load(V + s * B * ROW_K + at_k, mask=inside, other=0.0)
             g += tl.where(s_index == s, (rate * tl.sum(dz * v, axis=1))[:, None], 0.0)
         slope = scale * w * (g - tl.sum(w * g, axis=1)[:, None])
         dq = tl.zeros((ROWS, EP), tl.float32)
         for s in tl.static_range(S):
-            k = tl.load(K + s * step + place, mask=inside, other=0.0)
+            k = tl.load(K + s * B * ROW_K + at_k, mask=inside, other=0.0)
             dq += _pick(slope, s)[:, None] * k
             dk = _pick(slope, s)[:, None] * q
             dv = (rate * _pick(w, s) + 1.0 - rate)[:, None] * dz
             if sq > 0:  # this program wrote them a moment ago
-                dk += tl.load(dK + s * step + place, mask=inside, other=0.0)
-                dv += tl.load(dV + s * step + place, mask=inside, other=0.0)
-            tl.store(dK + s * step + place, dk, mask=inside)
-            tl.store(dV + s * step + place, dv, mask=inside)
-        tl.store(dQ + sq * step + place, dq, mask=inside)
+                dk += tl.load(dK + s * B * ROW_K + at_k, mask=inside, other=0.0)
+                dv += tl.load(dV + s * B * ROW_K + at_k, mask=inside, other=0.0)
+            tl.store(dK + s * B * ROW_K + at_k, dk, mask=inside)
+            tl.store(dV + s * B * ROW_K + at_k, dv, mask=inside)
+        tl.store(dQ + sq * B * ROW_Q + at_q, dq, mask=inside)
 
 
 def _launch(q: Tensor, k: Tensor, heads: int) -> tuple[tuple[int, int, int], dict[str, int]]:
@@ -133,21 +141,26 @@ def _launch(q: Tensor, k: Tensor, heads: int) -> tuple[tuple[int, int, int], dic
     size = width // heads
     grid = (triton.cdiv(rows, ROWS), heads, n)
     sizes = {"C": width, "E": size, "EP": triton.next_power_of_2(size), "S": k.shape[1], "SQ": asking, "ROWS": ROWS}
-    return grid, sizes
+    return grid, {"ROW_Q": q.stride(2), "ROW_K": k.stride(2), **sizes}
 
 
 def attend_forward(q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor) -> Tensor:
-    """z (n, asking, B, C) from contiguous q (n, asking, B, C) and k, v (n, s, B, C)."""
+    """z (n, asking, B, C) from q (n, asking, B, C) and k, v (n, s, B, C): columns of contiguous tensors."""
     grid, sizes = _launch(q, k, heads)
-    z = torch.empty_like(q)
+    z = torch.empty(q.shape, device=q.device, dtype=q.dtype)
     _forward[grid](q, k, v, z, rate, scale, q.shape[2], **sizes, num_warps=4)
     return z
 
 
 def attend_backward(
-    q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor, dz: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+    read: tuple[Tensor, Tensor, Tensor],
+    written: tuple[Tensor, Tensor, Tensor],
+    heads: int,
+    rate: Tensor,
+    scale: Tensor,
+    dz: Tensor,
+) -> None:
+    """Into the gradients of q, k and v, laid out as they are."""
+    q, k, _ = read
     grid, sizes = _launch(q, k, heads)
-    dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-    _backward[grid](q, k, v, dz, dq, dk, dv, rate, scale, q.shape[2], **sizes, num_warps=4)
-    return dq, dk, dv
+    _backward[grid](*read, dz, *written, rate, scale, q.shape[2], **sizes, num_warps=4)
