@@ -1,16 +1,20 @@
 """Items of single networks: known answers on the authors', stand-ins from the gallery, planted ones for other roles."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save as to_bytes
 
+from algophase.errors import InputError
 from algophase.networks import Linear, Network, initialise
 from algophase.networks.handmade import circle, handmade_pizza
 from algophase.paper import isolation_items, network_items, variant_items
 from algophase.paper.make import Made, make
 from algophase.paper.network_items import straightness
+from algophase.paper.plates import load_plates, save_plates, take
 from algophase.paper.product import Claim
 from algophase.paper.published import numbers
 from algophase.paper.sources import Sources
@@ -249,6 +253,40 @@ def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> Non
     (made,) = make([ITEMS["widepizza"]], gallery_of(tmp_path / "circular", {"wide-pizza": wide}), tmp_path / "out")
     assert [claim.verdict for claim in made.claims] == ["not tested", "not tested", "supported", "not supported"]
     assert len(made.files) == 2
+
+
+def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:
+    wide = plant(
+        initialise(RunSettings(network=TransformerSettings(width=64))), torch.cat([circle(59, 3), circle(59, 5)], dim=1)
+    )
+    sources = gallery_of(tmp_path / "network", {"wide-pizza": wide})
+    one = specimen(sources, "wide-pizza")
+    path = save_plates(take(one, one.circles), tmp_path / "wide" / "some.plates")
+    (tmp_path / "exhibits.toml").write_text('[wide-pizza]\nplates = "wide/some.plates"\nwhat = "a wide one"\n')
+    (from_network,) = make([ITEMS["widepizza"]], sources, tmp_path / "out")
+    (from_plates,) = make([ITEMS["widepizza"]], Sources(tmp_path), tmp_path / "out")
+    assert from_plates.claims == from_network.claims
+    assert from_plates.source == "plates of our network some (a wide one)"
+    taken, back = take(one, one.circles), load_plates(path)
+    assert replace(back, plates=()) == replace(taken, plates=())
+    for plate, other in zip(back.plates, taken.plates, strict=True):
+        assert (plate.title, plate.frequency, plate.order, plate.axes) == (
+            other.title,
+            other.frequency,
+            other.order,
+            other.axes,
+        )
+        torch.testing.assert_close(plate.logits, other.logits, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(plate.points, other.points, rtol=1e-6, atol=1e-6)
+
+
+def test_a_file_without_plates_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere is not there"):
+        load_plates(tmp_path / "nowhere")
+    for content in (b"", b"not a safetensors file", to_bytes({"logits": torch.zeros(1, 3, 3)}, {"plates": "{}"})):
+        (tmp_path / "broken").write_bytes(content)
+        with pytest.raises(InputError, match="broken holds no plates of isolated circles"):
+            load_plates(tmp_path / "broken")
 
 
 def test_a_role_without_a_network_is_reported(tmp_path: Path) -> None:

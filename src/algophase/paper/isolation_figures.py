@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.errors import InputError
+from algophase.paper.plates import Plates, take
 from algophase.paper.specimens import Specimen
-from algophase.report.figures import circle_order, draw_circle, logit_map, operand_legend
+from algophase.report.figures import circle_order, draw_plane, logit_map, operand_legend
 from algophase.report.style import new_figure, set_title
 
 if TYPE_CHECKING:
@@ -40,30 +40,24 @@ def _over(term: str, step: int) -> str:
 
 def draw_isolated(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
     """One column a circle. notes: a further line of each column's title."""
-    if not shown:
-        raise InputError(f"{specimen.name} ({specimen.network.id}) has no circle to isolate")
+    return draw_plates(take(specimen, shown, notes))
+
+
+def draw_plates(taken: Plates) -> "Figure":
+    shown = taken.plates
     figure = new_figure(max(3.4, PANEL * len(shown)), 2 * PANEL + 1.1)
     figure.set_layout_engine("constrained", w_pad=0.08)
     rows = figure.subplots(2, len(shown), squeeze=False)
-    for column, item in enumerate(shown):
+    for column, plate in enumerate(shown):
         top, bottom = rows[0, column], rows[1, column]
-        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-        image = logits_in_steps(top, specimen.pattern(item).logits, item.accompanies or item.circle.frequency)
+        image = logits_in_steps(top, plate.logits, plate.order)
         figure.colorbar(image, ax=top, location="bottom", aspect=30)
-        lines = [circle_name(specimen, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[column : column + 1]]
-        top.set_title("\n".join(lines))
-        draw_circle(bottom, specimen.components, item.circle)
+        top.set_title(plate.title)
+        draw_plane(bottom, plate.points, plate.frequency, plate.axes)
         bottom.set_aspect("equal", adjustable="box")
         bottom.locator_params(nbins=3)
-    if len(specimen.components.coordinates) > 1:
+    if len(shown[0].points) > 1:
         operand_legend(figure)
-    count = f"{len(shown)} of {len(specimen.circles)}" if len(shown) < len(specimen.circles) else f"all {len(shown)}"
-    title = f"{specimen.name} ({specimen.network.id}), correct logits with one circle kept at a time ({count})"
-    set_title(figure, title)
+    count = f"{len(shown)} of {taken.circles}" if len(shown) < taken.circles else f"all {len(shown)}"
+    set_title(figure, f"{taken.name} ({taken.network_id}), correct logits with one circle kept at a time ({count})")
     return figure
-
-
-def circle_name(specimen: Specimen, item: CircleEvidence) -> str:
-    number, frequency = specimen.number_of(item), item.circle.frequency
-    partner = next((other for other in specimen.circles if other.circle.frequency == item.accompanies), None)
-    return f"circle {number}{'' if partner is None else f' (with {specimen.number_of(partner)})'}, k = {frequency}"

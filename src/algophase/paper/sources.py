@@ -80,7 +80,8 @@ class Sources:
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:
-        """The gallery's networks by role: `path` below the gallery (`paths` for one along training) and `what` it is."""
+        """The gallery's networks by role: `path` below the gallery (`paths` for one along training, `plates` for
+        pictures of one too large) and `what` it is."""
         path = None if self.gallery is None else self.gallery / "exhibits.toml"
         if path is None or not path.exists():
             return {}
@@ -101,6 +102,13 @@ class Sources:
             raise InputError(f"{self.gallery / 'exhibits.toml'}: {role} has no path")
         source = f"our network {exhibit['path']} ({exhibit['what']})"
         return FoundNetwork(load(self.gallery / exhibit["path"]), source, published=False)
+
+    def plates(self, role: str) -> tuple[Path, str] | None:
+        """The file of plates that stands for a network too large to ship, and what that network is; None if there is none."""
+        exhibit = self.exhibits.get(role, {})
+        if self.gallery is None or "plates" not in exhibit:
+            return None
+        return self.gallery / exhibit["plates"], exhibit["what"]
 
     def series(self, role: str) -> FoundSeries:
         """A network along training. A snapshot has its epoch in its name (ID.epoch<E>.safetensors); one without is the end."""

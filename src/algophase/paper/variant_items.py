@@ -6,25 +6,27 @@ import torch
 
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
-from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated
-from algophase.paper.product import Claim, Item, Product
+from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated, draw_plates
+from algophase.paper.plates import Plates, load_plates, take
+from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product
 from algophase.paper.published import number
 from algophase.paper.sources import Sources
-from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen, spread_of
+from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, source_of, specimen, spread_of
 
 
-def _circular(one: Specimen) -> Claim:
+def _circular(one: Specimen | Plates) -> Claim:
     limit = THRESHOLDS.circularity
     return judged(
         "the model is circular", one.circularity >= limit, f"{one.circularity:.4f}", f"circularity at least {limit:g}"
     )
 
 
-def _pizza(one: Specimen, text: str) -> Claim:
+def _pizza(one: Specimen | Plates, text: str) -> Claim:
+    label = one.label if isinstance(one, Plates) else one.verdict.label
     return judged(
         text,
-        one.verdict.label == "Pizza",
-        one.verdict.label,
+        label == "Pizza",
+        label,
         f"the verdict of `algophase analyze` (distance irrelevance {one.distance_irrelevance:.3f}, "
         f"gradient symmetricity {one.gradient_symmetricity:.3f})",
     )
@@ -58,14 +60,24 @@ def linear_delta(sources: Sources) -> Product:
 
 
 def wide_pizza(sources: Sources) -> Product:
-    wide = specimen(sources, "wide-pizza")
+    """From the network where it is at hand; it is too large to ship, so else from plates that were taken of it."""
+    kept = sources.plates("wide-pizza")
+    if kept is None:
+        specimen_found = specimen(sources, "wide-pizza")
+        wide, source = take(specimen_found, specimen_found.circles[:MOST_SHOWN]), source_of(specimen_found)
+    else:
+        path, what = kept
+        wide, source = load_plates(path), f"plates of our network {path.name.split('.')[0]} ({what})"
+    numbers = (("irrelevance", wide.distance_irrelevance), ("symmetricity", wide.gradient_symmetricity))
     claims = (
-        measured("wide-pizza-irrelevance", wide, wide.distance_irrelevance, f"{wide.distance_irrelevance:.3f}"),
-        measured("wide-pizza-symmetricity", wide, wide.gradient_symmetricity, f"{wide.gradient_symmetricity:.3f}"),
+        *(
+            number(f"wide-pizza-{name}").claim(value, f"{value:.3f}", same_network=False, note=OTHER_NETWORK)
+            for name, value in numbers
+        ),
         _circular(wide),
         _pizza(wide, "a transformer of width 1024 with attention rate 1 can be a Pizza"),
     )
-    return Product(source_of(wide), {"": draw_isolated(wide, wide.circles[:MOST_SHOWN])}, claims=claims)
+    return Product(source, {"": draw_plates(wide)}, claims=claims)
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:

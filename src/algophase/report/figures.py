@@ -180,15 +180,24 @@ def draw_circles(subject: Subject) -> "Figure":
 
 
 def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle, most_labels: int = MOST_LABELS) -> None:
-    """The tokens in the plane of a circle, one colour an operand table; a small picture has room for fewer labels."""
-    tables = points_in_plane(components, circle)
+    """The tokens in the plane of a circle; a small picture has room for fewer labels."""
+    draw_plane(axes, points_in_plane(components, circle), circle.frequency, axis_names(circle), most_labels)
+
+
+def draw_plane(axes: "Axes", tables: Tensor, frequency: int, names: tuple[str, str], most_labels: int = MOST_LABELS) -> None:
+    """Tokens at their points (tables, p, 2), one colour an operand table."""
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
         shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
-        draw_tokens(axes, points, circle.frequency, COLOURS[table], shift, most_labels)
-    first, second = circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")
-    prefix = "component " if circle.method == "components" else ""
-    axes.set(xlabel=f"{prefix}{first}", ylabel=f"{prefix}{second}")
+        draw_tokens(axes, points, frequency, COLOURS[table], shift, most_labels)
+    axes.set(xlabel=names[0], ylabel=names[1])
+
+
+def axis_names(circle: Circle) -> tuple[str, str]:
+    if circle.method != "components":
+        return "axis 1", "axis 2"
+    first, second = circle.components[:2]
+    return f"component {first}", f"component {second}"
 
 
 def operand_legend(figure: "Figure") -> None:
