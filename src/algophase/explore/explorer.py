@@ -188,8 +188,8 @@ class Explorer:
         return filter_chips(view), status, [*problems, *more]
 
     def runs_key(self, search: str | None) -> str:
-        """What the table of runs depends on: not the circles."""
-        return repr(replace(self.view(search), off=(), pin_off=()))
+        """What the table of runs depends on: not the networks shown."""
+        return repr(replace(self.view(search), run="", off=(), pin="", pin_off=()))
 
     def show_runs(self, search: str | None, page: int) -> tuple[list[Any], Any, int, int, bool]:
         """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
