@@ -171,6 +171,22 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
         explorer.start_training("?run=000000000000", "run")
 
 
+def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, row = explorer.table.run_id(0), explorer.table.row(0)
+    monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None})
+    monkeypatch.setitem(explorer.table.columns, "verdict", ["diverged", *explorer.table.columns["verdict"][1:]])
+    panel = explorer.show_network(f"?run={run}", "run")
+    assert panel.title == f"{run}: diverged"
+    assert panel.job_text.startswith("The training of this run diverged at epoch 7.")
+    assert panel.job_text.endswith("It will most likely diverge again.")
+    assert "broke down" in text_of(panel.verdict)
+
+
+def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explorer) -> None:
+    assert explorer.runs_key(f"?run={CLOCK}&off=5&pin={HYBRID}") == explorer.runs_key("")
+    assert explorer.runs_key("?where=width=128") != explorer.runs_key("")
+
+
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
     assert status.startswith("1,725 of 1,725")

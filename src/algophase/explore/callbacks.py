@@ -120,6 +120,7 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     # A name beside a point needs no new map of ten thousand: the browser adds it to the one it has.
     app.clientside_callback(ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True)
 
+    app.clientside_callback(ClientsideFunction("explore", "reveal"), Input("run-shown", "data"))
     # Nor does the table need to be made anew to say which of its runs are shown.
     buttons = {"type": "open-run", "run": ALL}
     app.clientside_callback(
@@ -303,6 +304,7 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             except InputError as error:
                 set_props(f"{side}-job-text", {"children": str(error)})
                 return
+            set_props(f"{side}-job-text", {"children": "Training starts."})
             set_props(f"{side}-train", {"hidden": True})
             set_props(f"{side}-stop", {"hidden": False})
             set_props("poll", {"disabled": False})

@@ -327,6 +327,8 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
 
 def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
     before = row.get("verdict")
+    if row.get("diverged_at") is not None:
+        return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
     if before is None:
         return "the table has no analysis of this run: this is one of its weights"
     if analysis.verdict.label == before:

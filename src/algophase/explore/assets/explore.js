@@ -56,11 +56,25 @@
     return buttons.map((button) => String(shown.includes(button.run)));
   };
 
+  // A run chosen far down the page is shown above or beside it: take the reader there, unless the page has just been opened.
+  let shownFirst = true;
+  const reveal = (shown) => {
+    const panel = document.getElementById("run-panel");
+    const opened = !shownFirst && shown && shown[0];
+    shownFirst = false;
+    if (!opened || !panel || shown[0] === panel.dataset.run) return;
+    panel.dataset.run = shown[0];
+    requestAnimationFrame(() => {
+      const { top } = document.getElementById("run-title").getBoundingClientRect();
+      if (top < 0 || top > 0.8 * innerHeight) panel.scrollIntoView({ block: "start" });
+    });
+  };
+
   // Once the browser has drawn what it was given.
   const settled = (key) => new Promise((done) => {
     if (window.requestIdleCallback) window.requestIdleCallback(() => done(key), { timeout: 500 });
     else setTimeout(() => done(key), 60);
   });
 
-  window.dash_clientside = Object.assign({}, window.dash_clientside, { explore: { region, mark, parts, pressed, settled } });
+  window.dash_clientside = Object.assign({}, window.dash_clientside, { explore: { region, mark, parts, pressed, reveal, settled } });
 })();
