@@ -289,6 +289,22 @@ def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gall
     found.check()
 
 
+def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + f"?run={CLOCK}")
+    page = found.page
+    page.wait_for_selector("#run-pictures .js-plotly-plot")
+    seen = """() => [['body', 'backgroundColor'], ['#x', 'color'], ['#map .xtitle', 'fill'],
+      ['#run-logits .ytick text', 'fill'], ['#map .annotation text', 'fill']].map(([name, what]) =>
+        getComputedStyle(document.querySelector(name))[what])"""
+    light = page.evaluate(seen)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(seen)
+    brightness = [[sum(map(int, re.findall("[0-9]+", colour)[:3])) / 765 for colour in shown] for shown in (light, dark)]
+    assert [round(value) for value in brightness[0]] == [1, 0, 0, 0, 0]
+    assert [round(value) for value in brightness[1]] == [0, 1, 1, 1, 0]  # a name beside a point stands on white
+    found.check()
+
+
 def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?run={CLOCK}&pin={HYBRID}", 390, 844)
     page = found.page
