@@ -7,6 +7,7 @@ import pytest
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer, leading
+from algophase.explore.map_figure import COLOUR_STEPS
 from algophase.explore.networks import Networks
 from algophase.explore.state import REST, decode
 from algophase.explore.table import read_run_table
@@ -81,6 +82,20 @@ def test_the_map_is_drawn_again_only_for_other_points(explorer: Explorer) -> Non
     other, _ = explorer.show_map("?where=verdict%3DPizza", key)
     assert other is not None
     assert len(other.data) == 1
+
+
+def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explorer: Explorer) -> None:
+    """With a thousand colours in a trace, plotly's WebGL drew the runs of a region in colours that are not on the scale."""
+    figure, _ = explorer.show_map("?colour=parameter_norm", None)
+    assert figure is not None
+    points = [trace for trace in figure.data if trace.hovertext is not None]
+    assert sum(len(trace.x) for trace in points) == 1725
+    assert len({colour for trace in points for colour in trace.marker.color.tolist()}) <= COLOUR_STEPS + 1
+    exact = explorer.table.numbers("parameter_norm")
+    step = (exact.max() - exact.min()) / COLOUR_STEPS
+    for trace in points:
+        assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in trace.customdata]
+        assert abs(trace.marker.color - exact[list(trace.customdata)]).max() <= 0.51 * step
 
 
 def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
