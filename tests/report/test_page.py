@@ -95,6 +95,7 @@ def test_a_network_is_told_in_plain_words() -> None:
     for item in analysis.circles:
         assert f"{100 * item.fve_pizza:.2f}%" in cells
         assert f"{100 * item.accuracy_alone:.2f}%" in cells
+        assert f"0.0, {item.pizza_weight:.1f}, 0.0" in cells  # the weights its role comes from
 
 
 def test_the_inside_of_a_linear_pizza_is_opened() -> None:

@@ -277,17 +277,18 @@ def _percentile(share: float | None) -> str:
 
 
 def _circle_table(circles: Sequence[CircleEvidence]) -> str:
-    fve = ("FVE Clock", "FVE Pizza", "FVE accompanying")
-    head = ["frequency", "components", "variance", "role", "weights", *fve, "accuracy alone"]
+    head = ["frequency", "components", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
     rows = [
         [
             item.circle.frequency,
             ("" if item.circle.method == "components" else "mixed ") + ", ".join(map(str, item.circle.components)),
             _percent(item.circle.variance_share),
             f"accompanies {item.accompanies}" if item.accompanies else item.role,
-            ", ".join(_number(weight, 1) for weight in (item.clock_weight, item.pizza_weight, item.accompanying_weight)),
             *map(_percent, (item.fve_clock, item.fve_pizza, item.fve_accompanying, item.accuracy_alone)),
         ]
         for item in circles
     ]
-    return table(head, rows, "Circles and the variance that each formula explains", numbers=(0, 2, 5, 6, 7, 8))
+    fitted = [(item.clock_weight, item.pizza_weight, item.accompanying_weight) for item in circles]
+    weights = [", ".join(_number(weight, 1) for weight in each) for each in fitted]
+    rows = [[*row, told] for row, told in zip(rows, weights, strict=True)]
+    return table([*head, "weights"], rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))
