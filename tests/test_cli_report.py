@@ -51,7 +51,7 @@ def test_a_population_can_be_named_and_the_title_chosen(networks: Path, tmp_path
     found = Parsed(out)
     assert found.texts["h1"] == ["<My> page"]
     assert any("modulus 13 (there 59)" in line for line in found.texts["p"])
-    assert any("circular accurate runs of made" in head for head in found.texts["th"])
+    assert any("circular accurate runs of made" in line for line in found.texts["p"])
 
 
 def test_a_network_of_the_published_kind_is_set_in_the_gallery(tmp_path: Path) -> None:

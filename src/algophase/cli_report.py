@@ -93,7 +93,7 @@ def report(
     elif examined:
         page.add(paragraph("No population of runs like these was found; --population DIR sets them among a sweep's.", "note"))
     for number, item in enumerate(examined, 1):
-        add_network(page, number, item, home if fits[number - 1] else None)
+        add_network(page, number, item, home if fits[number - 1] else None, len(examined))
     for number, sweep in enumerate(sweeps, 1):
         add_sweep(page, sweep, theirs, f"sweep-{number}")
     size = page.write(out)

@@ -74,8 +74,8 @@ def test_between_the_ranges_the_circles_decide(circles: list[CircleEvidence], la
 def test_a_hybrid_names_its_circles() -> None:
     verdict = decide(CLOCK, CIRCLES, [evidence(3, "Clock", 3.0), evidence(8, "Pizza", 1.0)], Thresholds())
     assert (verdict.label, verdict.pizza_share) == ("hybrid", 0.25)
-    assert "circles of frequency 3 act as a Clock" in verdict.reasons
-    assert "circles of frequency 8 act as a Pizza" in verdict.reasons
+    assert "the circle of frequency 3 acts as a Clock" in verdict.reasons
+    assert "the circle of frequency 8 acts as a Pizza" in verdict.reasons
 
 
 def test_a_trace_of_the_other_algorithm_is_mentioned_but_does_not_decide() -> None:

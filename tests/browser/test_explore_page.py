@@ -1,5 +1,6 @@
 """The explorer in a real browser: map, filters, regions, networks, circles, comparison, training; nothing asks elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
@@ -218,6 +219,60 @@ def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> No
     assert abs(left["y"] - right["y"]) < 2
     page.get_by_role("button", name="Unpin").click()
     page.wait_for_selector("#pin-panel", state="hidden")
+    found.check()
+
+
+def test_a_click_far_down_asks_only_about_its_run_and_takes_the_reader_there(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + "?where=weights_kept%3Dtrue", 390, 844)
+    page, asked = found.page, list[str]()
+    page.wait_for_timeout(500)
+    page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
+    page.get_by_role("button", name=f"Show run {CLOCK}").click()
+    page.wait_for_selector("#run-logits .heatmaplayer image")
+    page.wait_for_selector("#run-pictures .js-plotly-plot")
+    outputs = [json.loads(body)["output"] for body in asked]
+    assert any(output.startswith("..run-panel.hidden") for output in outputs)
+    assert not any(name in output for output in outputs for name in ("pin-panel", "pin-logits", "filters.", "runs.", "x.value"))
+    page.wait_for_function("Math.abs(document.querySelector('#run-title').getBoundingClientRect().top) < 100")
+    assert page.get_by_role("button", name=f"Show run {CLOCK}").get_attribute("aria-pressed") == "true"
+    assert page.get_by_role("button", name=f"Show run {HYBRID}").get_attribute("aria-pressed") == "false"
+    asked.clear()
+    page.locator("#run-circles input").first.click()
+    wait_text(page, "#run-accuracy", "without k = ")
+    assert not any(json.loads(body)["output"].startswith("..map") for body in asked)
+    found.check()
+
+
+def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + f"?run={CLOCK}")
+    page = found.page
+    page.wait_for_selector("#run-pictures .js-plotly-plot")
+    reached, outlines = [], []
+    for _ in range(24):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className || 'other'"))
+        outlines.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+    order = [name for name in reached if name in ("x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin")]
+    assert reached[0] == "skip"
+    assert order == ["x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin"]
+    assert "run-keep" in reached
+    assert set(outlines) == {"solid"}
+    found.check()
+
+
+def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str) -> None:
+    found = opened(browser, gallery + f"?run={CLOCK}")
+    page = found.page
+    page.wait_for_selector("#run-pictures .js-plotly-plot")
+    seen = """() => [['body', 'backgroundColor'], ['#x', 'color'], ['#map .xtitle', 'fill'],
+      ['#run-logits .ytick text', 'fill'], ['#map .annotation text', 'fill']].map(([name, what]) =>
+        getComputedStyle(document.querySelector(name))[what])"""
+    light = page.evaluate(seen)
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate(seen)
+    brightness = [[sum(map(int, re.findall("[0-9]+", colour)[:3])) / 765 for colour in shown] for shown in (light, dark)]
+    assert [round(value) for value in brightness[0]] == [1, 0, 0, 0, 0]
+    assert [round(value) for value in brightness[1]] == [0, 1, 1, 1, 0]  # a name beside a point stands on white
     found.check()
 
 

@@ -121,6 +121,35 @@ def test_pictures_follow_the_colours_of_the_page(browser: Any, pages: Path) -> N
     assert colours == ["rgb(28, 36, 48)", "rgb(230, 233, 238)"]
 
 
+def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, pages: Path) -> None:
+    found = opened(browser, pages / "networks.html")
+    colour = (
+        "[...document.querySelectorAll('.plot')].find(p => p.data && p.data[0].mode === 'markers+text').data[0].marker.color"
+    )
+    plot = found.page.locator("figure", has_text="k = 1 (Clock), ").first
+    plot.scroll_into_view_if_needed()
+    plot.locator(".scatterlayer .point").first.wait_for()
+    assert found.page.evaluate(colour) == "#0072B2"
+    found.page.emulate_media(color_scheme="dark")
+    found.page.wait_for_function(f"{colour} === '#4AA3DF'")
+    found.check()
+    found.page.close()
+
+
+def test_axis_titles_are_whole_on_a_phone(browser: Any, pages: Path) -> None:
+    found = opened(browser, pages / "sweep.html", "phone")
+    draw_all(found.page)
+    cut = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
+      const room = plot.getBoundingClientRect();
+      return [...plot.querySelectorAll('.xtitle, .ytitle, .legendtext, .xtick text, .ytick text')].filter(text => {
+        const box = text.getBoundingClientRect();
+        return box.width && (box.left < room.left - 1 || box.right > room.right + 1);
+      }).map(text => text.textContent);
+    })"""
+    assert found.page.evaluate(cut) == []
+    found.page.close()
+
+
 def test_without_webgl_points_are_drawn_as_shapes(browser: Any, pages: Path) -> None:
     page = browser.new_page()
     page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")

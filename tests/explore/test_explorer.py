@@ -7,6 +7,7 @@ import pytest
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer, leading
+from algophase.explore.map_figure import COLOUR_STEPS
 from algophase.explore.networks import Networks
 from algophase.explore.state import REST, decode
 from algophase.explore.table import read_run_table
@@ -81,6 +82,20 @@ def test_the_map_is_drawn_again_only_for_other_points(explorer: Explorer) -> Non
     other, _ = explorer.show_map("?where=verdict%3DPizza", key)
     assert other is not None
     assert len(other.data) == 1
+
+
+def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explorer: Explorer) -> None:
+    """With a thousand colours in a trace, plotly's WebGL drew the runs of a region in colours that are not on the scale."""
+    figure, _ = explorer.show_map("?colour=parameter_norm", None)
+    assert figure is not None
+    points = [trace for trace in figure.data if trace.hovertext is not None]
+    assert sum(len(trace.x) for trace in points) == 1725
+    assert len({colour for trace in points for colour in trace.marker.color.tolist()}) <= COLOUR_STEPS + 1
+    exact = explorer.table.numbers("parameter_norm")
+    step = (exact.max() - exact.min()) / COLOUR_STEPS
+    for trace in points:
+        assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in trace.customdata]
+        assert abs(trace.marker.color - exact[list(trace.customdata)]).max() <= 0.51 * step
 
 
 def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
@@ -169,6 +184,22 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
     assert missing.said == "There is no run 000000000000 in fixed-width."
     with pytest.raises(InputError, match="there is no run"):
         explorer.start_training("?run=000000000000", "run")
+
+
+def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, row = explorer.table.run_id(0), explorer.table.row(0)
+    monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None})
+    monkeypatch.setitem(explorer.table.columns, "verdict", ["diverged", *explorer.table.columns["verdict"][1:]])
+    panel = explorer.show_network(f"?run={run}", "run")
+    assert panel.title == f"{run}: diverged"
+    assert panel.job_text.startswith("The training of this run diverged at epoch 7.")
+    assert panel.job_text.endswith("It will most likely diverge again.")
+    assert "broke down" in text_of(panel.verdict)
+
+
+def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explorer) -> None:
+    assert explorer.runs_key(f"?run={CLOCK}&off=5&pin={HYBRID}") == explorer.runs_key("")
+    assert explorer.runs_key("?where=width=128") != explorer.runs_key("")
 
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:

@@ -127,6 +127,15 @@ def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: P
     assert specimen.subject.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
 
 
+def test_weights_of_a_run_that_diverged_are_shown_as_such(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = opened(copy, tmp_path)
+    run_id, row = run_ids(networks)[0], networks.table.row(0)
+    monkeypatch.setattr(networks.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None})
+    specimen = settled(networks, run_id).specimen
+    assert specimen is not None
+    assert specimen.notes == ("training diverged at epoch 7: these are the weights it was stopped with",)
+
+
 def damage(copy: Path, run_id: str, how: str) -> None:
     tensors, description = (copy / "networks" / f"{run_id}{suffix}" for suffix in (".safetensors", ".json"))
     if how == "cut short":

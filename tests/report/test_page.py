@@ -17,6 +17,7 @@ from algophase.report.plotly_style import Panel, new_figure
 from algophase.report.population import population_of
 from algophase.report.sweep_section import add_sweep, read_sweep
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
+from algophase.storage.sweep_directory import SweepDirectory
 
 
 def parsed(page: Page) -> Parsed:
@@ -81,12 +82,32 @@ def test_a_network_is_told_in_plain_words() -> None:
     assert found.texts["h2"] == [f"{analysis.id}: Pizza"]
     assert any("It learned the Pizza" in words for words in found.texts["strong"])
     assert [reason for reason in analysis.verdict.reasons if reason not in found.texts["li"]] == []
-    assert found.texts["h3"] == ["Metrics", "Circles in the embedding", "What each circle does alone", "Correct logits"]
-    assert len(found.figures) == 2 + 1 + 2  # circles, the whole network, each circle alone
+    headings = [
+        "Metrics",
+        "Circles in the embedding",
+        "What each circle does alone",
+        "Inside the linear Pizza",
+        "Correct logits",
+    ]
+    assert found.texts["h3"] == headings
+    assert len(found.figures) == 2 + 2 + 1 + 2  # circles, their readouts, the whole network, each circle alone
     cells = found.texts["td"]
     for item in analysis.circles:
         assert f"{100 * item.fve_pizza:.2f}%" in cells
         assert f"{100 * item.accuracy_alone:.2f}%" in cells
+        assert f"0.0, {item.pizza_weight:.1f}, 0.0" in cells  # the weights its role comes from
+
+
+def test_the_inside_of_a_linear_pizza_is_opened() -> None:
+    network = handmade_pizza(12, (1, 5), accompanied=True)
+    analysis = analyze(network)
+    assert analysis.anatomy is not None
+    found = of_network(Examined(network, analysis))
+    cells = found.texts["td"]
+    assert "100.0%, 100.0%" in cells  # the readout is cos 2t, on both axes
+    # Of the accompanying circles the unembedding has rounding at most: they are no part of the table.
+    assert any("Not in the unembedding, as accompanying circles are: 2" in line for line in found.texts["p"])
+    assert sum("first axis: 100.0% of it is A cos(2t + φ)" in caption for caption in found.texts["figcaption"]) == 2
 
 
 def test_a_linear_network_has_no_attention_and_one_without_circles_says_so() -> None:
@@ -112,7 +133,8 @@ def test_a_network_is_set_among_its_population() -> None:
     page = Page("page")
     add_network(page, 1, Examined(network, analyze(network)), population_of(made_runs(200), "made <b>"))
     found = parsed(page)
-    assert any("percentile among" in head and "circular accurate runs of made <b>" in head for head in found.texts["th"])
+    assert "percentile" in found.texts["th"]
+    assert any("Percentiles are those among" in line and "accurate runs of made <b>." in line for line in found.texts["p"])
     assert any("Unlike the runs of made <b>, this network has" in line for line in found.texts["p"])
     captions = found.texts["figcaption"][:4]
     assert sum("percentile" in caption for caption in captions) == 2
@@ -125,8 +147,9 @@ def test_several_networks_get_an_index() -> None:
     examined = [Examined(network, analyze(network)) for network in (handmade_clock(7, (1,)), handmade_pizza(7, (2,)))]
     add_index(page, examined)
     for number, item in enumerate(examined, 1):
-        add_network(page, number, item, None)
+        add_network(page, number, item, None, of=len(examined))
     found = parsed(page)
+    assert [heading.partition(". ")[0] for heading in found.texts["h2"]] == ["Networks", "1", "2"]
     targets = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert targets == ["#main", "#network-1", "#network-2"]
@@ -178,11 +201,43 @@ def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None
     page = Page("page")
     add_sweep(page, read_sweep(made_sweep(tmp_path / "made", made_runs(400), title="some runs")))
     found = parsed(page)
-    assert found.texts["h3"] == ["Shares", "Phase diagrams", "Transitions", "Histograms", "Where the runs come from"]
+    headings = ["Shares", "Phase diagrams", "Transitions", "Histograms", "Networks of these runs", "Where the runs come from"]
+    assert found.texts["h3"] == headings
+    assert "circular; averages its inputs and reads the sum off their middle" in found.texts["td"]  # what a Pizza is
+    assert found.texts["pre"] == [f"algophase retrain {tmp_path / 'made'} INDEX --out networks/"]  # none was kept
     assert any("space made-up (some runs), seed 0: 400 runs" in line for line in found.texts["li"])
     assert any("[" in cell and "of 400" in cell for cell in found.texts["td"])
     assert "gradient symmetricity > 0.98" in found.texts["td"]
     assert len(found.figures) == 1 + 3 + 3 + 4
+
+
+def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_path: Path) -> None:
+    runs = made_runs(30, diverged_at=[7.0] + [None] * 29)
+    path, rows = tmp_path / "made", runs.to_dict("records")
+    SweepDirectory(path).describe({"name": "made-up"}, 0)
+    SweepDirectory(path).add([rows[0] | {"verdict": None}, *(row | {"diverged_at": None} for row in rows[1:])], {})
+    for place in (0, 3):
+        network = handmade_clock(7, (1,))
+        network.id = str(runs["run_id"][place])
+        SweepDirectory(path).keep(network)
+    (path / "networks" / "no run of the table.safetensors").touch()
+    page = Page("page")
+    add_sweep(page, read_sweep(path))
+    found = parsed(page)
+    first = path / "networks" / f"{runs['run_id'][0]}.safetensors"
+    assert found.texts["pre"][0].splitlines()[0] == f"algophase report {first} -o network.html"
+    cells = found.texts["td"]
+    assert [cells[cells.index(str(runs["run_id"][place])) + 2] for place in (0, 3)] == ["diverged", runs["verdict"][3]]
+    assert any("The weights of 2 of these runs were kept" in line for line in found.texts["p"])
+
+
+def test_settings_with_which_nothing_was_learned_get_one_line(tmp_path: Path) -> None:
+    runs = made_runs(60, layers=[1, 2] * 30, validation_accuracy=[1.0, 0.5] * 30)
+    page = Page("page")
+    add_sweep(page, read_sweep(made_sweep(tmp_path / "made", runs)))
+    found = parsed(page)
+    assert "No run of layers 2 reached full accuracy: there is no phase diagram to draw." in found.texts["p"]
+    assert [head for head in found.texts["h3"] if head.startswith("Phase diagrams")] == ["Phase diagrams (layers 1)"]
 
 
 @pytest.mark.parametrize(

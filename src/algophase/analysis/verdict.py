@@ -136,16 +136,17 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
         if not members:
             continue
         pairs = [f"{item.circle.frequency} with {item.accompanies}" for item in evidence if item.accompanies]
+        one, s = ("the circle", "s") if len(members) == 1 else ("circles", "")
         doing = {
-            "Clock": "act as a Clock",
-            "Pizza": "act as a Pizza",
-            "mixed": "act as a mixture of both",
-            "accompanying": f"accompany a Pizza ({', '.join(pairs)})"
+            "Clock": f"act{s} as a Clock",
+            "Pizza": f"act{s} as a Pizza",
+            "mixed": f"act{s} as a mixture of both",
+            "accompanying": f"accompan{'ies' if s else 'y'} a Pizza ({', '.join(pairs)})"
             if pairs
-            else "follow the accompanying form, without a partner",
-            "unclear": "follow neither form",
+            else f"follow{s} the accompanying form, without a partner",
+            "unclear": f"follow{s} neither form",
         }[role]
-        phrases.append(f"circles of frequency {', '.join(members)} {doing}")
+        phrases.append(f"{one} of frequency {', '.join(members)} {doing}")
     return phrases
 
 

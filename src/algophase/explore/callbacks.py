@@ -8,9 +8,14 @@ from dash.exceptions import PreventUpdate
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer
 from algophase.explore.map_figure import names, selections
-from algophase.explore.state import SIDES, Side
+from algophase.explore.state import PARTS, SIDES, Side
 
 SEARCH = State("url", "search")
+
+
+def _part(name: str) -> Input:
+    """Called when this part of the address changes."""
+    return Input(f"{name}-part", "data")
 
 
 def register(app: Dash, explorer: Explorer) -> None:
@@ -29,6 +34,13 @@ def go(search: str | None) -> None:
 
 
 def _register_controls(app: Dash, explorer: Explorer) -> None:
+    app.clientside_callback(
+        ClientsideFunction("explore", "parts"),
+        [Output(f"{name}-part", "data") for name in PARTS],
+        Input("url", "search"),
+        [State(f"{name}-part", "data") for name in PARTS],
+    )
+
     @app.callback(Input("x", "value"), Input("y", "value"), Input("colour", "value"), SEARCH, prevent_initial_call=True)
     def axes(x: str | None, y: str | None, colour: str | None, search: str | None) -> None:
         go(explorer.choose_axes(search, x, y, colour))
@@ -95,10 +107,11 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         Output("map", "figure"),
         Output("map-key", "data"),
         Output("marks", "data"),
-        Input("url", "search"),
+        _part("marks"),
+        SEARCH,
         State("map-key", "data"),
     )
-    def draw(search: str | None, key: str | None) -> tuple[Any, ...]:
+    def draw(_part: str, search: str | None, key: str | None) -> tuple[Any, ...]:
         figure, after = explorer.show_map(search, key)
         view = explorer.view(search)
         marks = {"annotations": names(explorer.table, view), "selections": selections(view)}
@@ -107,13 +120,26 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     # A name beside a point needs no new map of ten thousand: the browser adds it to the one it has.
     app.clientside_callback(ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True)
 
+    app.clientside_callback(ClientsideFunction("explore", "reveal"), Input("run-shown", "data"))
+    # Nor does the table need to be made anew to say which of its runs are shown.
+    buttons = {"type": "open-run", "run": ALL}
+    app.clientside_callback(
+        ClientsideFunction("explore", "pressed"),
+        Output(buttons, "aria-pressed"),
+        _part("run"),
+        _part("pin"),
+        State(buttons, "id"),
+        prevent_initial_call=True,
+    )
+
     @app.callback(
         Output("filters", "children"),
         Output("status", "children"),
         Output("problems", "children"),
-        Input("url", "search"),
+        _part("map"),
+        SEARCH,
     )
-    def filters(search: str | None) -> tuple[Any, ...]:
+    def filters(_part: str, search: str | None) -> tuple[Any, ...]:
         chips, status, problems = explorer.show_filters(search)
         return chips, status, [html.P(line, className="problem") for line in problems]
 
@@ -121,10 +147,11 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         Output("x", "value"),
         Output("y", "value"),
         Output("colour", "value"),
-        Input("url", "search"),
+        _part("axes"),
+        SEARCH,
         State("echo", "data"),
     )
-    def controls(search: str | None, echo: str | None) -> tuple[str, ...]:
+    def controls(_part: str, search: str | None, echo: str | None) -> tuple[str, ...]:
         if echo is not None and search == echo:
             raise PreventUpdate
         view = explorer.view(search)
@@ -138,13 +165,16 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         Output("later", "disabled"),
         Output("clear-region", "hidden"),
         Output("runs-key", "data"),
-        Input("url", "search"),
+        _part("map"),
         Input("earlier", "n_clicks"),
         Input("later", "n_clicks"),
+        SEARCH,
         State("page", "data"),
         State("runs-key", "data"),
     )
-    def runs(search: str | None, _earlier: int, _later: int, page: int | None, before: str | None) -> tuple[Any, ...]:
+    def runs(
+        _part: str, _earlier: int, _later: int, search: str | None, page: int | None, before: str | None
+    ) -> tuple[Any, ...]:
         step = {"earlier": -1, "later": 1}.get(str(ctx.triggered_id), 0)
         key = explorer.runs_key(search)
         if key == before and not step:
@@ -189,12 +219,13 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             Output(f"{side}-keep", "value"),
             Output(f"{side}-shown", "data"),
         ],
-        Input("url", "search"),
+        _part(side),
         Input("version", "data"),
+        SEARCH,
         State("echo", "data"),
         State(f"{side}-shown", "data"),
     )
-    def panel(search: str | None, version: int, echo: str | None, shown: Any) -> list[Any]:
+    def panel(_part: str, version: int, search: str | None, echo: str | None, shown: Any) -> list[Any]:
         view = explorer.view(search)
         run, _ = view.network(side)
         after = [run, version]
@@ -230,28 +261,36 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
         Output(f"{side}-order", "children"),
         Output(f"{side}-keep-label", "children"),
         Output(f"{side}-drawn", "data"),
-        Input("url", "search"),
+        _part(side),
         Input("version", "data"),
+        SEARCH,
         State(f"{side}-drawn", "data"),
     )
-    def logits(search: str | None, version: int, drawn: str | None) -> tuple[Any, ...]:
+    def logits(_part: str, version: int, search: str | None, drawn: str | None) -> tuple[Any, ...]:
         key = repr((explorer.view(search).network(side), version))
         found = None if key == drawn else explorer.show_logits(search, side)
         if found is None:
             raise PreventUpdate
         return *found, key
 
-    # After the logits, which are looked at first; a browser needs longer for several pictures.
+    # After the logits are on the screen, which are looked at first; a browser needs longer for several pictures.
+    app.clientside_callback(
+        ClientsideFunction("explore", "settled"),
+        Output(f"{side}-settled", "data"),
+        Input(f"{side}-drawn", "data"),
+        prevent_initial_call=True,
+    )
+
     @app.callback(
         Output(f"{side}-pictures", "children"),
         Output(f"{side}-pictured", "data"),
-        Input(f"{side}-drawn", "data"),
+        Input(f"{side}-settled", "data"),
         SEARCH,
         State("version", "data"),
         State(f"{side}-pictured", "data"),
         prevent_initial_call=True,
     )
-    def pictures(_drawn: str, search: str | None, version: int, pictured: Any) -> tuple[Any, ...]:
+    def pictures(_settled: str, search: str | None, version: int, pictured: Any) -> tuple[Any, ...]:
         key = [explorer.view(search).network(side)[0], version]
         if key == pictured:
             raise PreventUpdate
@@ -265,6 +304,7 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             except InputError as error:
                 set_props(f"{side}-job-text", {"children": str(error)})
                 return
+            set_props(f"{side}-job-text", {"children": "Training starts."})
             set_props(f"{side}-train", {"hidden": True})
             set_props(f"{side}-stop", {"hidden": False})
             set_props("poll", {"disabled": False})

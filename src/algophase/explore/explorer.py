@@ -182,14 +182,14 @@ class Explorer:
         matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
         status = f"{drawn:,} of {self.table.count:,} runs on the map"
         if drawn < matching:
-            status += f"; {matching - drawn:,} more have no value to draw"
+            status += f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
         if view.region:
             status += f"; {len(self.table.brushed(view)):,} in the region"
         return filter_chips(view), status, [*problems, *more]
 
     def runs_key(self, search: str | None) -> str:
-        """What the table of runs depends on: not the circles."""
-        return repr(replace(self.view(search), off=(), pin_off=()))
+        """What the table of runs depends on: not the networks shown."""
+        return repr(replace(self.view(search), run="", off=(), pin="", pin_off=()))
 
     def show_runs(self, search: str | None, page: int) -> tuple[list[Any], Any, int, int, bool]:
         """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
@@ -232,9 +232,15 @@ class Explorer:
     def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
         active = look.job is not None
         problems = " ".join(f"{line[:1].upper()}{line[1:]}." for line in look.problems)
-        told = problems or "The weights of this run were not kept."
+        epoch = row.get("diverged_at")
+        told = problems or (
+            "The weights of this run were not kept."
+            if epoch is None
+            else f"The training of this run diverged at epoch {epoch}."
+        )
         if look.can_train:
             told += " The network can be trained again from its settings, here: minutes for one of the paper's size."
+            told += " It will most likely diverge again." if epoch is not None else ""
         return NetworkPanel(
             hidden=False,
             title=f"{title}: {verdict[:80]}",

@@ -6,7 +6,7 @@ from dash import dcc, html
 
 from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
-from algophase.explore.state import LONGEST, Side
+from algophase.explore.state import LONGEST, PARTS, Side
 from algophase.explore.table import RunTable, label
 from algophase.report.interactive import SQUARE
 from algophase.sweeps.selection import OPERATORS
@@ -30,6 +30,7 @@ def make_layout(table: RunTable) -> Any:
             dcc.Store(id="runs-key"),
             dcc.Store(id="marks"),
             dcc.Store(id="version", data=0),
+            *(dcc.Store(id=f"{name}-part") for name in PARTS),
             dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
             head,
             html.Main(
@@ -169,6 +170,7 @@ def _network(side: Side) -> Any:
         [
             dcc.Store(id=f"{side}-shown"),
             dcc.Store(id=f"{side}-drawn"),
+            dcc.Store(id=f"{side}-settled"),
             dcc.Store(id=f"{side}-pictured"),
             html.H2(id=f"{side}-title"),
             html.Div(actions, className="actions"),

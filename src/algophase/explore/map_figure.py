@@ -10,12 +10,14 @@ from algophase.explore.table import VERDICT, Places, RunTable, label
 from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
 from algophase.sweeps.comparison import METRICS, phase_line
+from algophase.sweeps.statistics import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 520
 MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ this often is drawn on a logarithmic scale
+COLOUR_STEPS = 100
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "triangle-down", "cross", "pentagon", "star", "hexagon")
 MARK = "#B22222"
 NAME = {
@@ -99,11 +101,12 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
     else:
         order = sorted({"none" if value is None else str(value) for value in table.columns[view.colour]}).index(name)
         marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]
-    extra = ""
+    extra, more = "", dict[str, Any]()
     if _is_number(table, view.colour):
-        values = table.numbers(view.colour)[places]
-        marker |= {"color": values.astype(numpy.float32), "coloraxis": "coloraxis"}
-        extra = f"<br>{plain(label(view.colour))} %{{marker.color:.4g}}"
+        values = table.numbers(view.colour)
+        marker |= {"color": _stepped(values[places], values[table.drawn(view)]), "coloraxis": "coloraxis"}
+        extra = f"<br>{plain(label(view.colour))} %{{hovertext}}"
+        more["hovertext"] = [f"{value:.4g}" for value in values[places].tolist()]
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
@@ -116,7 +119,17 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         unselected={"marker": {"opacity": 0.12}},
         hovertemplate=f"run %{{text}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
         f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
+        **more,
     )
+
+
+def _stepped(values: Floats, drawn: Floats) -> Any:
+    """Values in COLOUR_STEPS steps over all that is drawn: with a colour of its own for each of a thousand points, plotly's
+    WebGL gives points of a region colours that are not on the scale."""
+    known = drawn[~numpy.isnan(drawn)]
+    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    step = (high - low) / COLOUR_STEPS or 1.0
+    return (low + numpy.round((values - low) / step) * step).astype(numpy.float32)
 
 
 def _entry(name: str, count: int) -> str:

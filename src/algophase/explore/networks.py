@@ -131,6 +131,7 @@ class Networks:
         self.kept = sweep / "networks" if sweep.is_dir() else None
         self.cache = default_cache() if cache is None else cache
         self.version = 0  # grows with every job that ends
+        self.threads = torch.get_num_threads()  # for work in the background; the page's own answers take one
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
         self._jobs: dict[str, Job] = {}
         self._threads: list[threading.Thread] = []
@@ -227,6 +228,7 @@ class Networks:
         return job
 
     def _work(self, job: Job, network: Network | None) -> None:
+        torch.set_num_threads(self.threads)
         try:
             with self._one_at_a_time[job.kind]:
                 if job.stop.is_set():
@@ -325,6 +327,8 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
 
 def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
     before = row.get("verdict")
+    if row.get("diverged_at") is not None:
+        return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
     if before is None:
         return "the table has no analysis of this run: this is one of its weights"
     if analysis.verdict.label == before:

@@ -30,6 +30,7 @@ MAP_CONFIG: Any = {
     "scrollZoom": True,
     "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage", *UPLOADS],
 }
+BROKEN = "Its training broke down: the loss ceased to be a number, and there is nothing to call an algorithm."
 METRICS = {
     "accuracy": "accuracy (all pairs)",
     "gradient_symmetricity_exact": "gradient symmetricity (all triples)",
@@ -140,7 +141,7 @@ def row_box(row: Mapping[str, Any], verdict: str) -> Any:
     """What the table says about a run whose network is not at hand."""
     reasons = row.get("reasons")
     lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
-    told = MEANING.get(verdict, f"The table calls it {verdict[:80]}.")
+    told = MEANING.get(verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}.")
     return html.Div(
         [html.Strong(told), html.Ul([html.Li(line) for line in lines]), html.P("As the table has it.", className="note")],
         className="verdict",

@@ -20,6 +20,8 @@ SIDES: tuple[Side, Side] = ("run", "pin")
 Point = tuple[float, float]
 REST = 0  # among circles, which have frequencies from 1 on: what of the embedding belongs to no circle
 MOST_FILTERS = 20
+# The address by what follows from it, as explore.js cuts it: a click on a run asks nothing about filters or another network.
+PARTS = ("axes", "map", "marks", "run", "pin")
 MOST_CORNERS = 60
 MOST_CIRCLES = 200
 LONGEST = 200  # characters of a value

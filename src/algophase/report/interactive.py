@@ -73,7 +73,7 @@ def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
     if len(tables) > 1:
         figure.update_traces(mode="markers")
         figure.update_layout(showlegend=True)
-    reach = 1.18 * tables.abs().max().item()  # room for the labels
+    reach = 1.32 * tables.abs().max().item()  # room for the labels
     figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=5, tickangle=0)
     figure.update_yaxes(range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1)
     share = f"{circle.variance_share:.1%} of the embedding's variance"
@@ -155,7 +155,7 @@ def logit_figure(matrix: Tensor, order: Sequence[int]) -> "Figure":
             zmin=middle - 0.5 if constant else None,
             zmax=middle + 0.5 if constant else None,
             colorscale=HEATMAP,
-            colorbar={"thickness": 10, "outlinewidth": 0},
+            colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "logit<br> ", "font": {"size": 12}}},
             hovertemplate=(
                 f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})<br>correct logit %{{z:.4g}}<extra></extra>"
             ),
@@ -220,11 +220,11 @@ def attention_panels(subject: Subject) -> list[Panel]:
                         zmin=1 - rate if rate > 0 else 0,  # constant attention is 1 everywhere: show it on a whole scale
                         zmax=1,
                         colorscale=HEATMAP,
-                        colorbar={"thickness": 10, "outlinewidth": 0},
+                        colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "weight<br> ", "font": {"size": 12}}},
                         hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {operand} %{{z:.4f}}<extra></extra>",
                     )
                 )
-                figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False)
+                figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 44, "r": 4})
                 name = f"layer {layer + 1}, head {head + 1}, weight on {operand}"
                 panels.append(Panel(figure, name, f"Attention of the last position for every pair: {name}."))
     return panels

@@ -12,6 +12,7 @@ from algophase.analysis.summary import circle_cells, metric_text, percent
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.report.anatomy_section import add_anatomy
 from algophase.report.interactive import (
     attention_panels,
     circle_panel,
@@ -39,9 +40,9 @@ from algophase.training.trained import CURVES
 
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
-    "distance a - b.",
+    "distance a\u00a0−\u00a0b.",
     "Pizza": "It learned the Pizza: it averages the two embeddings and reads the sum off their middle, so how sure it is "
-    "depends on the distance a - b.",
+    "depends on the distance a\u00a0−\u00a0b.",
     "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both carry its answers.",
     "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
@@ -113,11 +114,13 @@ def add_population(page: Page, population: Population, examined: Sequence[Examin
     if not population.has_rates or not metrics or not any(mark.rate == mark.rate for mark in marks):
         return
     page.heading(2, f"Among the runs of {population.name}", "population")
-    page.add(
-        paragraph(
-            f"{len(population.runs):,} runs, those at full accuracy drawn, coloured by verdict; numbered markers are networks."
-        )
+    numbered = (
+        "the large marker is this network" if len(examined) == 1 else "numbered markers are the networks of the table above"
     )
+    page.add(paragraph(f"{len(population.runs):,} runs, those at full accuracy drawn, coloured by verdict; {numbered}."))
+    left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
+    if left:
+        page.add(paragraph(f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"))
     panels = []
     for metric in metrics:
         lines = "the dotted line is the paper's phase boundary of this metric"
@@ -132,12 +135,13 @@ def _rate(network: Network) -> float:
     return float(getattr(network.settings, "attention_rate", math.nan))
 
 
-def add_network(page: Page, number: int, item: Examined, population: Population | None) -> None:
-    """One network's section. population: the runs it is set against, None where there is none like it."""
+def add_network(page: Page, number: int, item: Examined, population: Population | None, of: int = 1) -> None:
+    """One network's section. population: the runs it is set against, None where there is none like it; of: how many follow."""
     analysis, verdict = item.analysis, item.analysis.verdict
     subject = subject_of(item.network, analysis)
     shape = f" ({verdict.shape})" if verdict.shape else ""
-    page.heading(2, f"{analysis.id}: {verdict.label}{shape}", anchor(number))
+    counted = f"{number}. " if of > 1 else ""
+    page.heading(2, f"{counted}{analysis.id}: {verdict.label}{shape}", anchor(number))
     page.add(f'<div class="verdict"><strong>{text(MEANING[verdict.label])}</strong>{listed(verdict.reasons)}</div>')
     page.add(paragraph(_describe(item.network), "note"), *(paragraph(note, "note") for note in item.notes))
     _add_metrics(page, item, population)
@@ -147,13 +151,22 @@ def add_network(page: Page, number: int, item: Examined, population: Population 
     else:
         page.pictures([circle_panel(subject, circle) for circle in subject.evidence], "small")
         page.heading(3, "What each circle does alone")
-        page.add(paragraph("FVE: fraction of the variance of the logits, with one circle kept, that each formula explains."))
+        page.add(
+            paragraph(
+                "FVE: fraction of the variance of the logits, with one circle kept, that each formula explains (the paper's). "
+                "Isolation leaves offsets that depend on c alone, and they can make it low. The role comes from the weights of "
+                "all three formulas (Clock, Pizza, accompanying) fitted at once, which such offsets do not touch."
+            )
+        )
         page.add(_circle_table(analysis.circles))
+    if analysis.anatomy is not None:
+        add_anatomy(page, analysis.anatomy)
     page.heading(3, "Correct logits")
     page.add(
         paragraph(
-            "The logit of the right answer for every pair: a Pizza's depends on a - b (bands along the rows), a Clock's "
-            "does not. First the whole network, then each circle alone, rows and columns in steps of that circle's spacing."
+            "The logit of the right answer for every pair: a Pizza's depends on a\u00a0−\u00a0b (bands along the rows), a "
+            "Clock's does not. First the whole network, then each circle alone, rows and columns in steps of that circle's "
+            "spacing."
         )
     )
     strongest = max(subject.evidence, key=lambda circle: circle.logit_variance, default=None)
@@ -168,7 +181,7 @@ def add_network(page: Page, number: int, item: Examined, population: Population 
         rate = _rate(item.network)
         page.add(
             paragraph(
-                f"What the position that answers takes from each operand, after the attention rate of {rate:g} is applied"
+                f"What the position that answers takes from each operand, after the attention rate of {rate:.4g} is applied"
                 + ("." if item.network.task.equals_sign else "; the weights on a and b add up to a constant.")
             )
             if rate
@@ -186,7 +199,10 @@ def _describe(network: Network) -> str:
         if isinstance(value, bool):
             told += [key.replace("_", " ")] if value else []
         else:
-            told.append(f"{key.replace('_', ' ')} {value}")
+            shown = ", ".join(map(str, value)) if isinstance(value, tuple | list) else value
+            told.append(
+                f"{key.replace('_', ' ')} {shown:.6g}" if isinstance(shown, float) else f"{key.replace('_', ' ')} {shown}"
+            )
     run = network.run
     if run is not None:
         told.append(f"trained for {run.training.epochs:,} epochs from seed {run.seed}")
@@ -224,8 +240,8 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
         ]
     head, among = ["metric", "which", "value"], ""
     if population is not None and placed:
-        among = f"percentile among {len(placed[0].values):,} {placed[0].among} of {population.name}"
-        head.append(among)
+        among = f"Percentiles are those among {len(placed[0].values):,} {placed[0].among} of {population.name}."
+        head.append("percentile")
     shown = [
         [name, which, value] + ([_percentile(places.get(key))] if among and key else [""] * bool(among))
         for name, which, value, key in rows
@@ -236,9 +252,8 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
     differ = foreign_settings(item.network, population)
     if differ:
         page.add(paragraph(f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.", "note"))
-    page.add(
-        paragraph("Below, the runs' metrics, stacked by verdict; the vermilion line is this network.", "note"), key(placed)
-    )
+    below = "Below, the runs' metrics, stacked by verdict; the upright line is this network."
+    page.add(paragraph(f"{among} {below}".strip(), "note"), key(placed))
     drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]
     page.pictures(
         [Panel(standing_figure(place), str(place), f"Histogram with this network marked: {place}.") for place in drawn], "small"
@@ -265,4 +280,7 @@ def _circle_table(circles: Sequence[CircleEvidence]) -> str:
         ]
         for item in circles
     ]
-    return table(head, rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))
+    fitted = [(item.clock_weight, item.pizza_weight, item.accompanying_weight) for item in circles]
+    weights = [", ".join(_number(weight, 1) for weight in each) for each in fitted]
+    rows = [[*row, told] for row, told in zip(rows, weights, strict=True)]
+    return table([*head, "weights"], rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))

@@ -32,7 +32,9 @@
   const draw = (plot) => {
     if (plot.dataset.drawn) return;
     plot.dataset.drawn = "1";
-    const figure = JSON.parse(document.getElementById(plot.id + "-data").textContent);
+    const text = document.getElementById(plot.id + "-data").textContent;
+    // The house's blue is too dark for a dark page.
+    const figure = JSON.parse(dark.matches ? text.replaceAll("#0072B2", "#4AA3DF") : text);
     if (!webgl) figure.data.forEach((trace) => { if (trace.type === "scattergl") trace.type = "scatter"; });
     plot.dataset.webgl = figure.data.some((trace) => trace.type === "scattergl") ? "1" : "";
     figure.layout.template = template();
@@ -61,7 +63,10 @@
   requestAnimationFrame(() => setTimeout(start));
 
   dark.addEventListener("change", () => plots.forEach((plot) => {
-    if (plot.dataset.drawn) Plotly.relayout(plot, { template: template() });
+    if (!plot.dataset.drawn) return;
+    Plotly.purge(plot);
+    plot.dataset.drawn = "";
+    draw(plot);
   }));
   addEventListener("beforeprint", () => window.Plotly && plots.forEach(draw));
 })();

@@ -93,6 +93,7 @@ def _mark(figure: "Figure", marks: Sequence[Mark], metric: str, kind: Any) -> No
     """kind: how the runs are drawn; WebGL is painted over shapes, and would hide them."""
     for mark in marks:
         colour, symbol = look(mark.verdict)
+        symbol = "hexagon" if symbol == "x" else symbol  # room for the number
         figure.add_trace(
             kind(
                 x=[mark.rate],
@@ -141,6 +142,9 @@ def metric_plane(population: Population, x: str, y: str) -> "Figure":
     runs = runs[runs[x].notna() & runs[y].notna()]
     figure = new_figure(x=LABELS[x], y=LABELS[y], height=420)
     _scatter(figure, runs, x, y, f"{LABELS[x]} %{{x:.4f}}<br>{LABELS[y]} %{{y:.4f}}")
+    line = {"color": GREY, "dash": "dot", "width": 1.5}
+    figure.add_vline(x=phase_line(x), line=line)
+    figure.add_hline(y=phase_line(y), line=line)
     return figure
 
 
@@ -182,7 +186,7 @@ def standing_figure(standing: Standing) -> "Figure":
 
 def shares_figure(names: Sequence[str], shares: Sequence[Share]) -> "Figure":
     """Shares with their 95% intervals, one row each."""
-    figure = new_figure(x="share of runs, with 95% intervals", y="", height=90 + 34 * len(names), showlegend=False)
+    figure = new_figure(x="share of runs", y="", height=90 + 34 * len(names), showlegend=False)
     for name, share in zip(names, shares, strict=True):
         if not share.total:
             continue
@@ -293,7 +297,7 @@ def compared_shares(comparison: Comparison) -> "Figure":
     """Shares at full accuracy and circular on both sides."""
     rows = [row for row in comparison.shares if row.where == "all rates"]
     labels = [NAMES[row.measure] + (f", {row.group}" if row.group else "") for row in rows]
-    figure = new_figure(x="share of runs, with 95% intervals", y="", height=120 + 50 * len(rows))
+    figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
     for side, (colour, symbol, _) in enumerate(SIDES):
         kept = [(index, row.shares[side]) for index, row in enumerate(rows) if row.shares[side].total]
         places = [index + (-0.14, 0.14)[side] for index, _ in kept]

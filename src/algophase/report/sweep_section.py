@@ -39,6 +39,16 @@ HISTOGRAMS = (SYMMETRICITY, IRRELEVANCE, CIRCULARITY, "parameter_norm")
 ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
 MOST_SITTINGS = 200
 MOST_COMPARED = 4
+MOST_KEPT = 60  # networks named
+IN_SHORT = {
+    "Clock": "circular; multiplies to add the angles of its inputs",
+    "Pizza": "circular; averages its inputs and reads the sum off their middle",
+    "hybrid": "circular; both ways carry its answers",
+    "non-circular": "answers every pair, but its embedding is not circular",
+    "not learned": "does not answer every pair right",
+    "diverged": "training broke down",
+    "not analysed": "there was no network to measure",
+}
 
 
 @dataclass(frozen=True)
@@ -72,13 +82,19 @@ def read_sweep(path: Path) -> Sweep:
 def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = "") -> None:
     page.heading(2, f"Sweep {sweep.title}", anchor)
     _add_overview(page, sweep)
-    groups = sweep.population.groups()
+    every = sweep.population.groups()
+    groups = [group for group in every if not accurate(group.runs).empty]
     for group in groups[:MOST_GROUPS]:
         _add_group(page, group)
+    none = [group.label for group in every if accurate(group.runs).empty]
+    if none:
+        which = f" of {'; '.join(none)}" if any(none) else ""
+        page.add(paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw."))
     if len(groups) > MOST_GROUPS:
         page.add(paragraph(f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"))
     if released is not None:
         _add_comparison(page, sweep, released)
+    _add_kept(page, sweep)
     _add_origin(page, sweep)
 
 
@@ -98,15 +114,22 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
         shares.append(Share(int((runs["_verdict"] == verdict).sum()), len(runs)))
     page.heading(3, "Shares")
     full, core = Share(len(accurate(runs)), len(runs)), population.core
-    rows = [[name, str(share)] for name, share in zip(names, shares, strict=True)]
-    rows.append(["at full accuracy", str(full)])
+    rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in zip(names, shares, strict=True)]
+    rows.append(["at full accuracy", str(full), "answers every pair that was held back from training"])
     if population.core_name != "accurate runs":
         known = int(accurate(runs)[CIRCULARITY].notna().sum())
-        rows.append(["circular, of those at full accuracy", str(Share(len(core), known))])
-    page.add(table(["", "share, with 95% Wilson interval"], rows, "Shares of the verdicts"))
+        rows.append(["circular, of those at full accuracy", str(Share(len(core), known)), "circularity from 0.995"])
+    page.add(table(["verdict", "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts"))
     told = "; ".join(f"{name} {share.value:.1%}" for name, share in zip(names, shares, strict=True))
     page.pictures(
-        [Panel(shares_figure(names, shares), "verdicts, as shares of all runs", f"Shares of the verdicts: {told}.")], "wide"
+        [
+            Panel(
+                shares_figure(names, shares),
+                "verdicts, as shares of all runs, with 95% intervals",
+                f"Shares of the verdicts: {told}.",
+            )
+        ],
+        "wide",
     )
 
 
@@ -123,7 +146,7 @@ def _add_group(page: Page, group: Population) -> None:
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in group.runs and accurate(group.runs)[name].notna().any()]
-    drawn = f"{len(accurate(group.runs)):,} runs at full accuracy, coloured by verdict"
+    drawn = f"{_runs(len(accurate(group.runs)))} at full accuracy, coloured by verdict"
     if group.has_rates:
         if group.continuous_width:
             lines = [(phase_name(measure), boundary) for measure, boundary in boundaries.items()]
@@ -138,8 +161,8 @@ def _add_group(page: Page, group: Population) -> None:
             caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.rate else ""
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
-        both = f"{LABELS[metrics[0]]} against {LABELS[metrics[1]]}"
-        panels.append(Panel(metric_plane(group, *metrics), f"{both}, {drawn}", f"{both}, {drawn}."))
+        both = f"{LABELS[metrics[1]]} against {LABELS[metrics[0]]}, {drawn}"
+        panels.append(Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}."))
     if not panels:
         page.add(paragraph("The table has no rates and metrics to draw a phase diagram of."))
     page.pictures(panels, "wide")
@@ -152,7 +175,11 @@ def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Bou
     page.heading(3, f"Transitions{of}")
     at = " (at the middle width)" if group.continuous_width else ""
     page.add(
-        paragraph(f"The rate at which half of the {group.core_name} are inside a phase{at}, with 95% bootstrap intervals.")
+        paragraph(
+            f"The rate at which half of the {group.core_name} are inside a phase{at}, with 95% bootstrap intervals. In the "
+            "pictures, points are the runs of one tenth of the rate with 95% intervals, the curve is a logistic fit with its "
+            "bootstrap band."
+        )
     )
     rows = []
     for measure, boundary in boundaries.items():
@@ -165,8 +192,13 @@ def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Bou
     for measure, boundary in boundaries.items():
         name = _unescaped(phase_name(measure))
         alt = f"Share of runs with {name} by tenth of the attention rate; transition at {boundary.rate or boundary.reason}."
-        panels.append(Panel(transition([(group.name, group.core, boundary)], measure), name, alt))
+        caption = f"share of the {group.core_name} with {name}"
+        panels.append(Panel(transition([(group.name, group.core, boundary)], measure), caption, alt))
     page.pictures(panels)
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'s' * (count != 1)}"
 
 
 def _unescaped(label: str) -> str:
@@ -180,7 +212,7 @@ def _add_histograms(page: Page, group: Population, of: str) -> None:
         if metric in runs and runs[metric].notna().any():
             known = runs[runs[metric].notna()]
             figure = histogram(known[metric].to_numpy(numpy.float64), known["_verdict"].tolist(), LABELS[metric], height=300)
-            caption = f"{LABELS[metric]} of {len(known):,} runs at full accuracy"
+            caption = f"{LABELS[metric]} of {_runs(len(known))} at full accuracy"
             panels.append(Panel(figure, caption, f"Histogram: {caption}, median {known[metric].median():.4f}."))
     if panels:
         page.heading(3, f"Histograms{of}")
@@ -197,6 +229,13 @@ def _add_comparison(page: Page, sweep: Sweep, released: "pandas.DataFrame") -> N
         return
     verdict, _, rest = str(comparison).partition("\n")
     page.add(f'<div class="verdict"><strong>{text(verdict, 5000)}</strong></div>')
+    page.add(
+        paragraph(
+            f"All {len(comparison.findings)} tests are corrected together: two equal populations are called different in at "
+            f"most {comparison.level:.3g} of all comparisons.",
+            "note",
+        )
+    )
     page.pictures(_compared(comparison), "wide")
     page.add(f"<details><summary>All tests</summary><pre tabindex=0>{text(rest.strip(), 100_000)}</pre></details>")
 
@@ -217,8 +256,47 @@ def _compared(comparison: Comparison) -> list[Panel]:
                 )
     return [
         *panels,
-        Panel(compared_shares(comparison), "shares on both sides", "Shares at full accuracy and circular, both sides."),
+        Panel(
+            compared_shares(comparison),
+            "shares on both sides, with 95% intervals",
+            "Shares at full accuracy and circular, both sides.",
+        ),
     ]
+
+
+def _add_kept(page: Page, sweep: Sweep) -> None:
+    """The runs whose weights lie beside the table, and the commands that open them, or train any other again."""
+    if not sweep.path.is_dir() or sweep.description is None:
+        return
+    directory = SweepDirectory(sweep.path)
+    kept, runs = directory.kept(), sweep.table
+    retrain = f"algophase retrain {sweep.path} INDEX --out networks/"
+    page.heading(3, "Networks of these runs")
+    there = runs[runs["run_id"].isin(kept)] if kept and "run_id" in runs else runs.iloc[:0]
+    if not there.empty:
+        counted = sweep.population.runs
+        there = there.assign(verdict=there["run_id"].map(dict(zip(counted["run_id"], counted["_verdict"], strict=True))))
+    if there.empty:
+        page.add(paragraph("The weights of these runs were not kept. Any run is trained again from its row with"))
+        page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
+        return
+    page.add(paragraph(f"The weights of {len(there):,} of these runs were kept. A report on one, and any other run again:"))
+    example = directory.networks / f"{there['run_id'].iloc[0]}.safetensors"
+    page.add(f"<pre tabindex=0>{text(f'algophase report {example} -o network.html')}\n{text(retrain)}</pre>")
+    columns = [name for name in ("index", "run_id", "attention_rate", "width", "verdict") if name in there]
+    columns = [name for name in columns if name != "width" or there[name].nunique() > 1]
+    rows = [[_cell(value) for value in row] for row in there[columns].head(MOST_KEPT).itertuples(index=False)]
+    head = [{"run_id": "run"}.get(name, name.replace("_", " ")) for name in columns]
+    numbers = tuple(place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width"))
+    page.add(table(head, rows, "Runs whose networks were kept", numbers=numbers))
+    if len(there) > MOST_KEPT:
+        page.add(paragraph(f"{len(there) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:

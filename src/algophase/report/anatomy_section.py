@@ -1,0 +1,92 @@
+"""What a page says about the inside of a linear Pizza (appendix L): who reads its circles, and what is made of them."""
+
+import math
+
+from algophase.analysis.anatomy import Anatomy, PizzaAnatomy
+from algophase.report.page import Page, paragraph, table
+from algophase.report.plotly_style import Panel, graph_objects, new_figure
+from algophase.report.style import COLOURS
+
+MOST_DRAWN = 4
+EVERY = 6  # of a readout's angles, one is drawn
+FAINTEST = 1e-9  # of the strongest readout: less is rounding, and no circle of the unembedding
+
+
+def add_anatomy(page: Page, anatomy: Anatomy) -> None:
+    """The circles that the unembedding shares, the hidden units that serve them, and the readout against cos 2t."""
+    strongest = max(map(_strength, anatomy.pizzas), default=0.0)
+    pizzas = [pizza for pizza in anatomy.pizzas if _strength(pizza) > FAINTEST * strongest]
+    if not pizzas:
+        return
+    page.heading(3, "Inside the linear Pizza")
+    page.add(
+        paragraph(
+            "Circles of the embedding that the unembedding has too. Hidden units read a circle, and what they make of the "
+            "point at angle t should be the Pizza's A cos(2t + φ): the last column says how much of the readout's variance, on "
+            "either axis of the answer's circle, that is."
+        )
+    )
+    rows = [
+        [
+            pizza.frequency,
+            ", ".join(map(str, pizza.embedding_components)),
+            ", ".join(map(str, pizza.unembedding_components)),
+            len(pizza.rows),
+            ", ".join(_percent(readout.variance_explained) for readout in pizza.readouts),
+        ]
+        for pizza in pizzas
+    ]
+    head = ["frequency", "embedding components", "unembedding components", "hidden units", "explained by cos 2t"]
+    page.add(table(head, rows, "Circles of the embedding and of the unembedding", numbers=(0, 3)))
+    told = []
+    if not math.isnan(anatomy.exclusive_share):
+        told.append(f"{_percent(anatomy.exclusive_share)} of the units in use read one of these circles alone.")
+    relu = anatomy.second_relu
+    if relu is not None:
+        told.append(
+            f"Without its second ReLU the network answers {_percent(relu.accuracy_without)} of all pairs right, "
+            f"with it {_percent(relu.accuracy)}."
+        )
+    unmatched = [*anatomy.unmatched, *(pizza.frequency for pizza in anatomy.pizzas if pizza not in pizzas)]
+    if unmatched:
+        told.append(f"Not in the unembedding, as accompanying circles are: {', '.join(map(str, unmatched))}.")
+    if told:
+        page.add(paragraph(" ".join(told)))
+    page.pictures([readout_panel(pizza) for pizza in pizzas[:MOST_DRAWN]], "small")
+
+
+def _strength(pizza: PizzaAnatomy) -> float:
+    return max((readout.values.abs().max().item() for readout in pizza.readouts), default=0.0)
+
+
+def readout_panel(pizza: PizzaAnatomy) -> Panel:
+    """What the hidden units make of a point at angle t, on the first axis of the answer's circle, and its best cos 2t."""
+    readout, go = pizza.readouts[0], graph_objects()
+    angles = readout.angles[::EVERY]
+    turns = (angles / math.pi).tolist()
+    fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
+    figure = new_figure(x="angle t", y="readout", height=270)
+    curves = (("network", readout.values[::EVERY], "solid", COLOURS[0]), ("A cos(2t + φ)", fitted, "dash", COLOURS[5]))
+    for name, values, dash, colour in curves:
+        figure.add_trace(
+            go.Scatter(
+                x=turns,
+                y=[float(f"{value:.5g}") for value in values.tolist()],
+                mode="lines",
+                name=name,
+                line={"color": colour, "dash": dash, "width": 2},
+                hovertemplate=f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}<extra></extra>",
+            )
+        )
+    figure.update_xaxes(tickvals=[0, 0.5, 1, 1.5, 2], ticktext=["0", "π/2", "π", "3π/2", "2π"])
+    explained = _percent(readout.variance_explained)
+    return Panel(
+        figure,
+        f"k = {pizza.frequency}, first axis: {explained} of it is A cos(2t + φ)",
+        f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of twice the angle; it explains "
+        f"{explained} of the variance.",
+    )
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.1f}%"
