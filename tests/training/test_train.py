@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,7 +10,8 @@ from algophase.errors import InputError
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training import train as training
 from algophase.training.grid import GridTransformer
-from algophase.training.plan import ENGINES
+from algophase.training.plan import ENGINES, plan
+from algophase.training.threads import threads_for
 from algophase.training.train import train
 from algophase.training.trained import Progress, TrainingInterrupted
 
@@ -50,6 +51,28 @@ def test_outcomes_come_in_the_order_given() -> None:
         "training 5 networks with the grid engine on cpu in float32, in 4 ensembles of at most 2",
         "training 1 network with the stacked engine on cpu in float32",
     ]
+
+
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+def test_small_networks_train_on_one_thread(two_threads: None) -> None:
+    seen: list[int] = []
+    train(RUNS[:1], device="cpu", progress=lambda progress: seen.append(torch.get_num_threads()))
+    assert set(seen) == {1}
+    assert torch.get_num_threads() == 2
+    (large,) = plan([RunSettings()], device="cpu")
+    with threads_for(large):
+        assert torch.get_num_threads() == 2
+    (small,) = plan(RUNS[:1], device="cpu")
+    with pytest.raises(ValueError, match="on the way"), threads_for(small):
+        raise ValueError("on the way")
+    assert torch.get_num_threads() == 2
 
 
 def test_nothing_to_train() -> None:

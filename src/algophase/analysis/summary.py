@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from algophase.analysis.evidence import CircleEvidence
 
 
-def metric_text(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # + 0.0: no minus zero
+def metric_text(value: float, digits: int = 4) -> str:
+    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
 
 
 def percent(value: float) -> str:

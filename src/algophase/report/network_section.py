@@ -281,6 +281,6 @@ def _circle_table(circles: Sequence[CircleEvidence]) -> str:
         for item in circles
     ]
     fitted = [(item.clock_weight, item.pizza_weight, item.accompanying_weight) for item in circles]
-    weights = [", ".join(_number(weight, 1) for weight in each) for each in fitted]
+    weights = [", ".join(metric_text(weight, 1) for weight in each) for each in fitted]
     rows = [[*row, told] for row, told in zip(rows, weights, strict=True)]
     return table([*head, "weights"], rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))

@@ -3,19 +3,19 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from algophase.analysis.analyze import Analysis, analyze_each
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings
+from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
 from algophase.sweeps.rows import make_moment, make_row
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import Watch
 from algophase.training.plan import Group
-from algophase.training.sizing import parameter_count
+from algophase.training.sizing import run_parameters
 from algophase.training.train import train_by_ensemble
 from algophase.training.trained import Notice, Progress, TrainedRun, ignore
 
@@ -100,11 +100,7 @@ class Standing:
 
 def cost(run: RunSettings) -> float:
     """Work of a run, up to a factor, for estimates of time: between 128 and 512 wide a fused run grows with this power."""
-    network = run.network
-    if isinstance(network, TransformerSettings):
-        network = replace(network, attention_rate=1.0)  # one count for all rates
-    assert isinstance(network, TransformerSettings | LinearSettings)
-    return run.training.epochs * float(parameter_count(run.task, network)) ** 0.75
+    return run.training.epochs * float(run_parameters(run)) ** 0.75
 
 
 def finish(

@@ -10,7 +10,7 @@ from functools import lru_cache
 import torch
 
 from algophase.networks import template
-from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 
 MOST_ON_CUDA = 512  # beyond this a GPU is full, and a larger ensemble only finishes later
 MOST_ON_CPU = 64
@@ -21,6 +21,15 @@ CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which 
 @lru_cache(maxsize=4096)
 def parameter_count(task: TaskSettings, network: TransformerSettings | LinearSettings) -> int:
     return sum(parameter.numel() for parameter in template(task, network).parameters())
+
+
+def run_parameters(run: RunSettings) -> int:
+    """Parameters of a run's network, the same for all attention rates."""
+    network = run.network
+    if isinstance(network, TransformerSettings):
+        network = replace(network, attention_rate=1.0)  # one template for all
+    assert isinstance(network, TransformerSettings | LinearSettings)
+    return parameter_count(run.task, network)
 
 
 def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings) -> int:

@@ -11,6 +11,7 @@ from algophase.training.check_planned import check_planned
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
+from algophase.training.threads import threads_for
 from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
 from algophase.wording import plural
 
@@ -106,8 +107,9 @@ def _train_groups(
             waiting[:1] = halved
         else:
             later = sum(len(other.runs) * other.epochs for other in waiting[1:])
-            ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
-            outcomes = ensemble.results()
+            with threads_for(group):
+                ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
+                outcomes = ensemble.results()
             del ensemble  # its memory is the next one's
             yield group, outcomes
             if checkpoint is not None:
