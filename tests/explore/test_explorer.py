@@ -89,7 +89,7 @@ def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explor
     figure, _ = explorer.show_map("?colour=parameter_norm", None)
     assert figure is not None
     points = [trace for trace in figure.data if trace.hovertext is not None]
-    assert sum(len(trace.x) for trace in points) == 1725
+    assert sum(len(trace.x) for trace in points) == 2000
     assert len({colour for trace in points for colour in trace.marker.color.tolist()}) <= COLOUR_STEPS + 1
     exact = explorer.table.numbers("parameter_norm")
     step = (exact.max() - exact.min()) / COLOUR_STEPS
