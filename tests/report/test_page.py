@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pandas
 import pytest
 from report_pages import ATTACK, Parsed, made_runs, made_sweep
 
@@ -11,11 +12,12 @@ from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.network_section import Examined, add_index, add_network, read_history
+from algophase.report.moments_section import add_moments, quartiles_by_epoch, verdicts_by_epoch
+from algophase.report.network_section import Examined, add_index, add_network, add_population, read_history
 from algophase.report.page import Link, Page, figure_json, table
 from algophase.report.plotly_style import Panel, new_figure
 from algophase.report.population import population_of
-from algophase.report.sweep_section import add_sweep, read_sweep
+from algophase.report.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -140,6 +142,48 @@ def test_a_network_is_set_among_its_population() -> None:
     assert sum("percentile" in caption for caption in captions) == 2
     # A perfect Clock's logits are all equal.
     assert "distance irrelevance is undefined" in captions
+
+
+def test_networks_without_a_rate_are_said_not_to_be_drawn() -> None:
+    networks = [handmade_pizza(7, (2,)), initialise(RunSettings(task=TaskSettings(modulus=7)))]
+    page = Page("page")
+    examined = [Examined(network, analyze(network)) for network in networks]
+    add_population(page, population_of(made_runs(50), "made"), examined, [True, True])
+    assert "Without an attention rate, and not drawn here: 1." in parsed(page).texts["p"]
+
+
+def test_runs_of_one_rate_get_no_picture_by_rate() -> None:
+    runs = made_runs(200)
+    for some, by_rate in ((runs, 2), (runs.assign(attention_rate=1.0), 0)):
+        page = Page("page")
+        add_sweep(page, Sweep(Path("made"), some, population_of(some, "made"), None, ()))
+        found = parsed(page)
+        captions = found.texts["figcaption"]
+        assert (
+            sum(caption.endswith("95% interval") or "dotted: the paper's line" in caption for caption in captions)
+            == by_rate + 1
+        )
+        assert ("transition at rate" in found.texts["th"]) == (by_rate > 0)
+
+
+def test_runs_followed_along_training_are_shown_by_epoch() -> None:
+    runs = made_runs(40)
+    moments = pandas.concat([runs.assign(epoch=epoch) for epoch in (100, 200, 400)])
+    page = Page("page")
+    add_sweep(page, Sweep(Path("made"), runs, population_of(runs, "made"), None, (), moments))
+    found = parsed(page)
+    assert "Along training" in found.texts["h3"]
+    assert "40 runs at 3 epochs each." in found.texts["p"]
+    assert "share of each verdict by epoch" in found.texts["figcaption"]
+    assert "gradient symmetricity by epoch: median, and the middle half of the runs" in found.texts["figcaption"]
+    drawn = quartiles_by_epoch(moments.assign(_value=moments["epoch"] * 1.0), "epoch")
+    assert drawn.data[1].y.tolist() == [100, 200, 400]
+    shares = verdicts_by_epoch(moments)
+    assert sum(trace.y[0] for trace in shares.data) == pytest.approx(1)
+    for broken in (moments.drop(columns="epoch").assign(epoch="x"), moments[moments["epoch"] == 100]):
+        page = Page("page")
+        add_moments(page, broken)
+        assert "Along training" not in parsed(page).texts.get("h3", [])
 
 
 def test_several_networks_get_an_index() -> None:

@@ -90,6 +90,12 @@ def test_one_class_has_no_boundary(inside: Floats, word: str) -> None:
     assert difference(boundary, boundary) is None
 
 
+def test_one_rate_has_no_boundary() -> None:
+    boundary = phase_boundary(numpy.ones(6), numpy.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0]))
+    assert boundary.rate is None
+    assert boundary.reason == "all 6 runs have rate 1: there is no boundary"
+
+
 def test_rare_classes_get_no_interval_from_resamples_that_lack_them() -> None:
     rates = numpy.linspace(0, 1, 30)
     boundary = phase_boundary(rates, (rates > 0.99).astype(float))

@@ -111,7 +111,7 @@ def add_population(page: Page, population: Population, examined: Sequence[Examin
         if fits
     ]
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in population.runs]
-    if not population.has_rates or not metrics or not any(mark.rate == mark.rate for mark in marks):
+    if not population.rates_vary or not metrics or not any(mark.rate == mark.rate for mark in marks):
         return
     page.heading(2, f"Among the runs of {population.name}", "population")
     numbered = (
@@ -121,6 +121,9 @@ def add_population(page: Page, population: Population, examined: Sequence[Examin
     left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
     if left:
         page.add(paragraph(f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"))
+    rateless = [str(mark.number) for mark in marks if math.isnan(mark.rate)]
+    if rateless:
+        page.add(paragraph(f"Without an attention rate, and not drawn here: {', '.join(rateless)}.", "note"))
     panels = []
     for metric in metrics:
         lines = "the dotted line is the paper's phase boundary of this metric"

@@ -48,8 +48,8 @@ class Population:
     label: str = ""
 
     @property
-    def has_rates(self) -> bool:
-        return bool(self.runs["_rate"].notna().any())
+    def rates_vary(self) -> bool:
+        return bool(self.runs["_rate"].nunique() > 1)
 
     @property
     def continuous_width(self) -> bool:

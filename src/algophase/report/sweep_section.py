@@ -9,6 +9,7 @@ import numpy
 
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
+from algophase.report.moments_section import add_moments
 from algophase.report.page import Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import (
     compared_shares,
@@ -60,6 +61,7 @@ class Sweep:
     population: Population
     description: Mapping[str, Any] | None
     sittings: tuple[Mapping[str, Any], ...]
+    moments: "pandas.DataFrame | None" = None
 
     @property
     def title(self) -> str:
@@ -71,12 +73,14 @@ def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
     runs = read_runs(path)
     name = path.resolve().name
-    description, sittings = None, list[Mapping[str, Any]]()
+    description, sittings, moments = None, list[Mapping[str, Any]](), None
     if path.is_dir():
         directory = SweepDirectory(path)
         description = directory.description() if directory.exists else None
         sittings = [record for record in directory.sittings() if isinstance(record, Mapping)]
-    return Sweep(path, runs, population_of(runs, name), description, tuple(sittings))
+        followed = directory.moments()
+        moments = None if followed is None else followed.to_pandas()
+    return Sweep(path, runs, population_of(runs, name), description, tuple(sittings), moments)
 
 
 def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = "") -> None:
@@ -92,6 +96,8 @@ def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = No
         page.add(paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw."))
     if len(groups) > MOST_GROUPS:
         page.add(paragraph(f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"))
+    if sweep.moments is not None:
+        add_moments(page, sweep.moments)
     if released is not None:
         _add_comparison(page, sweep, released)
     _add_kept(page, sweep)
@@ -135,7 +141,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
 
 def _boundaries(group: Population) -> dict[str, Boundary]:
     core = group.core
-    if not group.has_rates or len(core) < FEWEST:
+    if not group.rates_vary or len(core) < FEWEST:
         return {}
     there = [measure for measure in METRICS if measure in core and core[measure].notna().any()]
     return {measure: metric_boundary(core, measure, by_width=group.continuous_width) for measure in there}
@@ -147,7 +153,7 @@ def _add_group(page: Page, group: Population) -> None:
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in group.runs and accurate(group.runs)[name].notna().any()]
     drawn = f"{_runs(len(accurate(group.runs)))} at full accuracy, coloured by verdict"
-    if group.has_rates:
+    if group.rates_vary:
         if group.continuous_width:
             lines = [(phase_name(measure), boundary) for measure, boundary in boundaries.items()]
             alt = f"Attention rate against width for {len(group.core):,} {group.core_name}, coloured by verdict."
@@ -164,7 +170,7 @@ def _add_group(page: Page, group: Population) -> None:
         both = f"{LABELS[metrics[1]]} against {LABELS[metrics[0]]}, {drawn}"
         panels.append(Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}."))
     if not panels:
-        page.add(paragraph("The table has no rates and metrics to draw a phase diagram of."))
+        page.add(paragraph("The table has no attention rates that vary, or no metrics, to draw a phase diagram of."))
     page.pictures(panels, "wide")
     if boundaries:
         _add_transitions(page, group, boundaries, of)

@@ -126,6 +126,8 @@ def phase_boundary(
     if count in (0, runs):
         reason = "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
         return Boundary(runs, count, reason=f"{reason}: there is no boundary")
+    if rates.min() == rates.max():
+        return Boundary(runs, count, reason=f"all {runs} runs have rate {rates[0]:g}: there is no boundary")
     logs = None if widths is None else numpy.log2(widths)
     middle = 0.0 if logs is None else float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
     columns = [numpy.ones(runs), rates - 0.5] + ([] if logs is None else [logs - middle])

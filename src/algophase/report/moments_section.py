@@ -1,0 +1,101 @@
+"""What a page says about runs that were followed along training: verdicts and metrics by epoch."""
+
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase.analysis.verdict import in_order
+from algophase.report.page import Page, paragraph
+from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
+from algophase.report.population import CIRCULARITY, LABELS
+from algophase.report.style import COLOURS
+from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
+
+if TYPE_CHECKING:
+    import pandas
+    from plotly.graph_objects import Figure
+
+METRICS = {
+    "validation_accuracy": "validation accuracy",
+    **{name: LABELS[name] for name in (SYMMETRICITY, IRRELEVANCE, CIRCULARITY)},
+}
+
+
+def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
+    """moments: one row a run and epoch, as `SweepDirectory.moments` has them."""
+    import pandas
+
+    moments = moments.assign(epoch=pandas.to_numeric(moments.get("epoch"), errors="coerce"))
+    moments = moments[moments["epoch"] > 0]
+    if moments["epoch"].nunique() < 2:
+        return
+    page.heading(3, "Along training")
+    runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
+    page.add(paragraph(f"{runs:,} {'run' if runs == 1 else 'runs'} at {epochs} epochs each."))
+    told = "share of each verdict by epoch"
+    panels = [Panel(verdicts_by_epoch(moments), told, f"The {told}, {runs:,} runs.")] if "verdict" in moments else []
+    for metric, label in METRICS.items():
+        if metric not in moments:
+            continue
+        values = pandas.to_numeric(moments[metric], errors="coerce")
+        known = moments.assign(_value=values)[values.notna()]
+        if known["epoch"].nunique() > 1:
+            caption = f"{label} by epoch: median, and the middle half of the runs"
+            panels.append(Panel(quartiles_by_epoch(known, label), caption, f"{caption}."))
+    page.pictures(panels, "wide")
+
+
+def _epoch_axis(figure: "Figure") -> None:
+    figure.update_xaxes(type="log", dtick="D2", tickformat=",")
+
+
+def verdicts_by_epoch(moments: "pandas.DataFrame") -> "Figure":
+    shares = (
+        moments["verdict"].fillna("not analysed").groupby(moments["epoch"]).value_counts(normalize=True).unstack(fill_value=0)
+    )
+    figure = new_figure(x="epoch", y="share of runs", height=380)
+    for verdict in in_order(shares.columns):
+        colour, _ = look(verdict)
+        figure.add_trace(
+            graph_objects().Scatter(
+                x=shares.index.to_numpy(),
+                y=shares[verdict].to_numpy(),
+                name=plain(verdict),
+                mode="lines",
+                stackgroup="all",
+                line={"width": 0.5, "color": colour},
+                fillcolor=colour,
+                hovertemplate=f"{plain(verdict)}: %{{y:.1%}} at epoch %{{x:,}}<extra></extra>",
+            )
+        )
+    figure.update_yaxes(range=[0, 1], tickformat=".0%")
+    _epoch_axis(figure)
+    return figure
+
+
+def quartiles_by_epoch(known: "pandas.DataFrame", label: str) -> "Figure":
+    """known: with the numbers in a column `_value`."""
+    groups = known.groupby("epoch")["_value"]
+    low, middle, high = (groups.quantile(level) for level in (0.25, 0.5, 0.75))
+    epochs = middle.index.to_numpy()
+    figure, go = new_figure(x="epoch", y=label, height=380), graph_objects()
+    band = {"x": numpy.concatenate([epochs, epochs[::-1]]), "y": numpy.concatenate([high, low[::-1]])}
+    figure.add_trace(
+        go.Scatter(
+            **band, fill="toself", fillcolor=COLOURS[0], opacity=0.25, line={"width": 0}, hoverinfo="skip", showlegend=False
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=epochs,
+            y=middle.to_numpy(),
+            mode="lines+markers",
+            line={"color": COLOURS[0], "width": 2},
+            showlegend=False,
+            customdata=numpy.stack([low, high, groups.count()], axis=1),
+            hovertemplate="epoch %{x:,}, %{customdata[2]} runs<br>median %{y:.4f}<br>"
+            "middle half %{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
+        )
+    )
+    _epoch_axis(figure)
+    return figure
