@@ -293,3 +293,14 @@ def test_a_role_without_a_network_is_reported(tmp_path: Path) -> None:
     (tmp_path / "exhibits.toml").write_text("")
     results = make(ITEMS.values(), Sources(gallery=tmp_path), tmp_path / "out")
     assert all(made.problem and "the gallery has no" in made.problem for made in results)
+
+
+def test_without_a_gallery_the_user_is_told_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("algophase.paper.sources.default_gallery", lambda: None)
+    (made,) = make([ITEMS["noncirc"]], Sources(), tmp_path)
+    assert made.problem is not None
+    assert "there is no gallery here: it comes with a clone of the project, and is given with --gallery DIR" in made.problem
+    assert Sources().lacking(("sweep:gelu",)) == [
+        "there is no sweep of gelu; make one with: algophase sweep gelu, and give it with --from DIR, "
+        "or take the project's own with --gallery DIR"
+    ]

@@ -96,12 +96,18 @@ class Sources:
             return FoundNetwork(load(path), f"the authors' released network {RELEASED[role]}", published=True)
         exhibit = self.exhibits.get(role)
         if exhibit is None or self.gallery is None:
-            also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
-            raise Missing(f"the gallery has no {role} yet ({ROLES[role]}){also}")
+            raise self._no_exhibit(role)
         if "path" not in exhibit:
             raise InputError(f"{self.gallery / 'exhibits.toml'}: {role} has no path")
         source = f"our network {exhibit['path']} ({exhibit['what']})"
         return FoundNetwork(load(self.gallery / exhibit["path"]), source, published=False)
+
+    def _no_exhibit(self, role: str) -> Missing:
+        also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
+        if self.gallery is None:
+            where = "there is no gallery here: it comes with a clone of the project, and is given with --gallery DIR"
+            return Missing(f"{where}; it would have {role} ({ROLES[role]}){also}")
+        return Missing(f"the gallery has no {role} yet ({ROLES[role]}){also}")
 
     def plates(self, role: str) -> tuple[Path, str] | None:
         """The file of plates that stands for a network too large to ship, and what that network is; None if there is none."""
@@ -114,7 +120,7 @@ class Sources:
         """A network along training. A snapshot has its epoch in its name (ID.epoch<E>.safetensors); one without is the end."""
         exhibit = self.exhibits.get(role)
         if exhibit is None or self.gallery is None:
-            raise Missing(f"the gallery has no {role} yet ({ROLES[role]})")
+            raise self._no_exhibit(role)
         paths = exhibit.get("paths") or [exhibit[name] for name in ("path",) if name in exhibit]
         if not isinstance(paths, list) or not paths:
             raise InputError(f"{self.gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list of files")
@@ -130,7 +136,8 @@ class Sources:
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():
             return self.gallery / space
-        raise Missing(f"there is no sweep of {space}; make one with: algophase sweep {space}, and give it with --from DIR")
+        given = "give it with --from DIR" + ("" if self.gallery else ", or take the project's own with --gallery DIR")
+        raise Missing(f"there is no sweep of {space}; make one with: algophase sweep {space}, and {given}")
 
     def sweep(self, space: str) -> FoundRuns:
         path = self._directory(space)
