@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import kill_sweep
@@ -13,9 +14,12 @@ import pytest
 from algophase.errors import InputError
 from algophase.storage import load
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.budget import TooLong
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, sweep
 from algophase.sweeps.work import Options, Standing
+from algophase.training.plan import Group
+from algophase.training.trained import Progress
 
 TINY = Space.from_dict(
     {
@@ -88,6 +92,26 @@ def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
     assert (last.ended, last.done) == ("complete", 6)
     run(tmp_path / "whole")
     assert kill_sweep.difference(tmp_path / "whole", tmp_path / "budget") is None
+
+
+def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = Space.from_dict({"name": "same", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 40}})
+
+    def impatient(part: Group, *_: object) -> Callable[[Progress], None]:
+        def watch(progress: Progress) -> None:
+            if len(part.runs) > 3:
+                raise TooLong(0.51)
+
+        return watch
+
+    monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
+    said: list[str] = []
+    outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path), notice=said.append)
+    assert (outcome.ended, outcome.new) == ("out of time", 3)
+    assert "6 networks would not end in time: training 3 of them" in said
+    assert SweepDirectory(tmp_path).runs()["index"].tolist() == [0, 1, 2]
+    last = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
+    assert (last.ended, last.new) == ("complete", 3)
 
 
 def test_it_says_where_it_stands(tmp_path: Path) -> None:

@@ -17,14 +17,12 @@ import torch
 from algophase.errors import InputError
 from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.budget import TooLong, first_of, fitting, trial
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.work import UNDECIDED, Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
-
-LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
-MARGIN = 0.92  # of the time left that a part is planned for
 
 
 @dataclass(frozen=True)
@@ -177,23 +175,12 @@ def sweep(
         standing.started = time.monotonic()
         ended = "complete"
         for group in waiting:
-            part = _fitting(group, standing, deadline)
+            part = fitting(group, standing, deadline)
             if part is None:
                 ended = "out of time"
                 break
-            places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
             try:
-                for finished in finish(
-                    request.space.name,
-                    places,
-                    options,
-                    directory.checkpoints(options.checkpoint_seconds),
-                    _watching(standing, report, deadline, sum(map(cost, part.runs))),
-                    only_news(notice),
-                    _analysing(standing, report),
-                ):
-                    record(finished, device_name(group.device))
-                    report(standing)
+                part = _finish_in_time(request, directory, record, part, indices, deadline, report, notice)
             except TrainingInterrupted:
                 ended = "out of time" if deadline is not None and time.monotonic() >= deadline else "interrupted"
                 break
@@ -203,6 +190,42 @@ def sweep(
         if ended == "complete" and request.part == (1, 1):
             directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
+
+
+def _finish_in_time(
+    request: Request,
+    directory: SweepDirectory,
+    record: Recorder,
+    part: Group,
+    indices: list[int],
+    deadline: float | None,
+    report: Callable[[Standing], None],
+    notice: Notice,
+) -> Group:
+    """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
+
+    Returns what was done. Only the first ensemble of a sitting is tried out so: after it the speed is known.
+    """
+    standing, options = record.standing, request.options
+    while True:
+        places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
+        try:
+            for finished in finish(
+                request.space.name,
+                places,
+                options,
+                directory.checkpoints(options.checkpoint_seconds),
+                _watching(standing, report, deadline, sum(map(cost, part.runs)), trial(part, standing, deadline)),
+                only_news(notice),
+                _analysing(standing, report),
+            ):
+                record(finished, device_name(part.device))
+                report(standing)
+            return part
+        except TooLong as late:
+            fewer = first_of(part, max(1, int(late.share * len(part.runs))))
+        notice(f"{len(part.runs)} networks would not end in time: training {len(fewer.runs)} of them")
+        part, standing.current = fewer, 0.0
 
 
 def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
@@ -217,28 +240,12 @@ def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, obj
     return sorted(left, key=lambda group: group.runs not in held)
 
 
-def _fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
-    """The ensemble, or as much of it as there is time for; None if that is too little to begin."""
-    if deadline is None:
-        return group
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return None
-    if standing.work == 0:  # nothing to go by yet: begin, and save the ensemble when time is up
-        return group
-    if group.device.type == "cpu":  # there, rounding depends on the ensemble: it stays whole, and is saved when time is up
-        return group
-    needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
-    if needed <= left * MARGIN:
-        return group
-    count = int(len(group.runs) * MARGIN * left / needed)
-    if count < max(1, LEAST_PART * len(group.runs)):
-        return None
-    return Group(group.indices[:count], group.runs[:count], group.engine, group.device, group.precision)
-
-
 def _watching(
-    standing: Standing, report: Callable[[Standing], None], deadline: float | None, work: float
+    standing: Standing,
+    report: Callable[[Standing], None],
+    deadline: float | None,
+    work: float,
+    also: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
     def watch(progress: Progress) -> None:
         standing.current = work * progress.epoch / max(1, progress.epochs) / progress.ensembles
@@ -249,6 +256,7 @@ def _watching(
         report(standing)
         if deadline is not None and time.monotonic() >= deadline:
             raise KeyboardInterrupt  # the loop then saves the ensemble and stops
+        also(progress)
 
     return watch
 

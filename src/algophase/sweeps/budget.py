@@ -1,0 +1,76 @@
+"""A sweep with a time budget: how much of an ensemble there is time for.
+
+On a GPU a part of an ensemble gives the same runs. On a CPU rounding depends on the ensemble, so it stays whole; what does not
+end in time is saved, and goes on in the next sitting.
+"""
+
+import time
+from collections.abc import Callable
+
+from algophase.settings import TransformerSettings
+from algophase.sweeps.work import Standing, cost
+from algophase.training.fused import block_size
+from algophase.training.plan import Group
+from algophase.training.trained import Progress, ignore
+
+LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
+MARGIN = 0.92  # of the time left that a part is planned for
+SOON = 0.02  # of an ensemble's epochs: when they are over, its speed is measured over as many
+
+
+class TooLong(Exception):
+    """An ensemble will not end in time. share: how much of it would."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        super().__init__(f"only {share:.0%} of the ensemble would end in time")
+
+
+def fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
+    """The ensemble, or as much of it as there is time for; None if that is too little to begin."""
+    if deadline is None:
+        return group
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return None
+    if standing.work == 0 or group.device.type == "cpu":  # nothing to go by yet: begin, and see
+        return group
+    needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
+    if needed <= left * MARGIN:
+        return group
+    count = int(len(group.runs) * MARGIN * left / needed)
+    if count < max(1, LEAST_PART * len(group.runs)):
+        return None
+    return first_of(group, count)
+
+
+def first_of(group: Group, count: int) -> Group:
+    """So many networks of an ensemble; in whole blocks, where the engine takes as long for less than one."""
+    network = group.runs[0].network
+    if group.engine == "fused" and isinstance(network, TransformerSettings):
+        block = block_size(network.width)
+        count = count // block * block or count
+    return Group(group.indices[:count], group.runs[:count], group.engine, group.device, group.precision)
+
+
+def trial(
+    part: Group, standing: Standing, deadline: float | None, now: Callable[[], float] = time.monotonic
+) -> Callable[[Progress], None]:
+    """Called with the progress of the first ensemble of a sitting, raises `TooLong` if its speed shows that it will not end in
+    time. After it the speed is known beforehand."""
+    if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
+        return ignore
+    seen: list[tuple[int, float]] = []  # epoch and time: first heard of, measured from, measured to
+
+    def watch(progress: Progress) -> None:
+        if len(seen) == 3 or progress.epoch < (0.0, SOON, 2 * SOON)[len(seen)] * progress.epochs:
+            return
+        seen.append((progress.epoch, now()))
+        if len(seen) < 3 or seen[0][0] > SOON * progress.epochs:  # this one goes on from a checkpoint
+            return
+        _, (begun, then), (epoch, here) = seen
+        seconds, left = (here - then) / max(1, epoch - begun), deadline - here
+        if seconds * (progress.epochs - epoch) > left:
+            raise TooLong(MARGIN * left / (seconds * progress.epochs))
+
+    return watch

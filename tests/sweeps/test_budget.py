@@ -1,0 +1,72 @@
+"""How much of an ensemble a sitting takes on: planned for a GPU, on any machine."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+
+from algophase.settings import RunSettings, TransformerSettings
+from algophase.sweeps.budget import TooLong, first_of, fitting, trial
+from algophase.sweeps.work import Standing
+from algophase.training.plan import Group
+from algophase.training.trained import Progress
+
+
+def group(count: int, device: str = "cuda", engine: str = "fused", width: int = 128) -> Group:
+    runs = tuple(RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count))
+    return Group(tuple(range(count)), runs, engine, torch.device(device), "tf32")
+
+
+def progress(epoch: int, epochs: int = 1000) -> Progress:
+    return Progress(1, epoch, epochs, 1, 1, math.nan, math.nan, math.nan, math.nan)
+
+
+def nothing_done() -> Standing:
+    return Standing(200, 0, Counter(), 1.0)
+
+
+def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Group) -> float | None:
+    """The share that would end in time, if the trial says so. Until epoch 1 it takes 5 s longer: kernels are compiled."""
+    clock = [0.0]
+    watch = trial(of, nothing_done(), deadline, lambda: clock[0])
+    try:
+        for epoch in epochs:
+            clock[0] = 5 + seconds_an_epoch * epoch
+            watch(progress(epoch))
+    except TooLong as late:
+        return late.share
+    return None
+
+
+def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
+    epochs = list(range(1, 1000, 7))
+    assert watched(1.0, 1100.0, epochs, group(200)) is None
+    share = watched(1.0, 505.0, epochs, group(200))
+    assert share == pytest.approx(0.92 * (500 - 43) / 1000, rel=0.03)
+    # What cannot be cut, or goes on from a checkpoint, is left alone: it is saved when time is up.
+    assert watched(1.0, 505.0, epochs, group(1)) is None
+    assert watched(1.0, 505.0, epochs, group(200, "cpu", "grid")) is None
+    assert watched(1.0, 505.0, epochs[20:], group(200)) is None
+
+
+def test_once_something_is_done_its_speed_is_known() -> None:
+    standing = nothing_done()
+    standing.work = 1.0
+    watch = trial(group(200), standing, 0.0, lambda: 1e9)
+    for epoch in range(100):
+        watch(progress(epoch))
+
+
+@pytest.mark.parametrize(
+    ("count", "engine", "width", "kept"),
+    [(150, "fused", 128, 128), (63, "fused", 128, 63), (50, "fused", 512, 48), (150, "stacked", 128, 150)],
+)
+def test_a_part_is_made_of_whole_blocks(count: int, engine: str, width: int, kept: int) -> None:
+    part = first_of(group(200, engine=engine, width=width), count)
+    assert len(part.runs) == len(part.indices) == kept
+
+
+def test_without_a_deadline_everything_fits_and_after_it_nothing() -> None:
+    assert fitting(group(3), nothing_done(), None) == group(3)
+    assert fitting(group(3), nothing_done(), 0.0) is None
