@@ -24,7 +24,7 @@ from algophase.analysis.principal import (
     principal_components,
 )
 from algophase.errors import InputError
-from algophase.networks import build, initialise
+from algophase.networks import build, handmade, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
@@ -56,6 +56,7 @@ def test_finds_the_circles_that_are_there(p: int, seed: int, data: st.DataObject
         assert circle.components == (2 * index + 1, 2 * index + 2)
         assert circle.radius == pytest.approx(radii[circle.frequency])
         assert circle.roundness == pytest.approx(1)
+        assert circle.purity == pytest.approx(1)
         assert circle.variance_share == pytest.approx(radii[circle.frequency] ** 2 / total)
         fitted = points_in_plane(components, circle)[0, 0]
         assert circle.phase == pytest.approx(math.atan2(fitted[1].item(), fitted[0].item()))
@@ -73,7 +74,16 @@ def test_where_noise_mixes_components_frequency_still_finds_the_circles() -> Non
     assert sorted(circle.frequency for circle in found) == [3, 8]
     assert {circle.method for circle in found} == {"frequency"}
     assert all(circle.roundness > 0.9 for circle in found)
+    assert all(circle.purity > 0.98 for circle in found)  # its plane shows the circle that no pair of components shows
     assert all(set(circle.components) <= {1, 2, 3, 4} for circle in found)
+
+
+@pytest.mark.parametrize("p", [24, 59])
+def test_purity_is_a_circles_share_of_what_its_plane_shows(p: int) -> None:
+    plane = torch.eye(2, 8, dtype=torch.float64)
+    table = 2 * handmade.circle(p, 3) @ plane + handmade.circle(p, 5) @ plane  # both in one plane
+    (found,) = (item for item in find_circles(principal_components((table,))) if item.frequency == 3)
+    assert found.purity == pytest.approx(4 / 5)
 
 
 def test_a_flat_wave_is_not_a_circle() -> None:
@@ -176,4 +186,6 @@ def test_fourier_basis_is_orthonormal_and_complete(p: int) -> None:
 
 
 def test_circle_is_plain_data() -> None:
-    assert Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0) == Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0)
+    assert Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0) == Circle(
+        1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0
+    )

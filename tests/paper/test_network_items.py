@@ -226,7 +226,11 @@ def test_non_circular_embeddings_are_drawn(tmp_path: Path) -> None:
     (made,) = make([ITEMS["noncirc"]], sources, tmp_path / "out")
     assert [file.suffix for file in made.files] == [".png", ".svg"]
     # These have learned nothing, and waves of one axis each count as circular: the rules say so.
-    assert {claim.verdict for claim in made.claims} == {"not supported"}
+    assert [claim.verdict for claim in made.claims] == 3 * ["not supported"] + ["supported"]
+    assert (
+        find(made, "do not form a circle").ours
+        == "Line-like: no circle; Three-dimensional: k = 7, purity 0.8333, roundness 0.50"
+    )
     assert "wave of frequency 7" in find(made, "line-like").ours
     assert not [claim for claim in made.claims if "are found" in claim.text]  # there are no runs to count
 
@@ -234,6 +238,7 @@ def test_non_circular_embeddings_are_drawn(tmp_path: Path) -> None:
 def test_shapes_are_counted_where_there_are_runs(gallery: Path, tmp_path: Path) -> None:
     (made,) = make([ITEMS["noncirc"]], Sources(gallery.parent), tmp_path)
     assert find(made, "3D Lissajous-like curves are found").sample == find(made, "1D lines are found").sample == 1266
+    assert {claim.verdict for claim in made.claims if "do not form a circle" in claim.text} == {"not supported"}
 
 
 def test_a_straight_line_is_found_in_any_order_of_the_tokens() -> None:

@@ -94,6 +94,7 @@ def _circle_record(item: CircleEvidence) -> dict[str, Any]:
         "phase": circle.phase,
         "radius": circle.radius,
         "roundness": circle.roundness,
+        "purity": circle.purity,
         "offset": circle.offset,
         "clock_weight": item.clock_weight,
         "pizza_weight": item.pizza_weight,

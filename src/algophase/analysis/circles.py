@@ -46,6 +46,7 @@ class Circle:
     radius: root mean square over the ellipse; roundness: its short axis over its long axis.
     phase: angle of token 0 in the plane of its two axes.
     offset: angle of the first operand's circle ahead of the second's, 0 where they share one.
+    purity: of the variance in the circle's plane, the share of its frequency; 1 if the tokens seen there are the ellipse.
     """
 
     frequency: int
@@ -56,20 +57,29 @@ class Circle:
     roundness: float
     phase: float
     offset: float
+    purity: float
 
 
-def _measure(z: Tensor) -> tuple[float, float, float, float]:
-    """Radius, roundness, phase and offset of the ellipse Re(z exp(i w t)), z (tables, r) complex."""
-    values = z.numpy()  # a few numbers for each of many circles: NumPy's calls are the shorter ones
-    axes = np.linalg.svd(np.stack([values[0].real, values[0].imag]), compute_uv=False)
+def _measure(
+    components: PrincipalComponents, frequency: int, members: slice = slice(None)
+) -> tuple[float, float, float, float, float]:
+    """Radius, roundness, phase, offset and purity of the ellipse Re(z exp(i w t)) in these components."""
+    every = components.fourier[:, :, members].numpy()  # few numbers for each of many circles: NumPy's calls are the shorter
+    values = every[:, frequency]  # z, (tables, r)
+    _, axes, directions = np.linalg.svd(np.stack([values[0].real, values[0].imag]), full_matrices=False)
     roundness = float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
+    power = (np.abs(every @ directions.T) ** 2).sum(axis=(0, 2))  # of each frequency, in the plane of the ellipse
+    power[0] = 0
+    if components.modulus % 2 == 0:
+        power[-1] /= 2
+    purity = float(power[frequency] / power.sum()) if power.sum() > 0 else 0.0
     sizes = np.abs(values)
     radius = math.sqrt((sizes**2).sum() / (2 * len(values)))
     strongest = np.sort(np.argsort(-sizes[0], kind="stable")[:2])
     start = values[0].real[strongest].tolist()  # where token 0 sits, on the two axes that carry most of the circle
     phase = math.atan2(start[1], start[0]) if len(start) > 1 else 0.0
     offset = float(np.angle((values[0] * values[1].conj()).sum())) if len(values) > 1 else 0.0
-    return radius, roundness, phase, offset
+    return radius, roundness, phase, offset, purity
 
 
 def circles_by_components(components: PrincipalComponents) -> list[Circle]:
@@ -87,7 +97,7 @@ def circles_by_components(components: PrincipalComponents) -> list[Circle]:
     ):
         if not is_clean or share < LEAST_VARIANCE_SHARE or 2 * frequency == components.modulus:
             continue
-        measures = _measure(components.fourier[:, frequency, 2 * pair : 2 * pair + 2])
+        measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
         found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
     return found
 
@@ -99,7 +109,7 @@ def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]
         pair = slice(first, first + 2)
         weighted = components.variance_share[pair] @ frequency_shares(components)[pair]
         frequency = int(weighted.argmax()) + 1
-        measures = _measure(components.fourier[:, frequency, pair])
+        measures = _measure(components, frequency, pair)
         share = components.variance_share[pair].sum().item()
         found.append(Circle(frequency, (first + 1, first + 2), "components", share, *measures))
     return found
@@ -121,7 +131,7 @@ def circles_by_frequency(components: PrincipalComponents, known: Collection[int]
     for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
         if share < stands_out or 2 * frequency == components.modulus or frequency in known:
             continue
-        measures = _measure(components.fourier[:, frequency])
+        measures = _measure(components, frequency)
         if measures[1] < LEAST_ROUNDNESS:
             continue
         members = (carried[:, frequency - 1] >= 0.1 * share).nonzero().flatten() + 1

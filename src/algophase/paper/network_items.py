@@ -11,7 +11,7 @@ from algophase.analysis.principal import frequency_shares
 from algophase.paper.isolation_figures import logits_in_steps
 from algophase.paper.product import Claim, Item, Product, Verdict
 from algophase.paper.sources import Missing, Sources
-from algophase.paper.specimens import THRESHOLDS, Specimen, judged, measured, source_of, specimen
+from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
 from algophase.sweeps.statistics import Share
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TRIPLES = 3
+NO_CIRCLE = "non-circular embeddings do not form a circle when projected onto any plane"
+ROUND = 0.9  # short axis over long axis from which an ellipse passes for a circle here (ours)
 STRAIGHT = 0.95  # correlation from which a component is a straight line (ours)
 
 
@@ -110,19 +112,49 @@ def straightness(coordinate: Tensor) -> float:
 
 
 def _shapes(sources: Sources) -> list[Claim]:
-    """How often the two shapes occur, where there are runs to count."""
+    """How often the two shapes occur, and circles in spite of them, where there are runs to count."""
     try:
         found = sources.sweep("fixed-width")
     except Missing:
         return []
     runs = found.runs[found.runs["verdict"] == "non-circular"]
-    rule = f"rule: there is at least one; non-circular runs of {found.source}, shape by `algophase analyze`"
+    of = f"non-circular runs of {found.source}"
     counted = []
     for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies")):
         share = Share(int((runs["shape"] == shape).sum()), len(runs))
         verdict: Verdict = "not tested" if not share.total else "supported" if share.count else "not supported"
+        rule = f"rule: there is at least one; {of}, shape by `algophase analyze`"
         counted.append(Claim(f"among non-circular embeddings, {text}", "-", str(share), verdict, share.total, rule))
-    return counted
+    if "circles.roundness" not in runs:
+        return counted
+    circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
+    held = [sum(share for share, round_ in zip(*each, strict=True) if round_ >= ROUND) for each in circles]
+    share = Share(sum(part >= HALF for part in held), len(runs))
+    verdict = "not tested" if not share.total else "supported" if share.interval[1] < HALF else "not supported"
+    rule = (
+        f"section 4.2; {of}; rule: in fewer than half of them do circles, each of one frequency and at least {ROUND} round, "
+        "hold half of the embedding's variance. The filter asks that each of the first four components be a wave: circles of "
+        "nearly equal size share components, and fail it"
+    )
+    return [*counted, Claim(f"{NO_CIRCLE}: runs that pass for non-circular", "-", str(share), verdict, share.total, rule)]
+
+
+def _no_circle(*specimens: Specimen) -> Claim:
+    """Of each network, the circle that its plane shows most purely."""
+    shown, holds = [], True
+    for one in specimens:
+        purest = max(one.circles, key=lambda item: item.circle.purity, default=None)
+        if purest is None:
+            shown.append(f"{one.name}: no circle")
+            continue
+        circle = purest.circle
+        shown.append(f"{one.name}: k = {circle.frequency}, purity {circle.purity:.4f}, roundness {circle.roundness:.2f}")
+        holds &= circle.purity < THRESHOLDS.circularity or circle.roundness < ROUND
+    rule = (
+        "section 4.2; in the plane of a circle, the share of the variance that is its own (purity) is below "
+        f"{THRESHOLDS.circularity:g}, or the circle is less than {ROUND} round; the purest of each network is shown"
+    )
+    return judged(NO_CIRCLE, holds, "; ".join(shown), rule)
 
 
 def not_circular(sources: Sources) -> Product:
@@ -152,6 +184,7 @@ def not_circular(sources: Sources) -> Product:
             f"components 1-3 hold {curve.components.variance_share[:3].sum():.1%} of variance; shape: {curve.verdict.shape}",
             "the first four components mix frequencies instead of pairing up to circles",
         ),
+        _no_circle(line, curve),
         *_shapes(sources),
     )
     return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)}, claims=claims)

@@ -95,7 +95,7 @@ class Difference:
             return f"not the network of the table: it is {what} here, {before} there"
         return (
             f"not the network of the table, but the same verdict ({what}): "
-            f"{len(self.differing)} of {self.compared} numbers differ"
+            f"{len(self.differing)} of {self.compared} numbers {'differs' if len(self.differing) == 1 else 'differ'}"
         )
 
 
