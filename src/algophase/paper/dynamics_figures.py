@@ -13,6 +13,7 @@ from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.principal import PrincipalComponents, network_components
 from algophase.networks import Network
 from algophase.report.figures import circle_order, draw_circle, logit_map
+from algophase.report.moments_section import quartiles
 from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:
@@ -98,15 +99,6 @@ def draw_state(network: Network, evidence: Sequence[CircleEvidence]) -> "Figure"
         below.set_xlabel(f"a + b, along {k}")
         below.set_ylabel(f"a − b, along {k}")
     return figure
-
-
-def quartiles(table: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
-    """Columns low, middle, high and count, by epoch."""
-    groups = table.groupby("epoch")[column]
-    parts = {name: groups.quantile(level) for name, level in (("low", 0.25), ("middle", 0.5), ("high", 0.75))}
-    import pandas
-
-    return pandas.DataFrame({**parts, "count": groups.count()})
 
 
 def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **style: Any) -> None:

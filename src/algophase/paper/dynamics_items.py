@@ -8,10 +8,11 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.evidence import CLEAR_SHARE
 from algophase.analysis.moments import moment_details
 from algophase.errors import InputError
-from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, quartiles, stages
+from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
 from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
+from algophase.report.moments_section import quartiles
 from algophase.sweeps.statistics import Share
 from algophase.wording import plural
 

@@ -10,6 +10,7 @@ from algophase.report.plotly_style import Panel, graph_objects, look, new_figure
 from algophase.report.population import CIRCULARITY, LABELS
 from algophase.report.style import COLOURS
 from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -31,7 +32,7 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
         return
     page.heading(3, "Along training")
     runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
-    page.add(paragraph(f"{runs:,} {'run' if runs == 1 else 'runs'} at {epochs} epochs each."))
+    page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
     told = "share of each verdict by epoch"
     panels = [Panel(verdicts_by_epoch(moments), told, f"The {told}, {runs:,} runs.")] if "verdict" in moments else []
     for metric, label in METRICS.items():
@@ -73,11 +74,20 @@ def verdicts_by_epoch(moments: "pandas.DataFrame") -> "Figure":
     return figure
 
 
+def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
+    """Columns low, middle, high and count, by epoch."""
+    import pandas
+
+    groups = moments.groupby("epoch")[column]
+    parts = {name: groups.quantile(level) for name, level in (("low", 0.25), ("middle", 0.5), ("high", 0.75))}
+    return pandas.DataFrame({**parts, "count": groups.count()})
+
+
 def quartiles_by_epoch(known: "pandas.DataFrame", label: str) -> "Figure":
     """known: with the numbers in a column `_value`."""
-    groups = known.groupby("epoch")["_value"]
-    low, middle, high = (groups.quantile(level) for level in (0.25, 0.5, 0.75))
-    epochs = middle.index.to_numpy()
+    found = quartiles(known, "_value")
+    low, middle, high, count = (found[name].to_numpy() for name in ("low", "middle", "high", "count"))
+    epochs = found.index.to_numpy()
     figure, go = new_figure(x="epoch", y=label, height=380), graph_objects()
     band = {"x": numpy.concatenate([epochs, epochs[::-1]]), "y": numpy.concatenate([high, low[::-1]])}
     figure.add_trace(
@@ -88,11 +98,11 @@ def quartiles_by_epoch(known: "pandas.DataFrame", label: str) -> "Figure":
     figure.add_trace(
         go.Scatter(
             x=epochs,
-            y=middle.to_numpy(),
+            y=middle,
             mode="lines+markers",
             line={"color": COLOURS[0], "width": 2},
             showlegend=False,
-            customdata=numpy.stack([low, high, groups.count()], axis=1),
+            customdata=numpy.stack([low, high, count], axis=1),
             hovertemplate="epoch %{x:,}, %{customdata[2]} runs<br>median %{y:.4f}<br>"
             "middle half %{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
         )

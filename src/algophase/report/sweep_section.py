@@ -31,6 +31,7 @@ from algophase.sweeps.comparison import IRRELEVANCE, METRICS, SYMMETRICITY, Comp
 from algophase.sweeps.overview import describe_origin, describe_space
 from algophase.sweeps.populations import accurate
 from algophase.sweeps.statistics import Share
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -152,7 +153,7 @@ def _add_group(page: Page, group: Population) -> None:
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in group.runs and accurate(group.runs)[name].notna().any()]
-    drawn = f"{_runs(len(accurate(group.runs)))} at full accuracy, coloured by verdict"
+    drawn = f"{counted(len(accurate(group.runs)), 'run')} at full accuracy, coloured by verdict"
     if group.rates_vary:
         if group.continuous_width:
             lines = [(phase_name(measure), boundary) for measure, boundary in boundaries.items()]
@@ -203,10 +204,6 @@ def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Bou
     page.pictures(panels)
 
 
-def _runs(count: int) -> str:
-    return f"{count:,} run{'s' * (count != 1)}"
-
-
 def _unescaped(label: str) -> str:
     """A label made for a picture, as plain text."""
     return label.replace("&lt;", "<").replace("&gt;", ">")
@@ -218,7 +215,7 @@ def _add_histograms(page: Page, group: Population, of: str) -> None:
         if metric in runs and runs[metric].notna().any():
             known = runs[runs[metric].notna()]
             figure = histogram(known[metric].to_numpy(numpy.float64), known["_verdict"].tolist(), LABELS[metric], height=300)
-            caption = f"{LABELS[metric]} of {_runs(len(known))} at full accuracy"
+            caption = f"{LABELS[metric]} of {counted(len(known), 'run')} at full accuracy"
             panels.append(Panel(figure, caption, f"Histogram: {caption}, median {known[metric].median():.4f}."))
     if panels:
         page.heading(3, f"Histograms{of}")

@@ -7,9 +7,7 @@ end in time is saved, and goes on in the next sitting.
 import time
 from collections.abc import Callable
 
-from algophase.settings import TransformerSettings
 from algophase.sweeps.work import Standing, cost
-from algophase.training.fused import block_size
 from algophase.training.plan import Group
 from algophase.training.trained import Progress, ignore
 
@@ -46,11 +44,8 @@ def fitting(group: Group, standing: Standing, deadline: float | None) -> Group |
 
 def first_of(group: Group, count: int) -> Group:
     """So many networks of an ensemble; in whole blocks, where the engine takes as long for less than one."""
-    network = group.runs[0].network
-    if group.engine == "fused" and isinstance(network, TransformerSettings):
-        block = block_size(network.width)
-        count = count // block * block or count
-    return Group(group.indices[:count], group.runs[:count], group.engine, group.device, group.precision)
+    block = group.engine_class.block(group.runs[0])
+    return group.only(range(count // block * block or count))
 
 
 def trial(

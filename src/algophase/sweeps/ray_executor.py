@@ -24,7 +24,7 @@ from algophase.sweeps.work import Options, Standing, cost
 from algophase.training.interrupt import held_interrupts
 from algophase.training.plan import choose_precision, plan
 from algophase.training.trained import Notice, ignore
-from algophase.wording import plural
+from algophase.wording import counted
 
 DEFAULT_SHARD = {"GPU": 512, "CPU": 16}
 AHEAD = 2  # tasks in flight for each that can run, so that the next is there when one ends
@@ -148,8 +148,8 @@ class Driver:
         count, nodes = len(self.waiting), alive(self.ray, self.resource)
         self.slots = sum(nodes.values())
         self.notice(
-            f"{_counted(sum(len(shard.indices) for _, shard in self.waiting), 'run')} in {_counted(count, 'shard')}, "
-            f"{self.slots} at a time on {_counted(len(nodes), 'node')}, one {self.resource} each"
+            f"{counted(sum(len(shard.indices) for _, shard in self.waiting), 'run')} in {counted(count, 'shard')}, "
+            f"{self.slots} at a time on {counted(len(nodes), 'node')}, one {self.resource} each"
         )
         self.board = Board(self.ray)
         self.record.standing.started = time.monotonic()
@@ -162,10 +162,10 @@ class Driver:
             given_up = self._give_up()
         if given_up:
             advice = "" if self.made or ended != "out of time" else "; none was made: give it more time, or a smaller shard"
-            self.notice(f"{_counted(given_up, 'shard')} in flight given up, to be made again next time{advice}")
+            self.notice(f"{counted(given_up, 'shard')} in flight given up, to be made again next time{advice}")
         if self.failures and ended == "complete":
             raise InputError(
-                f"{len(self.failures)} of {_counted(count, 'shard')} failed, the last one: {self.failures[-1]}; "
+                f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: {self.failures[-1]}; "
                 f"all others are in {self.record.directory.path}, and the same command tries these again"
             )
         return ended
@@ -237,7 +237,7 @@ class Driver:
         posted = {number: state for number, state in self.board.read().items() if number in here and state[0] in nodes}
         standing.current = sum(here[number].work * fraction for number, (_, fraction) in posted.items())
         places = {node for node, _ in posted.values()}
-        standing.doing = f"{_counted(len(posted), 'task')} running on {_counted(len(places), 'node')}"
+        standing.doing = f"{counted(len(posted), 'task')} running on {counted(len(places), 'node')}"
         if not nodes:
             standing.doing = f"waiting for a node with a {self.resource}"
         self.report(standing)
@@ -254,7 +254,3 @@ def _reason(error: BaseException) -> str:
         return str(error)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {plural(count, what)}"

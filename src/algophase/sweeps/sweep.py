@@ -234,8 +234,7 @@ def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, obj
     for group in groups:
         places = [place for place, index in enumerate(group.indices) if indices[index] not in done]
         if places:
-            members = tuple(group.indices[place] for place in places), tuple(group.runs[place] for place in places)
-            left.append(Group(*members, group.engine, group.device, group.precision))
+            left.append(group.only(places))
     held = {held.runs for held in directory.checkpoints().pending()}
     return sorted(left, key=lambda group: group.runs not in held)
 

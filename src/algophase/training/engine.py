@@ -65,6 +65,11 @@ class Engine:
         """
         return padded_settings(runs, round_size if device.type in cls.rounds_sizes_on else exact_size)
 
+    @classmethod
+    def block(cls, run: RunSettings) -> int:
+        """How many networks like this run's take as long as one."""
+        return 1
+
     @property
     def count(self) -> int:
         return len(self.runs)

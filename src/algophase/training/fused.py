@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from algophase.settings import RunSettings
+from algophase.settings import RunSettings, TransformerSettings
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
 from algophase.training.loss import loss_and_right
@@ -84,6 +84,11 @@ class FusedTransformer(GridTransformer):
     @property
     def per_block(self) -> int:
         return block_size(self.settings.width)
+
+    @classmethod
+    def block(cls, run: RunSettings) -> int:
+        assert isinstance(run.network, TransformerSettings)
+        return block_size(run.network.width)  # padding stays below the next power of two
 
     @property
     def row_block(self) -> int:

@@ -5,7 +5,7 @@ Runs share one if they can be stacked (`networks.stacking`), are padded to the s
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -60,11 +60,13 @@ class Group:
 
     def halves(self) -> tuple["Group", "Group"]:
         cut = (len(self.runs) + 1) // 2
-        first, second = (
-            Group(self.indices[part], self.runs[part], self.engine, self.device, self.precision)
-            for part in (slice(cut), slice(cut, None))
+        return self.only(range(cut)), self.only(range(cut, len(self.runs)))
+
+    def only(self, places: Sequence[int]) -> "Group":
+        """Some of these runs, by their places here."""
+        return replace(
+            self, indices=tuple(self.indices[place] for place in places), runs=tuple(self.runs[place] for place in places)
         )
-        return first, second
 
 
 def plan(

@@ -204,9 +204,9 @@ def _continued(
             del planned[index]
     rest = []
     for group in groups:
-        left = [index for index in group.indices if index in planned]
+        left = [place for place, index in enumerate(group.indices) if index in planned]
         if left:
-            rest.append(Group(tuple(left), tuple(runs[i] for i in left), group.engine, group.device, group.precision))
+            rest.append(group.only(left))
     return first + rest
 
 
