@@ -33,18 +33,25 @@ def loss_and_right(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 class _WeightedCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
-        loss, slope = loss_and_slope(logits, labels)
-        ctx.save_for_backward(slope.mul_(weights[..., None]))
-        return (loss * weights).flatten(1).sum(1)
+    def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor, fused: bool) -> Tensor:
+        if fused:
+            from algophase.training.kernels.cross_entropy import cross_entropy
+
+            loss, slope = cross_entropy(logits, labels, weights)
+        else:
+            loss, slope = loss_and_slope(logits, labels)
+            loss, slope = loss * weights, slope.mul_(weights[..., None])
+        ctx.save_for_backward(slope)
+        return loss.flatten(1).sum(1)
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
         (slope,) = ctx.saved_tensors
-        return slope * upstream[0].view(-1, *[1] * (slope.ndim - 1)), None, None
+        return slope * upstream[0].view(-1, *[1] * (slope.ndim - 1)), None, None, None
 
 
-def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+def weighted_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor, *, fused: bool = False) -> Tensor:
     """Per network, the weighted sum over inputs: logits (n, ..., outputs), labels and weights (n, ...) or broadcastable
-    -> (n,)."""
-    return _WeightedCrossEntropy.apply(logits, labels, weights)
+    -> (n,). fused: one kernel on a GPU, for logits (n, B, outputs), labels and weights (n, B), all contiguous but for columns
+    left off the logits."""
+    return _WeightedCrossEntropy.apply(logits, labels, weights, fused)

@@ -45,17 +45,17 @@ class StackedEngine(Engine):
         return f"it trains transformers and linear models, not {run.network.kind} networks"
 
     def _places(self, first: Tensor, second: Tensor) -> Tensor:
-        """One-hot rows (n, s, B, p) that pick, for operands (n, B), each position's row of its table.
+        """One-hot rows (n, s, B, padded p) that pick, for operands (n, B), each position's row of its table.
 
         Gathering is a product with them: its backward adds up in a fixed order.
         """
         picks = [first, second]
         if self.task.equals_sign:
             picks.append(torch.zeros_like(first))
-        return F.one_hot(torch.stack(picks, dim=1), self.modulus).to(self.dtype)
+        return F.one_hot(torch.stack(picks, dim=1), _padded(self.modulus)).to(self.dtype)
 
     def logits(self, P: Parameters, places: Tensor) -> Tensor:
-        """(n, B, outputs) for places (n, s, B, p)."""
+        """(n, B, outputs) for places (n, s, B, padded p)."""
         if isinstance(self.settings, LinearSettings):
             return linear_logits(P, self.settings.model, places)
         assert isinstance(self.settings, TransformerSettings)
@@ -65,7 +65,7 @@ class StackedEngine(Engine):
         with matmul_precision(self.device, self.precision), torch.enable_grad():
             values = {name: value.detach().requires_grad_() for name, value in self.parameters.items()}
             logits = self.logits(values, self.places)
-            loss = weighted_cross_entropy(logits, self.pair_labels, self.pair_weights)
+            loss = weighted_cross_entropy(logits, self.pair_labels, self.pair_weights, fused=self.kernels)
             gradients = torch.autograd.grad(loss.sum(), list(values.values()))
         for name, gradient in zip(values, gradients, strict=True):
             self.gradients[name].copy_(gradient)
@@ -85,36 +85,36 @@ class StackedEngine(Engine):
 
     def _transformer_logits(self, P: Parameters, settings: TransformerSettings, places: Tensor) -> Tensor:
         n, _, count, _ = places.shape
-        tables = self._tables(P)  # (n, s, p, d)
+        tables = self._tables(P)  # (n, s, padded p, d)
         x = _gather(places, tables)  # (n, s, B, d)
         for layer in range(settings.layers):
-            query, key, value = (
-                P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2).flatten(2) for name in "QKV"
-            )  # (n, d, h * e)
+            query, key, value = (P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV")  # (n, d, h, e)
             # Only the last position asks in the last layer; elsewhere queries are made together with keys and values.
             last = layer == settings.layers - 1
-            joint = torch.cat([key, value] if last else [query, key, value], dim=2)
+            joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
             if layer == 0:  # once per token, then gathered
                 joint_rows = _gather(places, _times(tables, joint))
-                q = _gather(places[:, -1:], _times(tables[:, -1:], query)) if last else None
+                q = _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2))) if last else None
             else:
                 joint_rows = _times(x, joint)
-                q = _times(x[:, -1:], query) if last else None
+                q = _times(x[:, -1:], query.flatten(2)) if last else None
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
             asking = x[:, -1:] if last else x
             x = self._after_attention(P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2))
             x = x.view(n, -1, count, settings.width)
-        return torch.bmm(x[:, -1], P["unembed.W_U"])
+        unembed = P["unembed.W_U"]
+        outputs = unembed.shape[2]
+        return torch.bmm(x[:, -1], F.pad(unembed, (0, _padded(outputs) - outputs)))[..., :outputs]
 
     def _tables(self, P: Parameters) -> Tensor:
-        """What each position's residual stream starts from, by token: (n, s, p, d)."""
+        """What each position's residual stream starts from, by token: (n, s, padded p, d)."""
         p, task = self.modulus, self.task
         embed, pos = P["embed.W_E"], P["pos_embed.W_pos"]
         operand_2 = embed[:, p : 2 * p] if task.separate_vocabularies else embed[:, :p]
         tables = [embed[:, :p], operand_2]
         if task.equals_sign:
             tables.append(embed[:, -1:].expand(-1, p, -1))  # the same whatever is picked
-        return torch.stack(tables, dim=1) + pos[:, :, None]
+        return _padded_rows(torch.stack(tables, dim=1) + pos[:, :, None])
 
     def _after_attention(self, P: Parameters, settings: TransformerSettings, prefix: str, x: Tensor, z: Tensor) -> Tensor:
         """Output projection and MLP: x (n, rows, d), z (n, rows, h * e) -> (n, rows, d)."""
@@ -122,11 +122,21 @@ class StackedEngine(Engine):
         pre, bias = torch.bmm(middle, P[f"{prefix}.mlp.W_in"]), P[f"{prefix}.mlp.b_in"]
         relu = settings.activation == "relu"
         post = bias_relu(pre, bias, fused=self.kernels) if relu else F.gelu(pre + bias[:, None])
-        return torch.baddbmm(middle, post, P[f"{prefix}.mlp.W_out"]) + P[f"{prefix}.mlp.b_out"][:, None]
+        return (middle + P[f"{prefix}.mlp.b_out"][:, None]).baddbmm_(post, P[f"{prefix}.mlp.W_out"])
+
+
+def _padded(count: int) -> int:
+    """A library's products are slow where rows do not begin at multiples of 16 bytes, as with an odd modulus."""
+    return -(-count // 8) * 8
+
+
+def _padded_rows(tables: Tensor) -> Tensor:
+    """(..., p, d) with rows of zeros below, which nothing picks."""
+    return F.pad(tables, (0, 0, 0, _padded(tables.shape[-2]) - tables.shape[-2]))
 
 
 def _gather(places: Tensor, tables: Tensor) -> Tensor:
-    """Rows (n, s, B, k) of tables (n, s, p, k)."""
+    """Rows (n, s, B, k) of tables (n, s, padded p, k)."""
     return torch.bmm(places.flatten(0, 1), tables.flatten(0, 1)).unflatten(0, places.shape[:2])
 
 
@@ -139,7 +149,7 @@ def linear_logits(P: Parameters, model: str, places: Tensor) -> Tensor:
     """Appendix E with a leading axis over networks."""
     table_1 = P["embed1.weight"] if model == "alpha-prime" else P["embed.weight"]
     table_2 = P["embed2.weight"] if model == "alpha-prime" else P["embed.weight"]
-    x1, x2 = torch.bmm(places[:, 0], table_1), torch.bmm(places[:, 1], table_2)
+    x1, x2 = (torch.bmm(places[:, place], _padded_rows(table)) for place, table in enumerate((table_1, table_2)))
     bias, weight = P["l1.bias"][:, None], P["l1.weight"].mT
     if model == "delta":
         hidden = torch.baddbmm(bias, torch.cat([x1, x2], dim=2), weight)

@@ -18,6 +18,7 @@ from algophase.training.kernels.grid_backward import grid_backward
 from algophase.training.kernels.grid_forward import grid_forward, grid_reference
 from algophase.training.kernels.grid_mix import mix, mix_backward, mix_reference
 from algophase.training.kernels.launch import Launch
+from algophase.training.loss import weighted_cross_entropy
 from algophase.training.optimizer import AdamW
 from algophase.training.stacked import StackedEngine
 
@@ -56,6 +57,21 @@ def test_bias_relu(rows: int, columns: int) -> None:
     torch.testing.assert_close(found, expected)
     for ours, theirs in zip(gradients(found * weight, (x, bias)), gradients(expected * weight, (x, bias)), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "outputs", "columns"), [(1, 7, 7), (70, 59, 64), (33, 118, 120)])
+@pytest.mark.parametrize("right", [0.0, 20.0, -200.0])
+def test_cross_entropy(rows: int, outputs: int, columns: int, right: float) -> None:
+    """right: how far a label's logit is above the others, from a loss of 1e-8 to one of 200."""
+    labels = torch.arange(2 * rows, device=DEVICE).view(2, rows) % outputs
+    lifted = right * torch.nn.functional.one_hot(labels, columns)
+    logits = (random(2, rows, columns, seed=1) + lifted).requires_grad_()
+    weights = random(2, rows, seed=2).abs()
+    expected, found = (weighted_cross_entropy(logits[..., :outputs], labels, weights, fused=fused) for fused in (False, True))
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
+    upstream = torch.tensor([0.5, 2.0], device=DEVICE)
+    (ours,), (theirs,) = gradients(found * upstream, [logits]), gradients(expected * upstream, [logits])
+    torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=0)
 
 
 class StackedWithKernels(StackedEngine):

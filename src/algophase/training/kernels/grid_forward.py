@@ -2,7 +2,7 @@
 
     x = z Q + base[b];   logits = act(x[:m]) R + x[m:];   loss and slope = d loss / d logits
 
-with Q = W_O [W_in | W_U] (c, W), R = W_out W_U (m, v), and the loss in the form that does not cancel (training/loss.py).
+with Q = W_O [W_in | W_U] (c, W), R = W_out W_U (m, v), and the loss of kernels/cross_entropy.py.
 One program takes ROWS pairs. The hidden units (after ReLU; before GELU, whose derivative needs that) and the slope go on
 to `grid_backward`. Programs write disjoint memory: the same bits every time, whatever else is in the ensemble. Reference:
 `grid_reference`.
@@ -13,6 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from algophase.training.kernels.cross_entropy import weighted_loss
 from algophase.training.kernels.hidden import activate
 from algophase.training.kernels.launch import Launch
 
@@ -84,16 +85,7 @@ def _grid_forward(
 
     is_label = v[None, :] == ((a + b) % P)[:, None]
     weight = tl.load(WEIGHTS + a * P + b, mask=(pair < P * PB) & (b < P), other=0.0)
-    at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
-    margin = tl.where(is_label | (v[None, :] >= V), -float("inf"), logits - at_label[:, None])
-    shift = tl.maximum(tl.max(margin, axis=1), 0.0)
-    wrong = tl.exp(margin - shift[:, None])
-    total = tl.sum(wrong, axis=1)
-    whole = total + tl.exp(-shift)
-    slope = (wrong / whole[:, None] - tl.where(is_label, (total / whole)[:, None], 0.0)) * weight[:, None]
-    # log1p(total) by its series where total is tiny: log(1 + total) would have no digits left
-    small = total * (1.0 - total * (0.5 - total * (0.3333333333333333 - 0.25 * total)))
-    loss = tl.where((shift == 0.0) & (total < 0.01), small, shift + tl.log(whole)) * weight
+    loss, slope = weighted_loss(logits, is_label, v[None, :] >= V, weight)
     tl.store(LOSS + pair, loss, mask=pair < P * PB)
     tl.store(BACK + pair[:, None] * W + M + v[None, :], slope, mask=stored)
 

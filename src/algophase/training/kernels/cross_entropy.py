@@ -1,0 +1,65 @@
+"""Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel (training/loss.py).
+
+Part of `grid_forward`, and for the stacked engine a kernel of its own: one pass in place of a dozen. Reference:
+`loss_and_slope` in training/loss.py.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+ROWS = 32
+
+
+@triton.jit
+def weighted_loss(logits, is_label, outside, weight):
+    """Loss (rows,) and slope (rows, columns), both times weight (rows,). outside: columns that are no output."""
+    at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
+    margin = tl.where(is_label | outside, -float("inf"), logits - at_label[:, None])
+    shift = tl.maximum(tl.max(margin, axis=1), 0.0)
+    wrong = tl.exp(margin - shift[:, None])
+    total = tl.sum(wrong, axis=1)
+    whole = total + tl.exp(-shift)
+    slope = (wrong / whole[:, None] - tl.where(is_label, (total / whole)[:, None], 0.0)) * weight[:, None]
+    # log1p(total) by its series where total is tiny: log(1 + total) would have no digits left
+    small = total * (1.0 - total * (0.5 - total * (0.3333333333333333 - 0.25 * total)))
+    loss = tl.where((shift == 0.0) & (total < 0.01), small, shift + tl.log(whole)) * weight
+    return loss, slope
+
+
+@triton.jit
+def _cross_entropy(
+    LOGITS, LABELS, WEIGHTS, LOSS, SLOPE, rows, ROW: tl.constexpr, V: tl.constexpr, VP: tl.constexpr, ROWS: tl.constexpr
+):
+    r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    v = tl.arange(0, VP)
+    outside = v[None, :] >= V
+    inside = (r < rows)[:, None] & (v < V)[None, :]
+    logits = tl.load(LOGITS + r[:, None] * ROW + v[None, :], mask=inside, other=0.0)
+    is_label = v[None, :] == tl.load(LABELS + r, mask=r < rows, other=0)[:, None]
+    weight = tl.load(WEIGHTS + r, mask=r < rows, other=0.0)
+    loss, slope = weighted_loss(logits, is_label, outside, weight)
+    tl.store(LOSS + r, loss, mask=r < rows)
+    tl.store(SLOPE + r[:, None] * V + v[None, :], slope, mask=inside)
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """Weighted loss (n, B) and slope (n, B, outputs) for logits (n, B, outputs), the first columns of a contiguous tensor, and
+    contiguous labels and weights (n, B)."""
+    n, rows, outputs = logits.shape
+    loss, slope = torch.empty_like(weights), torch.empty(n, rows, outputs, device=logits.device, dtype=logits.dtype)
+    _cross_entropy[(triton.cdiv(n * rows, ROWS),)](
+        logits,
+        labels,
+        weights,
+        loss,
+        slope,
+        n * rows,
+        ROW=logits.stride(1),
+        V=outputs,
+        VP=triton.next_power_of_2(outputs),
+        ROWS=ROWS,
+        num_warps=4,
+    )
+    return loss, slope
