@@ -18,9 +18,10 @@ from algophase.analysis.metrics import (
     gradient_symmetricity,
     gradient_symmetricity_exact,
     paper_triples,
+    symmetricity_without_equals_sign,
 )
 from algophase.analysis.principal import network_components, principal_components
-from algophase.networks import Linear, Network, build, initialise
+from algophase.networks import Linear, Network, Transformer, build, initialise
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 
 SMALL: list[tuple[TaskSettings, NetworkSettings]] = [
@@ -65,6 +66,25 @@ def test_symmetricity_is_its_definition(task: TaskSettings, settings: NetworkSet
     assert gradient_symmetricity_exact(network) == pytest.approx(expected, abs=1e-12)
     random.Random(42).shuffle(every)
     assert gradient_symmetricity(network) == pytest.approx(slow_symmetricity(network, every[:100]), abs=1e-12)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_symmetricity_without_the_equals_sign_is_that_of_two_positions(layers: int) -> None:
+    network = network_for(TaskSettings(modulus=5, equals_sign=True), TransformerSettings(width=8, layers=layers))
+    assert isinstance(network, Transformer)
+    total, triples = 0.0, paper_triples(5)
+    for a, b, c in triples.tolist():
+        embedded = network.embed.W_E[[a, b]].detach().requires_grad_()
+        residual = (embedded + network.pos_embed.W_pos[:2])[None]
+        for block in network.blocks:
+            residual = block(residual, None, "")
+        (residual[0, -1] @ network.unembed.W_U)[c].backward()
+        assert embedded.grad is not None
+        u, v = embedded.grad
+        total += (u @ v / (u.norm() * v.norm())).item()
+    assert symmetricity_without_equals_sign(network).item() == pytest.approx(total / len(triples), abs=1e-12)
+    assert network.task.equals_sign  # as it was
+    assert symmetricity_without_equals_sign(network_for(*SMALL[0])).isnan()
 
 
 def test_the_papers_triples() -> None:

@@ -32,6 +32,15 @@ def test_its_distance_irrelevance_is_the_wrong_logits(tmp_path: Path) -> None:
     assert "distance_irrelevance" not in table
 
 
+def test_its_symmetricity_of_a_network_with_an_equals_sign_was_measured_without_one(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(f"{HEADER}\n{ROW}\n59,ReLU,0.5,128,1,0,1,0.8,0.9,0.3,1\n")
+    table = read_released_table(path)
+    assert table["equals_sign"].tolist() == [True, False]
+    assert table["gradient_symmetricity"].isna().tolist() == [True, False]
+    assert table["gradient_symmetricity_without_equals_sign"].isna().tolist() == [False, True]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

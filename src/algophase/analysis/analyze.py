@@ -21,14 +21,20 @@ from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import Download, in_float64
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits, mean_cross_entropy, right_answers
-from algophase.analysis.metrics import circularity, gradient_similarities, irrelevance, paper_triples_on
+from algophase.analysis.metrics import (
+    circularity,
+    gradient_similarities,
+    irrelevance,
+    paper_triples_on,
+    symmetricity_without_equals_sign,
+)
 from algophase.analysis.principal import PrincipalComponents, principal_components
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
 
-MEASURED = 10  # numbers of `_measure`
+MEASURED = 11  # numbers of `_measure`
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 
@@ -46,6 +52,7 @@ class Analysis:
     distance_irrelevance_wrong_logit: float
     gradient_symmetricity: float
     gradient_symmetricity_exact: float
+    gradient_symmetricity_without_equals_sign: float
     circularity: float
     operand_circularity: tuple[float, ...]
     verdict: Verdict
@@ -65,6 +72,7 @@ class Analysis:
             "distance_irrelevance_wrong_logit": self.distance_irrelevance_wrong_logit,
             "gradient_symmetricity": self.gradient_symmetricity,
             "gradient_symmetricity_exact": self.gradient_symmetricity_exact,
+            "gradient_symmetricity_without_equals_sign": self.gradient_symmetricity_without_equals_sign,
             "circularity": self.circularity,
             "operand_circularity": list(self.operand_circularity),
             "verdict": self.verdict.label,
@@ -229,6 +237,7 @@ def _measure(network: Network, resolution: float) -> Tensor:
         irrelevance(largest_wrong_logits(logits), resolution),
         similarities[tuple(triples.T)].nanmean(),
         similarities.nanmean(),
+        symmetricity_without_equals_sign(network),
     ]
     without = measure_without_second_relu(network) if has_second_relu(network) else logits.new_full((2,), math.nan)
     return torch.cat([torch.stack(numbers), without])
@@ -239,7 +248,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
     if isinstance(started, InputError):
         return started
     network, by_operand, values = started.network, started.by_operand, started.numbers.get()
-    finite, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, *without = values[:MEASURED].tolist()
+    finite, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, bare, *without = values[:MEASURED].tolist()
     if not finite:
         return InputError(f"network {network.id}: its weights are so large that its logits overflow")
     numbers = values[MEASURED:].view(len(started.circles), -1) if started.circles else values[:0]
@@ -264,6 +273,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
         distance_irrelevance_wrong_logit=q_wrong,
         gradient_symmetricity=symmetricity,
         gradient_symmetricity_exact=symmetricity_exact,
+        gradient_symmetricity_without_equals_sign=bare,
         circularity=by_operand[0] if len(by_operand) == 1 else math.nan,
         operand_circularity=by_operand,
         verdict=decide(measured, started.components, evidence, thresholds),

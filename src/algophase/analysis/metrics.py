@@ -7,6 +7,7 @@ circularity             c = mean over the first four principal components of the
 
 import functools
 import random
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -14,7 +15,7 @@ from torch import Tensor
 from algophase.analysis.gradients import label_gradients
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
-from algophase.networks import Network
+from algophase.networks import Network, Transformer, template
 
 PAPER_TRIPLES = 100
 CIRCULARITY_COMPONENTS = 4
@@ -85,6 +86,29 @@ def gradient_similarities(network: Network) -> Tensor:
 def gradient_symmetricity_exact(network: Network) -> float:
     """s_g over all p^3 triples: the quantity the paper estimates with 100."""
     return gradient_similarities(network).nanmean().item()
+
+
+def without_equals_sign(network: Transformer) -> Network:
+    """The same weights with the operands alone as input: no third position, the answer read at the second operand."""
+    bare = template(replace(network.task, equals_sign=False), network.settings)
+    weights = network.state_dict()
+    cut = {"embed.W_E": weights["embed.W_E"][:-1], "unembed.W_U": weights["unembed.W_U"][:, :-1]}
+    cut["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
+    bare.load_state_dict({**weights, **cut}, assign=True)
+    return bare
+
+
+def symmetricity_without_equals_sign(network: Network) -> Tensor:
+    """s_g over the paper's 100 triples, of a network with an equals sign that is not given one; NaN for any other network.
+
+    This is what the column `gradient_sim` of the released table holds for such networks (docs/method.md).
+    """
+    device = network.operand_tables()[0].device
+    if not isinstance(network, Transformer) or not network.task.equals_sign:
+        return torch.full((), torch.nan, dtype=torch.float64, device=device)
+    with torch.enable_grad():
+        gradients = embedding_gradients(without_equals_sign(network), paper_triples_on(network.task.modulus, device))
+    return _similarity(*gradients).nanmean()
 
 
 def irrelevance(matrix: Tensor, resolution: float) -> Tensor:

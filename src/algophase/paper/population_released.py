@@ -9,7 +9,16 @@ from algophase.paper.published import number
 from algophase.paper.sources import Sources
 from algophase.report.comparison import comparison_figure
 from algophase.sweeps.boundary import difference
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, WRONG_LOGIT, Comparison, compare, metric_boundary
+from algophase.sweeps.comparison import (
+    BARE,
+    IRRELEVANCE,
+    NAMES,
+    SYMMETRICITY,
+    WRONG_LOGIT,
+    Comparison,
+    compare,
+    metric_boundary,
+)
 from algophase.sweeps.populations import accurate, finished
 
 if TYPE_CHECKING:
@@ -48,11 +57,12 @@ def released_shift(sources: Sources, space: str, measure: str) -> str:
         return ""
     one_layer = found.runs[found.runs["layers"] == 1]
     measure = WRONG_LOGIT if measure == IRRELEVANCE else measure
-    sides = []
+    sides, names = [], []
     for separate, equals in (VARIANTS[space], (False, False)):
         some = one_layer[(one_layer["separate_vocabularies"] == separate) & (one_layer["equals_sign"] == equals)]
-        sides.append(metric_boundary(accurate(finished(some, found.source).runs), measure))
-    return f"; in the released runs, by {NAMES[measure]}: {difference(sides[0], sides[1]) or 'no boundary'}"
+        names.append(BARE if equals and measure == SYMMETRICITY else measure)  # which of the two their table has
+        sides.append(metric_boundary(accurate(finished(some, found.source).runs), names[-1]))
+    return f"; in the released runs, by {NAMES[names[0]]}: {difference(sides[0], sides[1]) or 'no boundary'}"
 
 
 def beside(sources: Sources, ours: "pandas.DataFrame") -> tuple[dict[str, "Figure"], dict[str, Table], str]:

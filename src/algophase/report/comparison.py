@@ -9,6 +9,7 @@ from algophase.report.style import COLOURS, MARKERS, check_format, house_style, 
 from algophase.sweeps.comparison import (
     ALL_RATES,
     NAMES,
+    SYMMETRIC,
     SYMMETRICITY,
     WRONG_LOGIT,
     BoundaryRow,
@@ -25,12 +26,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MEASURES = (SYMMETRICITY, WRONG_LOGIT)
 # Blue over vermilion: ours is drawn last, theirs usually has more points.
 SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
 MOST_GROUPS = 4
-PHASES = {SYMMETRICITY: "symmetricity > {:g}", WRONG_LOGIT: "irrelevance < {:g}"}
-LABELS = {SYMMETRICITY: "gradient symmetricity", WRONG_LOGIT: "distance irrelevance\n(wrong logit)"}
+PHASES = {**dict.fromkeys(SYMMETRIC, "symmetricity > {:g}"), WRONG_LOGIT: "irrelevance < {:g}"}
+LABELS = {name: NAMES[name].replace(" (", "\n(") for name in (*SYMMETRIC, WRONG_LOGIT)}
 
 
 def draw_comparison(comparison: Comparison, path: str | Path) -> Path:
@@ -54,7 +54,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     figure = new_figure(6.6 if one else 9.0, height)
     grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[panel] * rows, shares_height])
     for position, group in enumerate(groups):
-        for column, measure in enumerate(MEASURES):
+        for column, measure in enumerate(_measures(group)):
             above = figure.add_subplot(grid[0 if one else position, column])
             below = figure.add_subplot(grid[1 if one else position, column if one else column + 2])
             row = next((row for row in comparison.boundaries if (row.group, row.measure) == (group.label, measure)), None)
@@ -75,6 +75,12 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     left = len(comparison.groups) - len(groups)
     figure.suptitle(told + (f"; {left} more groups not drawn" if left else ""), fontsize=9)
     return figure
+
+
+def _measures(group: Group) -> tuple[str, str]:
+    """What both sides have: the released table has the symmetricity of a network with an equals sign only without it."""
+    shared = [measure for measure in SYMMETRIC if all(measure in runs for runs in group.runs)]
+    return (*shared, SYMMETRICITY)[0], WRONG_LOGIT
 
 
 def _population(group: Group, side: int) -> "pandas.DataFrame":

@@ -14,7 +14,7 @@ from algophase.report.plotly_style import GREY, graph_objects, look, new_figure,
 from algophase.report.population import EXACT, LABELS, Population, Standing
 from algophase.report.style import COLOURS
 from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import NAMES, SYMMETRICITY, BoundaryRow, Comparison, inside_phase, phase_line
+from algophase.sweeps.comparison import NAMES, SYMMETRIC, SYMMETRICITY, BoundaryRow, Comparison, inside_phase, phase_line
 from algophase.sweeps.populations import Group, accurate, circular
 from algophase.sweeps.statistics import TENTHS, Floats, Share
 
@@ -283,7 +283,7 @@ def transition(sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]],
 
 def phase_name(measure: str) -> str:
     line = phase_line(measure)
-    return f"{LABELS[measure]} {'>' if measure == SYMMETRICITY else '<'} {line:g}".replace("<", "&lt;").replace(">", "&gt;")
+    return f"{LABELS[measure]} {'>' if measure in SYMMETRIC else '<'} {line:g}".replace("<", "&lt;").replace(">", "&gt;")
 
 
 def compared_transition(comparison: Comparison, group: Group, row: BoundaryRow) -> "Figure":

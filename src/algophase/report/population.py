@@ -13,10 +13,11 @@ from algophase.networks import Network
 from algophase.settings import network_to_dict
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.comparison import IRRELEVANCE, METRICS, NAMES, SYMMETRICITY, WRONG_LOGIT
+from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
 from algophase.sweeps.populations import (
     ACCURACIES,
     MATCHED,
+    METRICS,
     MOST_WIDTHS,
     accurate,
     circular,

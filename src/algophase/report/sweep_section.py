@@ -27,9 +27,9 @@ from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Popula
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, METRICS, SYMMETRICITY, Comparison, compare, metric_boundary
+from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
 from algophase.sweeps.overview import describe_origin, describe_space
-from algophase.sweeps.populations import accurate
+from algophase.sweeps.populations import METRICS, accurate
 from algophase.sweeps.statistics import Share
 from algophase.wording import counted
 

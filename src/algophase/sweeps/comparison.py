@@ -9,7 +9,7 @@ import numpy
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.sweeps.boundary import RESAMPLES, Boundary, Estimate, difference, phase_boundary
-from algophase.sweeps.populations import Group, Side, accurate, circular, match, strata, values
+from algophase.sweeps.populations import METRICS, Group, Side, accurate, circular, match, strata, values
 from algophase.sweeps.statistics import (
     NO_RATE,
     TENTHS,
@@ -29,14 +29,14 @@ FEWEST = 5  # runs on a side for a test
 WIDTH_SLICES = 4
 ALL_RATES = "all rates"
 ALL, ACCURATE, CIRCULAR, NOT_CIRCULAR = "all runs", "accurate runs", "circular accurate runs", "accurate runs, not circular"
-SYMMETRICITY = "gradient_symmetricity"
-IRRELEVANCE, WRONG_LOGIT = "distance_irrelevance", "distance_irrelevance_wrong_logit"
-METRICS = (SYMMETRICITY, IRRELEVANCE, WRONG_LOGIT)
+SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT = METRICS
+SYMMETRIC = (SYMMETRICITY, BARE)  # high for a Pizza, where the irrelevances are low
 WHOLE_METRICS = ("parameter_norm", "circularity")  # tested over all accurate runs
 NAMES = {
     "full_accuracy": "share at full accuracy",
     "circular": "share circular",
     SYMMETRICITY: "gradient symmetricity",
+    BARE: "gradient symmetricity (without the equals sign)",
     IRRELEVANCE: "distance irrelevance",
     WRONG_LOGIT: "distance irrelevance (wrong logit)",
     "parameter_norm": "parameter norm",
@@ -284,12 +284,12 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
 def phase_line(measure: str) -> float:
     """Where the paper's transition lines part a metric (figure 6)."""
     lines = Thresholds()
-    return lines.gradient_symmetricity if measure == SYMMETRICITY else lines.clock_distance_irrelevance
+    return lines.gradient_symmetricity if measure in SYMMETRIC else lines.clock_distance_irrelevance
 
 
 def inside_phase(runs: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
     """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
-    return runs[measure] > phase_line(measure) if measure == SYMMETRICITY else runs[measure] < phase_line(measure)
+    return runs[measure] > phase_line(measure) if measure in SYMMETRIC else runs[measure] < phase_line(measure)
 
 
 def metric_boundary(
@@ -313,7 +313,7 @@ def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: i
         return []
     lines = Thresholds()
     phases = (
-        (SYMMETRICITY, f"gradient symmetricity > {lines.gradient_symmetricity:g}"),
+        *((measure, f"{NAMES[measure]} > {lines.gradient_symmetricity:g}") for measure in SYMMETRIC),
         (WRONG_LOGIT, f"distance irrelevance (wrong logit) < {lines.clock_distance_irrelevance:g}"),
         (IRRELEVANCE, f"distance irrelevance < {lines.clock_distance_irrelevance:g}"),
     )

@@ -19,7 +19,11 @@ from algophase.sweeps.comparison import (
 )
 
 MOST_NAMED = 4  # tests named in the verdict
-SHORT = {"distance_irrelevance_wrong_logit": "dist. irr. (wrong logit)", "distance_irrelevance": "dist. irrelevance"}
+SHORT = {
+    "gradient_symmetricity_without_equals_sign": "grad. symm. (no =)",
+    "distance_irrelevance_wrong_logit": "dist. irr. (wrong logit)",
+    "distance_irrelevance": "dist. irrelevance",
+}
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Two tables of runs made comparable: which runs count, which settings both sides have, and groups of equal settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -20,13 +20,17 @@ NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "wei
 MOST_WIDTHS = 4  # more than so many on both sides: width is continuous
 FULL = 1 - 1e-9
 NOTHING = "none"  # in place of a setting a kind of network does not have
+METRICS = (
+    "gradient_symmetricity",
+    "gradient_symmetricity_without_equals_sign",
+    "distance_irrelevance",
+    "distance_irrelevance_wrong_logit",
+)
 _NUMERIC = (
     "attention_rate",
     "width",
     *ACCURACIES,
-    "gradient_symmetricity",
-    "distance_irrelevance",
-    "distance_irrelevance_wrong_logit",
+    *METRICS,
     "circularity",
     "parameter_norm",
     "diverged_at",
@@ -113,6 +117,7 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     a, b = (side.without(_label(side.runs, shared).isin(labels), "no run of its settings on the other side") for side in (a, b))
     if not groups:
         raise InputError(f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}")
+    a, b = (replace(side, runs=_with_values(side.runs)) for side in (a, b))
     return Matched((a, b), groups, continuous, (*notes, *_differences(a, b), *_doubts(a, b)))
 
 
@@ -195,9 +200,14 @@ def _groups(a: Side, b: Side, keys: list[str]) -> tuple[Group, ...]:
     labels = tuple(_label(side.runs, keys) for side in (a, b))
     groups = []
     for label in sorted(set(labels[0]) & set(labels[1])):
-        runs = (a.runs[labels[0] == label], b.runs[labels[1] == label])
+        runs = (_with_values(a.runs[labels[0] == label]), _with_values(b.runs[labels[1] == label]))
         groups.append(Group(label, runs, all(_has_circularity(side) for side in runs)))
     return tuple(groups)
+
+
+def _with_values(runs: "pandas.DataFrame") -> "pandas.DataFrame":
+    """Without metrics that none of these runs has, such as those of another architecture."""
+    return runs.drop(columns=[name for name in METRICS if name in runs and runs[name].isna().all()])
 
 
 def _has_circularity(runs: "pandas.DataFrame") -> bool:

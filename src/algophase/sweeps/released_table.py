@@ -1,7 +1,8 @@
 """The authors' table of training runs, in our column names.
 
 Its `distance_irrelevance` was computed on the largest wrong logit, so here it is `distance_irrelevance_wrong_logit`: the
-paper's definition, `distance_irrelevance`, is not in that table and is never filled from it.
+paper's definition, `distance_irrelevance`, is not in that table and is never filled from it. Its `gradient_sim` of a network
+with an equals sign was computed without giving it one, so there it is `gradient_symmetricity_without_equals_sign`.
 """
 
 from pathlib import Path
@@ -67,6 +68,9 @@ def read_released_table(path: str | Path) -> "pandas.DataFrame":
     table = table.rename(columns=names)
     for name in ("separate_vocabularies", "equals_sign"):
         table[name] = table[name].astype(bool)
+    bare = table["gradient_symmetricity"].where(table["equals_sign"])
+    table["gradient_symmetricity_without_equals_sign"] = bare
+    table["gradient_symmetricity"] = table["gradient_symmetricity"].mask(table["equals_sign"])
     table["activation"] = table["activation"].astype(str).str.lower()
     table["kind"] = "transformer"
     return table
