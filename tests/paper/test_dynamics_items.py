@@ -123,7 +123,7 @@ def test_runs_that_do_otherwise_are_said_to(tmp_path: Path) -> None:
     assert found["the pattern disappears gradually"].verdict == "not tested"
     assert found["the pattern disappears gradually"].sample == 0
     found = clock_claims(tmp_path / "half", *["dissolves", "never"] * 5)
-    assert found["so this is the way of a network with attention"].verdict == "not tested"
+    assert found["so this is the way of a network with attention"].verdict == "undecided"
     found = clock_claims(tmp_path / "back", *["back"] * 10)
     assert found["the pattern disappears during the run"].verdict == "supported"
     assert found["the pattern disappears gradually"].verdict == "not supported"
@@ -175,7 +175,7 @@ def test_companions_that_stay_useful_do_not(tmp_path: Path) -> None:
 def test_where_a_companion_is_gone_at_the_end_it_costs_nothing(tmp_path: Path) -> None:
     found = pizza_claims(tmp_path, *[(None, 1.8, 1.0, 0.5, None)] * 12)
     assert found[LATER].verdict == "supported"
-    assert found[LATER].note.endswith("with one at both: no runs")
+    assert "with one at both: no runs" in found[LATER].note
 
 
 def test_the_items_are_drawn_and_written(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
+from populations_for_items import write_sweep
 from safetensors.torch import save as to_bytes
 
 from algophase.errors import InputError
@@ -258,6 +260,15 @@ def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> Non
     (made,) = make([ITEMS["widepizza"]], gallery_of(tmp_path / "circular", {"wide-pizza": wide}), tmp_path / "out")
     assert [claim.verdict for claim in made.claims] == ["not tested", "not tested", "supported", "not supported"]
     assert len(made.files) == 2
+
+
+def test_tries_of_a_wide_network_are_counted_where_there_is_a_sweep(gallery: Path, tmp_path: Path) -> None:
+    (made,) = make([ITEMS["widepizza"]], Sources(gallery.parent), tmp_path / "ours")
+    assert find(made, "after several tries").verdict == "supported"
+    write_sweep(tmp_path, "wide", pandas.DataFrame({"verdict": ["Clock", "non-circular"], "width": 1024}))
+    (made,) = make([ITEMS["widepizza"]], Sources(gallery.parent, (tmp_path / "wide",)), tmp_path / "none")
+    tries = find(made, "after several tries")
+    assert (tries.verdict, tries.sample) == ("not supported", 2)
 
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from algophase.analysis.evidence import CLEAR_SHARE
 from algophase.analysis.moments import moment_details
 from algophase.errors import InputError
 from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
-from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table, Verdict
+from algophase.paper.population_claims import MOST, share_claim
+from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
 from algophase.report.moments_section import quartiles
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 EARLY = 2000  # epochs up to which a state is early (ours)
 STATE = 600  # epochs of the paper's early Pizza
 RISE = 0.05  # how much a median that falls gradually may rise between two epochs
-MAJORITY = "rule: the 95% interval lies above one half (not supported: below it; not tested: too few runs to say)"
 PICTURE = "one run, a picture"
 LOOKS = "looks like a Pizza: forms explain half of the strongest pair's logits, the Pizza has two thirds of the amplitude"
 NEEDED = ("epoch", "epochs_trained", "accompanying", "accuracy_without_accompanying")
@@ -61,13 +61,6 @@ def _ends(table: "pandas.DataFrame") -> "pandas.DataFrame":
     return table[table["epoch"] == table["epochs_trained"]].set_index("run_id")
 
 
-def _majority(text: str, share: Share, note: str, published: str = PICTURE) -> Claim:
-    """Supported if more than half, not supported if less, not tested where the interval does not say."""
-    low, high = share.interval
-    verdict: Verdict = "supported" if low > 0.5 else "not supported" if high < 0.5 else "not tested"
-    return Claim(text, published, str(share), verdict, share.total, f"{MAJORITY}; {note}")
-
-
 def _counts(values: "pandas.Series[str]") -> str:
     return ", ".join(f"{count} {name}" for name, count in values.value_counts().items())
 
@@ -98,18 +91,24 @@ def clock_training(sources: Sources) -> Product:
     seen = table[(table["role"] == "Pizza") & (table["epoch"] <= EARLY)].groupby("run_id").last()
     ended = f"all runs end as: {_counts(end['verdict'])}"
     claims = [
-        _majority(
+        share_claim(
             "a Pizza-like pattern is there early in the training of a network with attention",
             Share(int(pizza.sum()), len(pizza)),
+            MOST,
             f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: "
             f"{_middle(seen['validation_accuracy'], '.1%')}",
+            PICTURE,
         ),
-        _majority(
+        share_claim(
             "the pattern disappears during the run",
             Share(int((pizza & gone).sum()), int(pizza.sum())),
+            MOST,
             "of the runs that had it; gone: the Pizza has less than a third of the strongest pair at the end",
+            PICTURE,
         ),
-        _majority("so this is the way of a network with attention", Share(int((pizza & gone).sum()), len(pizza)), ended),
+        share_claim(
+            "so this is the way of a network with attention", Share(int((pizza & gone).sum()), len(pizza)), MOST, ended, PICTURE
+        ),
         _gradual(both),
     ]
     return Product(
@@ -226,20 +225,24 @@ def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
     both = Share(int((later["cost"] < having["cost"])[still].sum()), int(still.sum()))
     everywhere = Share(int((end["accompanying"] > 0).sum()), len(end))
     return [
-        _majority(
+        share_claim(
             f"an accompanying Pizza emerges early in the training of a network without attention (at {STATE} epochs)",
             Share(len(having), len(early)),
+            MOST,
             f"at least one circle in the accompanying role; at the end {everywhere}",
+            PICTURE,
         ),
-        _majority(
+        share_claim(
             f"it is of use: removing it at {STATE} epochs costs accuracy",
             Share(int(costly.sum()), len(having)),
+            MOST,
             f"of the runs that have one; {spread}",
             "1.8 points in one run",
         ),
-        _majority(
+        share_claim(
             "accompanying Pizzas are less helpful later",
             Share(int((later["cost"] < having["cost"]).sum()), len(having)),
+            MOST,
             f"of the runs that have one at {STATE} epochs: what removal costs at the end (nothing where none is left) is less "
             f"than then; {later_spread}; with one at both: {both}",
             "1.8 points then, 0.3 in Model A",

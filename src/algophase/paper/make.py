@@ -101,7 +101,7 @@ def page(results: list[Made], path: Path, command: str) -> str:
         '"Reproduced" means equal to the printed digits, on the very network the paper used,',
         "or, for a share of a population, no difference beyond the sampling error that the note gives.",
         'A number of another network than the paper\'s is shown beside the published one and "not tested".',
-        'The rule behind "supported" stands in the note.',
+        'The rule behind "supported" stands in the note; "undecided" means too few runs to say.',
         "",
     ]
     for made in results:

@@ -14,7 +14,7 @@ import numpy
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.paper import rules
-from algophase.paper.product import Claim, Table
+from algophase.paper.product import Claim, Table, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns
 from algophase.sweeps.boundary import USABLE, Boundary, Estimate, fit
@@ -106,9 +106,13 @@ def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, 
 
 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
-    """Supported if the share's interval lies above the line."""
-    holds = share.interval[0] > line if share.total else None
-    return statement(text, holds, str(share), share.total, f"{what}; rule: the 95% interval lies above {line:.0%}", published)
+    """Supported if the share's interval lies above the line, not supported if below; otherwise the runs cannot tell."""
+    rule = f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: it holds {line:.0%})"
+    if not share.total:
+        return statement(text, None, str(share), 0, f"{what}; {rule}", published)
+    low, high = share.interval
+    verdict: Verdict = "supported" if low > line else "not supported" if high < line else "undecided"
+    return Claim(text, published, str(share), verdict, share.total, f"{what}; {rule}")
 
 
 def published_share(space: str) -> Share:
@@ -120,6 +124,8 @@ def published_share(space: str) -> Share:
 def printed_share(share: Share, space: str, also: str = "") -> Claim:
     """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen."""
     published, theirs = number(SHARES[space][0]), published_share(space)
+    if not share.total:
+        return Claim(published.text, published.printed, str(share), "not tested", 0, f"there is no sweep of {space} yet")
     difference = apart(share, theirs)
     where = "inside" if share.interval[0] <= published.value <= share.interval[1] else "outside"
     note = (

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from algophase.paper.sources import Sources
 
-Verdict = Literal["reproduced", "differs", "supported", "not supported", "paper contradicts itself", "not tested"]
+Verdict = Literal["reproduced", "supported", "differs", "not supported", "undecided", "paper contradicts itself", "not tested"]
 # A number of a network of our own is not the published network's: it is shown beside it and not judged.
 OTHER_NETWORK = "another network than the paper's: shown, not judged"
 
@@ -73,6 +73,6 @@ def overall(claims: tuple[Claim, ...]) -> str:
     """One line on an item: how many of its claims came out how."""
     if not claims:
         return "made; the paper claims no number or rule for it"
-    order: list[Verdict] = ["reproduced", "supported", "differs", "not supported", "paper contradicts itself", "not tested"]
+    order = get_args(Verdict)
     counts = {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in order}
     return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)

@@ -10,8 +10,10 @@ from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated, draw_pl
 from algophase.paper.plates import Plates, load_plates, take
 from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product
 from algophase.paper.published import number
-from algophase.paper.sources import Sources
+from algophase.paper.rules import statement
+from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, source_of, specimen, spread_of
+from algophase.sweeps.statistics import Share
 
 
 def _circular(one: Specimen | Plates) -> Claim:
@@ -76,8 +78,20 @@ def wide_pizza(sources: Sources) -> Product:
         ),
         _circular(wide),
         _pizza(wide, "a transformer of width 1024 with attention rate 1 can be a Pizza"),
+        *_tries(sources),
     )
     return Product(source, {"": draw_plates(wide)}, claims=claims)
+
+
+def _tries(sources: Sources) -> list[Claim]:
+    """How many such networks it takes, where there is a sweep of them."""
+    try:
+        found = sources.sweep("wide")
+    except Missing:
+        return []
+    pizzas = Share(int((found.runs["verdict"] == "Pizza").sum()), len(found.runs))
+    note = f"{found.source}; circular Pizzas by `algophase analyze`; rule: there is at least one"
+    return [statement("after several tries there is a circular one", str(pizzas), pizzas.count > 0, note, sample=pizzas.total)]
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:
