@@ -36,7 +36,8 @@ class FusedTransformer(GridTransformer):
     """A network's result is the same bits in any ensemble.
 
     Kernels see to that themselves; a library's choice of algorithm for a batched product depends on the batch, so those
-    always get as many networks as their width says, spare ones (all zero) filling the last block.
+    always get as many networks as their width says, spare ones (all zero) filling the last block. Kernels pass over the
+    spare ones.
     """
 
     name: ClassVar[str] = "fused"
@@ -163,7 +164,8 @@ class FusedTransformer(GridTransformer):
         self.values[block].unflatten(2, (self.settings.heads, -1)).copy_(t.values.transpose(1, 2))
         self.projected[block] = t.projected.flatten(1, 2)
         self.base[block], self.readout[block] = t.base, t.readout  # the equals sign's base is the same for every b
-        mix(self.attention[block], self.values[block], self.z[block])
+        real = self._real(block)
+        mix(self.attention[real], self.values[real], self.z[real])
         if self.at_hand:
             torch.bmm(self.z[block].flatten(1, 2), self.projected[block], out=self.back[block].flatten(1, 2))
         return t
@@ -172,25 +174,30 @@ class FusedTransformer(GridTransformer):
         from algophase.training.kernels.grid_backward import grid_backward
         from algophase.training.kernels.grid_forward import grid_forward
 
-        precision = DOT_PRECISION[self.precision]
+        precision, n = DOT_PRECISION[self.precision], self.count
         forward, backward = self._launch()
+        readout, hidden_units, back = self.readout[:n], self.hidden_units[:n], self.back[:n]
         grid_forward(
-            self.z,
-            self.projected,
-            self.base,
-            self.readout,
-            self.pair_weights,
-            self.hidden_units,
-            self.back,
-            self.pair_loss,
+            self.z[:n],
+            self.projected[:n],
+            self.base[:n],
+            readout,
+            self.pair_weights[:n],
+            hidden_units,
+            back,
+            self.pair_loss[:n],
             outputs=self.outputs,
             gelu=self.gelu,
             precision=precision,
             at_hand=self.at_hand,
             launch=forward,
         )
-        parts = (self.base_parts, self.readout_parts)
-        grid_backward(self.readout, self.hidden_units, self.back, *parts, gelu=self.gelu, precision=precision, launch=backward)
+        parts = (self.base_parts[:n], self.readout_parts[:n])
+        grid_backward(readout, hidden_units, back, *parts, gelu=self.gelu, precision=precision, launch=backward)
+
+    def _real(self, block: slice) -> slice:
+        """The networks of a block without the spare ones."""
+        return slice(block.start, min(block.stop, self.count))
 
     def _after_grid(self, index: int, block: slice, t: Tables) -> None:
         from algophase.training.kernels.grid_mix import mix_backward
@@ -198,7 +205,8 @@ class FusedTransformer(GridTransformer):
         back = self.back[block].flatten(1, 2)
         torch.bmm(back, self.projected[block].mT, out=self.dz[block].flatten(1, 2))
         torch.bmm(self.z[block].flatten(1, 2).mT, back, out=self.d_projected[block])
-        mix_backward(self.attention[block], self.values[block], self.dz[block], self.d_attention[block], self.d_values[block])
+        real = self._real(block)
+        mix_backward(self.attention[real], self.values[real], self.dz[real], self.d_attention[real], self.d_values[real])
         gradients = self._gradients(block)
         self.makers[index].backward(self.parameters.part(block), t, gradients, self.gradients.part(block))
 

@@ -6,7 +6,7 @@ ReLU (`bias_relu`); the last layer serves the last position only. On a GPU memor
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -91,15 +91,15 @@ class StackedEngine(Engine):
             query, key, value = (P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV")  # (n, d, h, e)
             # Only the last position asks in the last layer; elsewhere queries are made together with keys and values.
             last = layer == settings.layers - 1
+            x, asking = _with_last(x) if last else (x, x)
             joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
             if layer == 0:  # once per token, then gathered
                 joint_rows = _gather(places, _times(tables, joint))
                 q = _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2))) if last else None
             else:
                 joint_rows = _times(x, joint)
-                q = _times(x[:, -1:], query.flatten(2)) if last else None
+                q = _times(asking, query.flatten(2)) if last else None
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
-            asking = x[:, -1:] if last else x
             x = self._after_attention(P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2))
             x = x.view(n, -1, count, settings.width)
         unembed = P["unembed.W_U"]
@@ -123,6 +123,25 @@ class StackedEngine(Engine):
         relu = settings.activation == "relu"
         post = bias_relu(pre, bias, fused=self.kernels) if relu else F.gelu(pre + bias[:, None])
         return (middle + P[f"{prefix}.mlp.b_out"][:, None]).baddbmm_(post, P[f"{prefix}.mlp.W_out"])
+
+
+class _WithLast(torch.autograd.Function):
+    """x and its last position. Slicing alone would go back through a tensor of zeros as large as x, and another addition."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.view_as(x), x[:, -1:]
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> Tensor:
+        dx, d_last = upstream
+        dx[:, -1:] += d_last  # nobody else reads dx: it comes from the one product that reads all of x
+        return dx
+
+
+def _with_last(x: Tensor) -> tuple[Tensor, Tensor]:
+    """(n, s, B, d) -> itself and (n, 1, B, d)."""
+    return _WithLast.apply(x)
 
 
 def _padded(count: int) -> int:
