@@ -1,0 +1,74 @@
+"""Where an epoch's time goes: the operations of a training step by their share of the device's time.
+
+    .venv/bin/python benchmarks/kernels.py                                   # two and four layers, width 512
+    .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
+    .venv/bin/python benchmarks/kernels.py --networks 1 --block 16            # the fused engine with other blocks
+
+The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
+and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from torch.profiler import ProfilerActivity, profile
+from train import seconds_per_call, synchronise  # beside this file
+
+from algophase import RunSettings, TransformerSettings
+from algophase.training import fused
+from algophase.training.loop import Ensemble
+from algophase.training.plan import plan
+
+STEPS = 5
+CASES = ((2, 128, 48), (4, 128, 24), (1, 512, 16))  # layers, width, networks
+
+
+def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
+    rates = [place / max(1, count - 1) for place in range(count)]
+    runs = [
+        RunSettings(network=TransformerSettings(width, layers, attention_rate=rate), seed=seed)
+        for seed, rate in enumerate(rates)
+    ]
+    (group,) = plan(runs, "auto", device, ensemble_size=count)
+    ensemble = Ensemble(group)
+    on_gpu = group.device.type == "cuda"
+    ensemble._update()
+    synchronise(group.device)
+    with profile(activities=[ProfilerActivity.CUDA if on_gpu else ProfilerActivity.CPU]) as seen:
+        for _ in range(STEPS):
+            ensemble._update()
+        synchronise(group.device)
+    spent = {event.key: _microseconds(event, on_gpu) for event in seen.key_averages()}
+    calls = {event.key: event.count for event in seen.key_averages()}
+    whole = sum(spent.values())
+    epoch = seconds_per_call(ensemble.advance, group.device, 1.0)
+    print(
+        f"\n{layers} layers, width {width}, {count} networks, {group.engine} engine, {group.precision}: "
+        f"{whole / STEPS / count:.1f} µs a network and epoch in operations, {1e6 * epoch / count:.1f} µs in the loop's epoch"
+    )
+    for name, value in sorted(spent.items(), key=lambda item: -item[1])[:rows]:
+        print(f"{value / whole:6.1%} {value / STEPS / count:8.2f} µs {calls[name] / STEPS:6.1f} calls  {name[:90]}")
+
+
+def _microseconds(event: object, on_gpu: bool) -> float:
+    return float(getattr(event, "self_device_time_total" if on_gpu else "self_cpu_time_total"))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--layers", type=int, default=1)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--networks", type=int, help="without it, three cases of the paper's sizes")
+    parser.add_argument("--block", type=int, help="networks of width 128 in a block of the fused engine")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--rows", type=int, default=16)
+    options = parser.parse_args(arguments)
+    if options.block is not None:
+        fused.BLOCK = options.block
+    cases = CASES if options.networks is None else ((options.layers, options.width, options.networks),)
+    for layers, width, count in cases:
+        shares(layers, width, count, options.device, options.rows)
+
+
+if __name__ == "__main__":
+    main()
