@@ -80,6 +80,8 @@ def test_untrained_networks_of_every_kind_are_not_learned(task: TaskSettings, se
     assert math.isnan(analysis.circularity) == separate
     assert len(analysis.operand_circularity) == (2 if separate else 1)
     assert "not learned" in str(analysis)
+    assert math.isnan(analysis.gradient_symmetricity_without_equals_sign) != task.equals_sign
+    assert ("without the equals sign" in str(analysis)) == task.equals_sign
 
 
 def test_record_is_valid_json_with_every_promised_name() -> None:

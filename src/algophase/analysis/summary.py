@@ -33,6 +33,7 @@ def summary(analysis: "Analysis") -> str:
         ("accuracy (all pairs)", percent(analysis.accuracy)),
         ("gradient symmetricity", f"{metric_text(analysis.gradient_symmetricity)}   (paper's 100 triples)"),
         ("", f"{metric_text(analysis.gradient_symmetricity_exact)}   (all p^3 triples)"),
+        *_without_equals_sign(analysis),
         ("distance irrelevance", f"{metric_text(analysis.distance_irrelevance)}   (correct logit, the paper's definition)"),
         ("", f"{metric_text(analysis.distance_irrelevance_wrong_logit)}   (largest wrong logit, the released table's)"),
         ("circularity", _circularity(analysis)),
@@ -43,6 +44,11 @@ def summary(analysis: "Analysis") -> str:
     if analysis.anatomy is not None:
         lines += _anatomy_lines(analysis)
     return "\n".join(lines)
+
+
+def _without_equals_sign(analysis: "Analysis") -> list[tuple[str, str]]:
+    bare = analysis.gradient_symmetricity_without_equals_sign
+    return [] if math.isnan(bare) else [("", f"{metric_text(bare)}   (without the equals sign, the released table's)")]
 
 
 def _circularity(analysis: "Analysis") -> str:

@@ -72,6 +72,7 @@ def _read(row: Mapping[str, Any], circles: Sequence[Circle]) -> Analysis:
         circles=tuple(evidence),
         operand_circularity=operand,
         anatomy=None,
+        gradient_symmetricity_without_equals_sign=_number(row.get("gradient_symmetricity_without_equals_sign")),
         **{name: _number(row[name]) for name in METRICS},
     )
 
