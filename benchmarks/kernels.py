@@ -3,6 +3,7 @@
     .venv/bin/python benchmarks/kernels.py                                   # two and four layers, width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
     .venv/bin/python benchmarks/kernels.py --networks 1 --block 16            # the fused engine with other blocks
+    .venv/bin/python benchmarks/kernels.py --width 512 --networks 16 --forward 64,64,4,3   # and other tiles: tile,rows,warps,stages
 
 The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
 and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
@@ -10,6 +11,7 @@ and beside it the same from the loop's own epoch, which on a GPU is one graph: w
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from torch.profiler import ProfilerActivity, profile
 from train import seconds_per_call, synchronise  # beside this file
@@ -18,6 +20,9 @@ from algophase import RunSettings, TransformerSettings
 from algophase.training import fused
 from algophase.training.loop import Ensemble
 from algophase.training.plan import plan
+
+if TYPE_CHECKING:
+    from algophase.training.kernels.launch import Launch
 
 STEPS = 5
 CASES = ((2, 128, 48), (4, 128, 24), (1, 512, 16))  # layers, width, networks
@@ -54,17 +59,28 @@ def _microseconds(event: object, on_gpu: bool) -> float:
     return float(getattr(event, "self_device_time_total" if on_gpu else "self_cpu_time_total"))
 
 
+def _launch(text: str) -> "Launch":
+    from algophase.training.kernels.launch import Launch
+
+    tile, rows, warps, stages = map(int, text.split(","))
+    return Launch(tile=tile, rows=rows, warps=warps, stages=stages)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--networks", type=int, help="without it, three cases of the paper's sizes")
     parser.add_argument("--block", type=int, help="networks of width 128 in a block of the fused engine")
+    parser.add_argument("--forward", type=_launch, help="tile, rows, warps and stages of the fused engine's forward kernel")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rows", type=int, default=16)
     options = parser.parse_args(arguments)
     if options.block is not None:
         fused.BLOCK = options.block
+    if options.forward is not None:
+        usual = fused.FusedTransformer._launch
+        fused.FusedTransformer._launch = lambda engine: (options.forward, usual(engine)[1])  # type: ignore[method-assign]
     cases = CASES if options.networks is None else ((options.layers, options.width, options.networks),)
     for layers, width, count in cases:
         shares(layers, width, count, options.device, options.rows)
