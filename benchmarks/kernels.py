@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/kernels.py                                   # two and four layers, width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
     .venv/bin/python benchmarks/kernels.py --networks 1 --block 16            # the fused engine with other blocks
-    .venv/bin/python benchmarks/kernels.py --width 512 --networks 16 --forward 64,64,4,3   # and other tiles: tile,rows,warps,stages
+    .venv/bin/python benchmarks/kernels.py --width 512 --networks 16 --forward 64,64,4,3   # and other tiles
 
 The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
 and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         fused.BLOCK = options.block
     if options.forward is not None:
         usual = fused.FusedTransformer._launch
-        fused.FusedTransformer._launch = lambda engine: (options.forward, usual(engine)[1])  # type: ignore[method-assign]
+        fused.FusedTransformer._launch = lambda engine: (options.forward, usual(engine)[1])  # type: ignore[assignment,method-assign]
     cases = CASES if options.networks is None else ((options.layers, options.width, options.networks),)
     for layers, width, count in cases:
         shares(layers, width, count, options.device, options.rows)
