@@ -1,6 +1,6 @@
 """Where an epoch's time goes: the operations of a training step by their share of the device's time.
 
-    .venv/bin/python benchmarks/kernels.py                                   # two and four layers, width 512
+    .venv/bin/python benchmarks/kernels.py                                   # two layers, four layers, one layer of width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
     .venv/bin/python benchmarks/kernels.py --networks 1 --block 16            # the fused engine with other blocks
     .venv/bin/python benchmarks/kernels.py --width 512 --networks 16 --forward 64,64,4,3   # and other tiles
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--networks", type=int, help="without it, three cases of the paper's sizes")
+    parser.add_argument("--networks", type=int, help="without it, three cases, whatever --layers and --width")
     parser.add_argument("--block", type=int, help="networks of width 128 in a block of the fused engine")
     parser.add_argument("--forward", type=_launch, help="tile, rows, warps and stages of the fused engine's forward kernel")
     parser.add_argument("--device", default="auto")

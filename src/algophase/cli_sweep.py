@@ -12,6 +12,7 @@ from algophase.cli_output import LiveBar, duration
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
+    from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
     from algophase.sweeps.sweep import Outcome
     from algophase.sweeps.work import Standing
@@ -116,7 +117,7 @@ def sweep(
             outcome = sweep_on_ray(request, directory, address, shard, bar, bar.say)
         else:
             outcome = run_sweep(request, directory, bar, bar.say)
-    _conclude(outcome, directory.path)
+    _conclude(outcome, directory)
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
 
@@ -144,7 +145,9 @@ def tally(counts: "dict[str, int]") -> str:
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))
 
 
-def _conclude(outcome: "Outcome", directory: Path) -> None:
+def _conclude(outcome: "Outcome", directory: "SweepDirectory") -> None:
+    from algophase.sweeps.overview import unfair_sample
+
     say = {
         "complete": "complete",
         "out of time": "out of time; the same command goes on from here",
@@ -153,10 +156,13 @@ def _conclude(outcome: "Outcome", directory: Path) -> None:
     typer.echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
     if outcome.done:
         typer.echo(tally(dict(outcome.counts)))
+        unfair = unfair_sample(directory.description()["space"], list(directory.finished()))
+        if unfair:
+            typer.echo(unfair)
     if outcome.new:
         training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
         typer.echo(f"seconds a run: {training:.3f} training, {analysis:.3f} analysis", err=True)
-    typer.echo(f"the table is in {directory}")
+    typer.echo(f"the table is in {directory.path}")
 
 
 class SweepBar(LiveBar):

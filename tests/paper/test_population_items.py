@@ -10,10 +10,11 @@ from populations_for_items import AS_TOLD, transformers, write_linear, write_swe
 from algophase.errors import InputError
 from algophase.paper.catalogue import find_items
 from algophase.paper.make import make
-from algophase.paper.population_claims import apart, bend, population, printed_share
+from algophase.paper.population_claims import apart, bend, decided, population, printed_share
 from algophase.paper.product import Claim
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
+from algophase.sweeps.boundary import Estimate
 from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
 from algophase.sweeps.populations import finished
 from algophase.sweeps.statistics import Share, newcombe
@@ -44,6 +45,7 @@ def test_a_printed_share_is_compared_within_both_sampling_errors() -> None:
     assert printed_share(Share(343, 1000), "fixed-width").verdict == "reproduced"
     assert printed_share(Share(450, 1000), "fixed-width").verdict == "differs"
     assert printed_share(Share(0, 0), "fixed-width").verdict == "not tested"
+    assert printed_share(Share(2, 16), "layers-4").verdict == "undecided"  # no difference seen, but a large one might be there
     assert printed_share(Share(343, 1000), "fixed-width").published == "34.31%"
     edge = printed_share(Share(643, 1725), "fixed-width")  # our interval alone leaves the printed share out
     assert edge.verdict == "reproduced"
@@ -110,13 +112,22 @@ def test_onelayer_counts_verdicts_on_either_side(tmp_path: Path) -> None:
     assert verdict(bad, "between Clock and Pizza") == "supported"
 
 
+@pytest.mark.parametrize(
+    ("interval", "holds"),
+    [((0.1, 0.2), True), ((-0.2, -0.1), False), ((0.6, 0.7), False), ((-0.1, 0.1), "undecided"), ((0.4, 0.6), "undecided")],
+)
+def test_an_interval_lies_within_limits_outside_or_is_undecided(interval: tuple[float, float], holds: object) -> None:
+    assert decided(Estimate(0.0, interval), low=0.0, high=0.5) == holds
+    assert decided(Estimate(0.0, None), low=0.0) is None
+
+
 @pytest.mark.parametrize("measure", ["symmetricity", "irrelevance"])
 def test_variouswidth(tmp_path: Path, measure: str) -> None:
     write_transformers(tmp_path / "rising", "varying-width", 1200)
     rising = claims_of("variouswidth", tmp_path / "rising")
     assert verdict(rising, "increases with width", measure) == "supported"
     assert verdict(rising, "almost linear", measure) == "supported"
-    write_transformers(tmp_path / "bent", "varying-width", 1200, per_doubling=-0.03, bend=0.09, at=0.4)
+    write_transformers(tmp_path / "bent", "varying-width", 1200, per_doubling=-0.1, bend=0.09, at=0.4)
     bent = claims_of("variouswidth", tmp_path / "bent")
     assert verdict(bent, "increases with width", measure) == "not supported"
     assert verdict(bent, "almost linear", measure) == "not supported"
@@ -140,7 +151,7 @@ def test_noncirc2(tmp_path: Path) -> None:
     bad = claims_of("noncirc2", tmp_path / "bad")
     assert verdict(bad, "share circular") == "differs"
     for measure in ("symmetricity", "irrelevance"):
-        assert verdict(bad, "more noise", measure) == "not supported"
+        assert verdict(bad, "more noise", measure) == "undecided"  # there is no difference: the interval holds 0
     runs.loc[runs["attention_rate"] < 0.3, "circularity"] = 0.999
     write_sweep(tmp_path / "high", "fixed-width", runs)
     assert verdict(claims_of("noncirc2", tmp_path / "high"), "low attention rates") == "not supported"

@@ -74,6 +74,19 @@ def test_groups_beyond_the_fourth_are_counted() -> None:
     assert "1,200 runs" in figure.legends[0].get_texts()[0].get_text()
 
 
+def test_symmetricity_is_the_one_that_both_sides_have() -> None:
+    ours, theirs = runs(1, equals_sign=True), runs(2, equals_sign=True)
+    theirs = theirs.rename(columns={"gradient_symmetricity": "gradient_symmetricity_without_equals_sign"})
+    with house_style():
+        apart = comparison_figure(compared((ours, theirs)))
+        ours["gradient_symmetricity_without_equals_sign"] = ours["gradient_symmetricity"]
+        alike = comparison_figure(compared((ours, theirs)))
+    assert apart.axes[0].get_ylabel() == "gradient symmetricity"
+    assert apart.axes[0].get_title(loc="right") == "theirs: not known"
+    assert alike.axes[0].get_ylabel() == "gradient symmetricity\n(without the equals sign)"
+    assert alike.axes[0].get_title(loc="right") == ""
+
+
 def test_the_same_comparison_gives_the_same_file(tmp_path: Path) -> None:
     first, second = (draw_comparison(one_depth(), tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
     assert first == second

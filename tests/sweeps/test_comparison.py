@@ -71,10 +71,42 @@ def test_the_two_distance_irrelevances_are_never_mixed() -> None:
     result = quick(ours, theirs)
     assert result.indistinguishable
     assert "distance_irrelevance" not in {test.measure for test in result.findings}
-    assert any("theirs has no column distance_irrelevance" in note for note in result.notes)
+    assert any("theirs has no distance_irrelevance" in note for note in result.notes)
     paper = next(row for row in result.boundaries if row.measure == "distance_irrelevance")
     assert paper.sides[1] is None
     assert paper.agree is None
+
+
+BARE = "gradient_symmetricity_without_equals_sign"
+
+
+def test_symmetricity_without_the_equals_sign_stands_in_where_a_side_has_no_other() -> None:
+    ours, theirs = (made_runs(300, seed, equals_sign=True) for seed in (1, 2))
+    ours[BARE], theirs[BARE] = ours["gradient_symmetricity"], theirs["gradient_symmetricity"] - 0.2
+    both = quick(ours, theirs)
+    assert both.indistinguishable
+    assert BARE not in {test.measure for test in both.findings} | {row.measure for row in both.boundaries}
+    released = quick(ours, theirs.assign(gradient_symmetricity=numpy.nan))  # as the released table is read
+    assert {test.measure for test in released.rejected} == {BARE}
+    assert "gradient_symmetricity" not in {test.measure for test in released.findings}
+    assert "gradient symmetricity is not tested: theirs has no gradient_symmetricity" in released.notes
+    old = quick(ours.drop(columns=BARE), theirs.assign(gradient_symmetricity=numpy.nan))
+    assert f"gradient symmetricity (without the equals sign) is not tested: ours has no {BARE}" in old.notes
+
+
+def test_what_is_missing_is_said_of_each_group_and_of_runs_that_lack_it() -> None:
+    ours, theirs = (
+        pandas.concat([made_runs(200, seed), made_runs(200, seed + 5, equals_sign=True)], ignore_index=True) for seed in (1, 2)
+    )
+    for side in (ours, theirs):
+        side["equals_sign"] = side["equals_sign"].fillna(False).astype(bool)
+    theirs.loc[theirs["equals_sign"], "gradient_symmetricity"] = numpy.nan
+    ours.loc[~ours["equals_sign"] & (ours.index % 2 == 0), "distance_irrelevance"] = numpy.nan
+    notes = quick(ours, theirs).notes
+    assert "gradient symmetricity is not tested, equals sign yes: theirs has no gradient_symmetricity" in notes
+    assert any(
+        note.startswith("distance irrelevance is known of ") and note.endswith("of ours, equals sign no") for note in notes
+    )
 
 
 def test_missing_and_added_columns() -> None:

@@ -114,20 +114,6 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch:
     assert (last.ended, last.new) == ("complete", 3)
 
 
-def test_a_part_of_a_sweep_over_sizes_is_said_to_be_no_fair_sample(tmp_path: Path) -> None:
-    def stop(standing: Standing) -> None:
-        if standing.done and standing.doing.startswith("training"):
-            raise KeyboardInterrupt
-
-    said: list[str] = []
-    outcome = sweep(Request(TINY, 6, options=CPU), SweepDirectory(tmp_path), stop, said.append)
-    assert outcome.ended == "interrupted"
-    assert 0 < outcome.done < 6
-    assert "no fair sample" in said[-1]
-    sweep(Request(TINY, 6, options=CPU), SweepDirectory(tmp_path), notice=said.append)
-    assert "no fair sample" not in said[-1]
-
-
 def test_it_says_where_it_stands(tmp_path: Path) -> None:
     seen: list[tuple[int, int, int]] = []
 

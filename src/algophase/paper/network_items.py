@@ -130,7 +130,8 @@ def _shapes(sources: Sources) -> list[Claim]:
     circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
     held = [sum(share for share, round_ in zip(*each, strict=True) if round_ >= ROUND) for each in circles]
     share = Share(sum(part >= HALF for part in held), len(runs))
-    verdict = "not tested" if not share.total else "supported" if share.interval[1] < HALF else "not supported"
+    low, high = share.interval
+    verdict = "supported" if high < HALF else "not supported" if low > HALF else "undecided" if share.total else "not tested"
     rule = (
         f"section 4.2; {of}; rule: in fewer than half of them do circles, each of one frequency and at least {ROUND} round, "
         "hold half of the embedding's variance. The filter asks that each of the first four components be a wave: circles of "

@@ -5,6 +5,7 @@ half, "almost always" that it lies above nine tenths. A transition is clear if i
 and its opposite on the other. A difference is one if its 95% interval leaves out zero.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pandas
 
 MOST, NEARLY_ALL = 0.5, 0.9
+PRECISE = 0.1  # a share is told apart from the published one at this distance
 MEASURES = (SYMMETRICITY, IRRELEVANCE)
 PIZZA_IRRELEVANCE = Thresholds().pizza_distance_irrelevance
 PHASES = {
@@ -100,7 +102,17 @@ def points(estimate: Estimate | None) -> str:
     return f"{100 * estimate.value:+.2f} points [{100 * low:+.2f}, {100 * high:+.2f}]"
 
 
-def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, published: str = "-") -> Claim:
+def decided(estimate: Estimate | None, low: float = -math.inf, high: float = math.inf) -> rules.Holds:
+    """Whether a number lies within limits: its whole interval does, or none of it, or that is undecided."""
+    if estimate is None or estimate.interval is None:
+        return None
+    least, most = estimate.interval
+    if low < least and most < high:
+        return True
+    return False if most <= low or least >= high else "undecided"
+
+
+def statement(text: str, holds: rules.Holds, ours: str, sample: int, note: str, published: str = "-") -> Claim:
     """`rules.statement` about a population, which always has a size."""
     return rules.statement(text, ours, holds, note, published=published, sample=sample)
 
@@ -108,11 +120,8 @@ def statement(text: str, holds: bool | None, ours: str, sample: int, note: str, 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
     """Supported if the share's interval lies above the line, not supported if below; otherwise the runs cannot tell."""
     rule = f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: it holds {line:.0%})"
-    if not share.total:
-        return statement(text, None, str(share), 0, f"{what}; {rule}", published)
-    low, high = share.interval
-    verdict: Verdict = "supported" if low > line else "not supported" if high < line else "undecided"
-    return Claim(text, published, str(share), verdict, share.total, f"{what}; {rule}")
+    holds = decided(Estimate(share.value, share.interval), low=line) if share.total else None
+    return statement(text, holds, str(share), share.total, f"{what}; {rule}", published)
 
 
 def published_share(space: str) -> Share:
@@ -122,19 +131,23 @@ def published_share(space: str) -> Share:
 
 
 def printed_share(share: Share, space: str, also: str = "") -> Claim:
-    """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen."""
+    """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen, and a
+    difference of more than `PRECISE` would have been."""
     published, theirs = number(SHARES[space][0]), published_share(space)
-    if not share.total:
-        return Claim(published.text, published.printed, str(share), "not tested", 0, f"there is no sweep of {space} yet")
     difference = apart(share, theirs)
+    if difference is None or difference.interval is None:
+        note = f"there is no run of {space} with a circularity"
+        return Claim(published.text, published.printed, str(share), "not tested", 0, note)
     where = "inside" if share.interval[0] <= published.value <= share.interval[1] else "outside"
     note = (
-        f"rule: the 95% interval of the difference from the published share, itself of {theirs.total:,} runs, holds 0: "
+        f"rule: the 95% interval of the difference from the published share, itself of {theirs.total:,} runs, holds 0, and "
+        f"nothing beyond {100 * PRECISE:g} points (undecided: it holds both): "
         f"{points(difference)} (taken as exact, it lies {where} our interval); of all trained networks, accurate or not{also}"
     )
-    holds = None if difference is None else difference.holds(0.0)
-    verdict = "not tested" if holds is None else "reproduced" if holds else "differs"
-    return Claim(published.text, published.printed, str(share), verdict, share.total, note)  # type: ignore[arg-type]
+    verdict: Verdict = "differs"
+    if difference.holds(0.0):
+        verdict = "reproduced" if max(map(abs, difference.interval)) <= PRECISE else "undecided"
+    return Claim(published.text, published.printed, str(share), verdict, share.total, note)
 
 
 @dataclass(frozen=True)
@@ -215,8 +228,8 @@ def bootstrap_difference(first: Floats, second: Floats, seed: int = 0) -> Estima
     return Estimate(float(numpy.median(first) - numpy.median(second)), (float(low), float(high)))
 
 
-def above_zero(estimate: Estimate | None) -> bool | None:
-    return None if estimate is None or estimate.interval is None else estimate.interval[0] > 0
+def above_zero(estimate: Estimate | None) -> rules.Holds:
+    return decided(estimate, low=0.0)
 
 
 @dataclass(frozen=True)

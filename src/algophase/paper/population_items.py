@@ -14,6 +14,7 @@ from algophase.paper.population_claims import (
     above_zero,
     apart,
     bend,
+    decided,
     points,
     population,
     printed_share,
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 DEEP = ("layers-2", "layers-3", "layers-4")
 MAIN = {
     "fixed-width": "width 128",
-    "varying-width": "widths 32 to 512",
+    "varying-width": "varying widths",
     "layers-2": "2 layers",
     "layers-3": "3 layers",
     "layers-4": "4 layers",
@@ -56,6 +57,13 @@ MAIN = {
 BY_DEFINITION = "distance irrelevance is the paper's definition, on the correct logit"
 LOW_RATE, HIGH_RATE = 0.2, 0.8
 STRAIGHT = 0.1  # attention rate
+
+
+def _name(one: Population) -> str:
+    """What a population is called in tables and pictures."""
+    if one.space != "varying-width":
+        return MAIN[one.space]
+    return f"widths {one.runs['width'].min():.0f} to {one.runs['width'].max():.0f}"
 
 
 def _optional(sources: Sources, space: str) -> Population | None:
@@ -84,10 +92,10 @@ def metricvs(sources: Sources) -> Product:
         claims.append(share_claim(text, share, NEARLY_ALL, what))
     claims += _typical(everything)
     for one in everything:
-        text = f"majority of the runs reached 100% validation accuracy, {MAIN[one.space]}"
+        text = f"majority of the runs reached 100% validation accuracy, {_name(one)}"
         claims.append(share_claim(text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"))
-    rows = [_metric_row(MAIN[one.space], one) for one in everything]
-    figures = {"": metrics_figure([(MAIN[one.space], one.accurate) for one in everything])}
+    rows = [_metric_row(_name(one), one) for one in everything]
+    figures = {"": metrics_figure([(_name(one), one.accurate) for one in everything])}
     tables = {"": Table(("runs", "finished", "accurate", "circular, of accurate", "symmetric at low irrelevance"), tuple(rows))}
     source = "; ".join(one.source for one in everything) + f"; {BY_DEFINITION}"
     if lacking:
@@ -96,7 +104,7 @@ def metricvs(sources: Sources) -> Product:
     released = [(f"released, {MAIN[space]}", one) for space, one in theirs if one is not None]
     if released:
         figures["released"] = metrics_figure([(name, one.accurate) for name, one in released], WRONG_LOGIT)
-        pairs = [(MAIN[one.space], one) for one in everything if WRONG_LOGIT in one.runs] + released
+        pairs = [(_name(one), one) for one in everything if WRONG_LOGIT in one.runs] + released
         tables["released"] = Table(
             ("runs", "symmetric at low irrelevance (wrong logit), accurate", "the same, circular"),
             tuple(
@@ -200,7 +208,7 @@ def variouswidth(sources: Sources) -> Product:
         shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
         note = f"with a quadratic term in log2 width; rule: at most {STRAIGHT:g} of attention rate off the straight line"
         note += "" if curved is None else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
-        holds = None if curved is None else curved.largest.value <= STRAIGHT
+        holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
         claims.append(statement(text, holds, shown, line.runs, note))
         at = "-" if line.rate is None or line.width is None else f"{line.rate} at width {line.width:.0f}"
         rows.append((PHASES[measure], at, "-" if slope is None else str(slope), f"{line.inside:,} of {line.runs:,}"))
@@ -236,8 +244,7 @@ def noncirc2(sources: Sources) -> Product:
             rate_panel(axes, by_circularity(runs), measure, found[measure])
         plane_panels(list(grid[1]), wide.accurate, _lines(wide.accurate), figure)
         grid[0, 0].set_title("width 128 (blue: circular, grey: not)", loc="left")
-        widths = wide.accurate["width"]
-        grid[1, 0].set_title(f"widths {widths.min():.0f} to {widths.max():.0f}", loc="left")
+        grid[1, 0].set_title(_name(wide), loc="left")
     tables = {"": transition_table({"all accurate": found, "circular": transitions(one.circular)})}
     source = f"{one.source}, of which {len(runs):,} at 100% validation accuracy; {BY_DEFINITION}; "
     source += "varying-width is not there yet" if wide is None else f"{wide.source}, of which {len(wide.accurate):,} accurate"
@@ -259,8 +266,9 @@ def _noise(runs: "pandas.DataFrame", measure: str, rate: float | None) -> Claim:
 
 
 def multilayers(sources: Sources) -> Product:
-    deep = [population(sources.sweep(DEEP[0]), DEEP[0], ("attention_rate",))]
-    deep += [each for space in DEEP[1:] if (each := _optional(sources, space)) is not None]
+    deep = [each for space in DEEP if (each := _optional(sources, space)) is not None]
+    if not deep:
+        sources.sweep(DEEP[0])  # which says how to make one
     lacking = [space for space in DEEP if space not in {each.space for each in deep}]
     one = _optional(sources, "fixed-width")
     shallow = one.circular_share if one is not None else published_share("fixed-width")
@@ -274,18 +282,18 @@ def multilayers(sources: Sources) -> Product:
         difference = apart(shallow, each.circular_share)
         beside_what = "ours" if one is not None else "published"
         note = f"one layer ({beside_what}) {shallow}; rule: the interval of its share circular less this one's lies above 0"
-        text = f"deeper networks are more likely non-circular: {MAIN[each.space]} against one"
+        text = f"deeper networks are more likely non-circular: {_name(each)} against one"
         shown = f"{each.circular_share}; {points(difference)}"
         claims.append(statement(text, above_zero(difference), shown, each.circular_share.total, note))
     for each in deep:
         runs = each.accurate
         pizzas = share_of(runs, (runs[SYMMETRICITY] > 0.98) & (runs[IRRELEVANCE] < PIZZA_IRRELEVANCE))
         note = f"accurate runs with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}; rule: there is at least one"
-        text = f"the Pizza continues to be observed, {MAIN[each.space]}"
+        text = f"the Pizza continues to be observed, {_name(each)}"
         claims.append(statement(text, pizzas.count > 0 if pizzas.total else None, str(pizzas), pizzas.total, note))
     rows = [
         (
-            MAIN[each.space],
+            _name(each),
             f"{len(each.runs):,}",
             str(each.accuracy_share),
             str(each.circular_share),
@@ -294,12 +302,13 @@ def multilayers(sources: Sources) -> Product:
         for each in ([one] if one is not None else []) + deep
     ]
     heads = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
-    panels = [(MAIN[each.space], by_circularity(each.accurate), transitions(each.accurate)) for each in deep]
+    panels = [(_name(each), by_circularity(each.accurate), transitions(each.accurate)) for each in deep]
     import pandas
 
     figures, tables, told = beside(sources, pandas.concat([each.runs for each in deep], ignore_index=True))
     source = "; ".join(each.source for each in deep) + f"; at 100% validation accuracy; {BY_DEFINITION}{told}"
-    source += f"; not there yet: {', '.join(lacking)}" * bool(lacking)
+    if lacking:
+        source += f"; not there yet: {', '.join(lacking)}"
     tables = {"": Table(heads, tuple(rows)), "transitions": transition_table({t: f for t, _, f in panels}), **tables}
     return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables, tuple(claims))
 

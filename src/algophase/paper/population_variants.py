@@ -13,6 +13,7 @@ from algophase.paper.population_claims import (
     above_zero,
     apart,
     bootstrap_difference,
+    decided,
     points,
     population,
     share_claim,
@@ -25,6 +26,7 @@ from algophase.paper.population_claims import (
 from algophase.paper.population_figures import linear_figure, rates_figure
 from algophase.paper.population_released import beside, released_shift
 from algophase.paper.product import Claim, Item, Product, Table
+from algophase.paper.rules import Holds
 from algophase.paper.sources import Sources
 from algophase.settings import LINEAR_MODELS
 from algophase.sweeps.boundary import Estimate, difference
@@ -173,15 +175,17 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
     ):
         share = share_of(runs, chosen)
         note = f"accurate runs with symmetricity {sign}; rule: there is at least one"
-        holds = share.count > 0 if share.total else None
-        claims.append(statement(f"{name} are still observed", holds, str(share), share.total, note))
+        seen = share.count > 0 if share.total else None
+        claims.append(statement(f"{name} are still observed", seen, str(share), share.total, note))
     claims += [transition_claim("the phase change is still observed", found[measure], clear=False) for measure in MEASURES]
     for measure in MEASURES:
         moved = difference(found[measure].boundary, reference[measure].boundary)
         text = f"very similar results: where the phase ends, by {NAMES[measure]}"
-        note = f"phase: {PHASES[measure]}; its boundary less the main experiment's; rule: within {SIMILAR_BOUNDARY:g} of it"
+        note = f"phase: {PHASES[measure]}; its boundary less the main experiment's"
+        note += f"; rule: the interval lies within {SIMILAR_BOUNDARY:g} of 0"
         note += released_shift(sources, space, measure)
-        holds = None if not len(runs) else moved is not None and abs(moved.value) <= SIMILAR_BOUNDARY
+        within = decided(moved, -SIMILAR_BOUNDARY, SIMILAR_BOUNDARY)
+        holds: Holds = None if not len(runs) else False if moved is None else within
         claims.append(statement(text, holds, "no boundary" if moved is None else str(moved), len(runs), note))
     claims += [_similar_medians(one, main, measure) for measure in MEASURES]
     figures, tables, told = beside(sources, one.runs) if released else ({}, {}, "")
@@ -201,12 +205,14 @@ def _similar_medians(one: Population, main: Population, measure: str) -> Claim:
         if found is not None:
             moved.append((fifth / FIFTHS, found))
     text = f"very similar results: {NAMES[measure]} by attention rate"
-    note = f"largest difference of medians in a fifth of the rates; rule: at most {SIMILAR_MEDIAN:g}"
+    note = f"largest difference of medians in a fifth of the rates; rule: all intervals lie within {SIMILAR_MEDIAN:g} of 0"
     if not moved:
         return statement(text, None, "no runs", 0, note)
     start, largest = max(moved, key=lambda item: abs(item[1].value))
     shown = f"{largest} at rates {start:.1f} to {start + 1 / FIFTHS:.1f}"
-    return statement(text, abs(largest.value) <= SIMILAR_MEDIAN, shown, len(one.accurate), note)
+    within = [decided(found, -SIMILAR_MEDIAN, SIMILAR_MEDIAN) for _, found in moved]
+    holds: Holds = False if False in within else True if all(each is True for each in within) else "undecided"
+    return statement(text, holds, shown, len(one.accurate), note)
 
 
 def _variant(label: str, title: str, space: str, *, released: bool) -> Item:

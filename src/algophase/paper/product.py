@@ -21,7 +21,8 @@ class Claim:
     published, ours: as printed ("-" where there is none); sample: how many runs or networks ours rests on.
     A number is "reproduced" if it is the published one to its printed digits, or within the sampling error that the note
     states where both are of a population, else "differs"; a statement is "supported" or "not supported", by a rule that the
-    note states.
+    note states. It is "undecided" where the interval of ours is too wide for its rule, "not tested" where there is nothing
+    to test it on.
     """
 
     text: str

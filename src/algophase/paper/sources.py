@@ -12,6 +12,7 @@ from algophase.networks import Network
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.overview import unfair_sample
 
 if TYPE_CHECKING:
     import pandas
@@ -142,7 +143,9 @@ class Sources:
     def sweep(self, space: str) -> FoundRuns:
         path = self._directory(space)
         runs = read_runs(path)
-        return FoundRuns(runs, f"{len(runs):,} runs of {path.name if path.parent == self.gallery else path} ({space})")
+        unfair = unfair_sample(SweepDirectory(path).description()["space"], runs["index"].tolist())
+        about = f"{space}, no fair sample of it yet" if unfair else space
+        return FoundRuns(runs, f"{len(runs):,} runs of {path.name if path.parent == self.gallery else path} ({about})")
 
     def moments(self, space: str) -> FoundRuns:
         """The runs of a sweep along training: one row a run and epoch (`algophase sweep --snapshot`)."""

@@ -110,6 +110,9 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
                 axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
+    lacking = [name for name, runs in zip(("ours", "theirs"), group.runs, strict=True) if measure not in runs]
+    if lacking:
+        axes.set_title(f"{' and '.join(lacking)}: not known", loc="right", fontsize=7)
     axes.axhline(phase_line(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
 

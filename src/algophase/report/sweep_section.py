@@ -27,7 +27,7 @@ from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Popula
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
+from algophase.sweeps.comparison import BARE, IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
 from algophase.sweeps.overview import describe_origin, describe_space
 from algophase.sweeps.populations import METRICS, accurate
 from algophase.sweeps.statistics import Share
@@ -144,7 +144,8 @@ def _boundaries(group: Population) -> dict[str, Boundary]:
     core = group.core
     if not group.rates_vary or len(core) < FEWEST:
         return {}
-    there = [measure for measure in METRICS if measure in core and core[measure].notna().any()]
+    # not symmetricity without an equals sign, which is there for the comparison with the released table alone
+    there = [measure for measure in METRICS if measure != BARE and measure in core and core[measure].notna().any()]
     return {measure: metric_boundary(core, measure, by_width=group.continuous_width) for measure in there}
 
 

@@ -156,6 +156,8 @@ def compare(
 
     same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
     """
+    from algophase.sweeps.comparison_text import not_tested
+
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
     if resamples < 1:
@@ -188,19 +190,15 @@ def compare(
         tuple(skipped),
         tuple(shares),
         tuple(boundaries),
-        (*matched.notes, *_missing(matched.sides)),
+        (*matched.notes, *not_tested(matched.sides, matched.groups)),
         matched.groups,
     )
 
 
-def _missing(sides: tuple[Side, Side]) -> list[str]:
-    """Columns that one side alone has: their tests are not made."""
-    found = []
-    for measure in (*METRICS, *WHOLE_METRICS):
-        without = [side.name for side in sides if measure not in side.runs]
-        if len(without) == 1:
-            found.append(f"{NAMES[measure]} is not tested: {without[0]} has no column {measure}")
-    return found
+def tested(group: Group) -> tuple[str, ...]:
+    """The metrics of a group: symmetricity without the equals sign only stands in where a side has no other."""
+    whole = all(SYMMETRICITY in runs for runs in group.runs)
+    return tuple(measure for measure in METRICS if not (whole and measure == BARE))
 
 
 def _completed(test: Finding, corrected: float, single_level: float) -> Finding:
@@ -261,12 +259,12 @@ def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
 
 
 def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Skipped]:
-    by_circularity = [(CIRCULAR, True), (NOT_CIRCULAR, False)]
+    by_circularity, metrics = [(CIRCULAR, True), (NOT_CIRCULAR, False)], tested(group)
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
-        parts += [(among, (circular(runs[0], wanted), circular(runs[1], wanted)), METRICS) for among, wanted in by_circularity]
+        parts += [(among, (circular(runs[0], wanted), circular(runs[1], wanted)), metrics) for among, wanted in by_circularity]
     else:
-        parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), METRICS))
+        parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), metrics))
     whole = WHOLE_METRICS if group.circular else WHOLE_METRICS[:1]
     parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), whole))
     for among, part, measures in parts:
@@ -323,6 +321,8 @@ def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: i
         width = float(2 ** ((logs.min() + logs.max()) / 2))
     rows = []
     for measure, phase in phases:
+        if measure not in tested(group):
+            continue
         sides: list[Boundary | None] = []
         for position, runs in enumerate(group.runs):
             if measure not in runs:

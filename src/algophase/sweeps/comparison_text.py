@@ -12,11 +12,14 @@ from algophase.sweeps.comparison import (
     FEWEST,
     NAMES,
     NOT_CIRCULAR,
+    WHOLE_METRICS,
     BoundaryRow,
     Comparison,
     Finding,
     Skipped,
+    tested,
 )
+from algophase.sweeps.populations import METRICS, Group, Side, accurate
 
 MOST_NAMED = 4  # tests named in the verdict
 SHORT = {
@@ -59,6 +62,25 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
         "skipped": [{**asdict(test), "sizes": list(test.sizes)} for test in comparison.skipped],
         "notes": list(comparison.notes),
     }
+
+
+def not_tested(sides: tuple[Side, Side], groups: tuple[Group, ...]) -> list[str]:
+    """Measures that one side of a group alone has, which are not tested, or has for some of its runs only."""
+    found = []
+    for group in groups:
+        where = f", {group.label}" if group.label else ""
+        for measure in (*tested(group), *WHOLE_METRICS):
+            without = [side.name for side, runs in zip(sides, group.runs, strict=True) if measure not in runs]
+            if len(without) == 1:
+                found.append(f"{NAMES[measure]} is not tested{where}: {without[0]} has no {measure}")
+            if without or measure not in METRICS:
+                continue
+            for side, runs in zip(sides, group.runs, strict=True):
+                known = accurate(runs)[measure].notna()
+                if not known.all():
+                    some = f"{int(known.sum()):,} of {len(known):,} accurate runs"
+                    found.append(f"{NAMES[measure]} is known of {some} of {side.name}{where}")
+    return found
 
 
 def verdict(comparison: Comparison) -> str:

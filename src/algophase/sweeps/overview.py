@@ -49,6 +49,17 @@ def verdict_counts(columns: Columns) -> Counter[str]:
     return Counter(outcomes(columns["verdict"], columns))
 
 
+def unfair_sample(space: Mapping[str, Any], indices: Sequence[int]) -> str:
+    """Why these runs are no fair sample of their space; "" if they are one."""
+    changing = [name for name in varying(space) if name not in TOGETHER]
+    if is_finished(indices) or not changing:
+        return ""
+    return (
+        "ensembles train one shape after the other: "
+        f"as {', '.join(changing)} varies, these runs are not a fair sample of the space"
+    )
+
+
 def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str]:
     """The space, how many of its runs are there, and whether they are a fair sample of it."""
     space, seed = description["space"], description["seed"]
@@ -59,12 +70,9 @@ def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str
     lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
     if not is_finished(indices):
         lines.append(f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing")
-        changing = [name for name in varying(space) if name not in TOGETHER]
-        if changing:
-            lines.append(
-                "ensembles train one shape after the other: "
-                f"as {', '.join(changing)} varies, these runs are not a fair sample of the space"
-            )
+        unfair = unfair_sample(space, indices)
+        if unfair:
+            lines.append(unfair)
     return lines
 
 

@@ -22,7 +22,6 @@ from algophase.sweeps.spaces import Space
 from algophase.sweeps.work import UNDECIDED, Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
-from algophase.training.sizing import run_parameters
 from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
 
 
@@ -190,8 +189,6 @@ def sweep(
                 break
         if ended == "complete" and request.part == (1, 1):
             directory.complete()
-        if ended != "complete" and standing.done and len(set(map(run_parameters, members))) > 1:
-            notice("networks of like size train together: until all are done, what is there is no fair sample of the space")
     return record.outcome(ended, time.monotonic() - begun)
 
 

@@ -55,8 +55,6 @@ class FusedTransformer(GridTransformer):
         streams = min(STREAMS, len(self.blocks)) if self.device.type == "cuda" else 0
         self.streams = [torch.cuda.Stream(self.device) for _ in range(streams)]
         self.at_hand = channels > MOST_CHANNELS
-        self.pair_weights = self._zeros(p, p)
-        self.pair_weights[: self.count] = self.weights
         # what the kernels read, ...
         maps = 2 if self.task.equals_sign else 1  # attention to a and to b, or one that gives both
         self.attention, self.values = self._zeros(maps, heads, p, p), self._zeros(2 * p, channels)
@@ -182,7 +180,7 @@ class FusedTransformer(GridTransformer):
             self.projected[:n],
             self.base[:n],
             readout,
-            self.pair_weights[:n],
+            self.weights,
             hidden_units,
             back,
             self.pair_loss[:n],

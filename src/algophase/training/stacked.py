@@ -91,14 +91,16 @@ class StackedEngine(Engine):
             query, key, value = (P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV")  # (n, d, h, e)
             # Only the last position asks in the last layer; elsewhere queries are made together with keys and values.
             last = layer == settings.layers - 1
-            x, asking = _with_last(x) if last else (x, x)
             joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
+            asking = x[:, -1:] if last else x
             if layer == 0:  # once per token, then gathered
                 joint_rows = _gather(places, _times(tables, joint))
                 q = _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2))) if last else None
+            elif last:
+                joint_rows, asking = _TimesAndLast.apply(x, joint)
+                q = _times(asking, query.flatten(2))
             else:
-                joint_rows = _times(x, joint)
-                q = _times(asking, query.flatten(2)) if last else None
+                joint_rows, q = _times(x, joint), None
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
             x = self._after_attention(P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2))
             x = x.view(n, -1, count, settings.width)
@@ -125,23 +127,22 @@ class StackedEngine(Engine):
         return (middle + P[f"{prefix}.mlp.b_out"][:, None]).baddbmm_(post, P[f"{prefix}.mlp.W_out"])
 
 
-class _WithLast(torch.autograd.Function):
-    """x and its last position. Slicing alone would go back through a tensor of zeros as large as x, and another addition."""
+class _TimesAndLast(torch.autograd.Function):
+    """`_times` and the last position of x, (n, 1, B, d). Slicing alone would go back through a tensor of zeros as large as x,
+    and another addition."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> tuple[Tensor, Tensor]:
-        return x.view_as(x), x[:, -1:]
+    def forward(ctx: Any, x: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(x, weights)
+        return _times(x, weights), x[:, -1:]
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> Tensor:
-        dx, d_last = upstream
-        dx[:, -1:] += d_last  # nobody else reads dx: it comes from the one product that reads all of x
-        return dx
-
-
-def _with_last(x: Tensor) -> tuple[Tensor, Tensor]:
-    """(n, s, B, d) -> itself and (n, 1, B, d)."""
-    return _WithLast.apply(x)
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, Tensor]:
+        x, weights = ctx.saved_tensors
+        rows, d_last = upstream[0].flatten(1, 2), upstream[1]
+        dx = torch.bmm(rows, weights.mT).unflatten(1, x.shape[1:3])
+        dx[:, -1:] += d_last
+        return dx, torch.bmm(x.flatten(1, 2).mT, rows)
 
 
 def _padded(count: int) -> int:

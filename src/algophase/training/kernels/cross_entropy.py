@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-ROWS = 32
+TILE = 2048  # logits a program holds
 
 
 @triton.jit
@@ -48,8 +48,10 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tens
     """Weighted loss (n, B) and slope (n, B, outputs) for logits (n, B, outputs), the first columns of a contiguous tensor, and
     contiguous labels and weights (n, B)."""
     n, rows, outputs = logits.shape
+    columns = triton.next_power_of_2(outputs)
+    at_a_time = max(1, TILE // columns)
     loss, slope = torch.empty_like(weights), torch.empty(n, rows, outputs, device=logits.device, dtype=logits.dtype)
-    _cross_entropy[(triton.cdiv(n * rows, ROWS),)](
+    _cross_entropy[(triton.cdiv(n * rows, at_a_time),)](
         logits,
         labels,
         weights,
@@ -58,8 +60,8 @@ def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tens
         n * rows,
         ROW=logits.stride(1),
         V=outputs,
-        VP=triton.next_power_of_2(outputs),
-        ROWS=ROWS,
+        VP=columns,
+        ROWS=at_a_time,
         num_warps=4,
     )
     return loss, slope
