@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from torch.profiler import ProfilerActivity, profile
-from train import seconds_per_call, synchronise  # beside this file
+from train import runs_of, seconds_per_call, synchronise  # beside this file
 
-from algophase import RunSettings, TransformerSettings
+from algophase import TransformerSettings
 from algophase.training import fused
 from algophase.training.loop import Ensemble
 from algophase.training.plan import plan
@@ -29,12 +29,7 @@ CASES = ((2, 128, 48), (4, 128, 24), (1, 512, 16))  # layers, width, networks
 
 
 def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
-    rates = [place / max(1, count - 1) for place in range(count)]
-    runs = [
-        RunSettings(network=TransformerSettings(width, layers, attention_rate=rate), seed=seed)
-        for seed, rate in enumerate(rates)
-    ]
-    (group,) = plan(runs, "auto", device, ensemble_size=count)
+    (group,) = plan(runs_of(TransformerSettings(width, layers), count), "auto", device, ensemble_size=count)
     ensemble = Ensemble(group)
     on_gpu = group.device.type == "cuda"
     ensemble._update()
@@ -43,8 +38,9 @@ def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
         for _ in range(STEPS):
             ensemble._update()
         synchronise(group.device)
-    spent = {event.key: _microseconds(event, on_gpu) for event in seen.key_averages()}
-    calls = {event.key: event.count for event in seen.key_averages()}
+    events = seen.key_averages()
+    spent = {event.key: _microseconds(event, on_gpu) for event in events}
+    calls = {event.key: event.count for event in events}
     whole = sum(spent.values())
     epoch = seconds_per_call(ensemble.advance, group.device, 1.0)
     print(

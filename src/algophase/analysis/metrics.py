@@ -64,8 +64,11 @@ def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> fl
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
     if triples is None:
         triples = paper_triples(network.task.modulus)
-    to_a, to_b = embedding_gradients(network, triples.to(network.operand_tables()[0].device))
-    return _similarity(to_a, to_b).nanmean().item()
+    return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
+
+
+def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
+    return _similarity(*embedding_gradients(network, triples)).nanmean()
 
 
 def gradient_similarities(network: Network) -> Tensor:
@@ -107,8 +110,7 @@ def symmetricity_without_equals_sign(network: Network) -> Tensor:
     if not isinstance(network, Transformer) or not network.task.equals_sign:
         return torch.full((), torch.nan, dtype=torch.float64, device=device)
     with torch.enable_grad():
-        gradients = embedding_gradients(without_equals_sign(network), paper_triples_on(network.task.modulus, device))
-    return _similarity(*gradients).nanmean()
+        return _sampled_symmetricity(without_equals_sign(network), paper_triples_on(network.task.modulus, device))
 
 
 def irrelevance(matrix: Tensor, resolution: float) -> Tensor:

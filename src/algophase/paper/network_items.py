@@ -9,11 +9,13 @@ from algophase.analysis.grid import by_difference_and_sum, correct_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import frequency_shares
 from algophase.paper.isolation_figures import logits_in_steps
-from algophase.paper.product import Claim, Item, Product, Verdict
+from algophase.paper.population_claims import decided, some_claim, statement
+from algophase.paper.product import Claim, Item, Product
 from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
+from algophase.sweeps.boundary import Estimate
 from algophase.sweeps.statistics import Share
 
 if TYPE_CHECKING:
@@ -122,22 +124,20 @@ def _shapes(sources: Sources) -> list[Claim]:
     counted = []
     for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies")):
         share = Share(int((runs["shape"] == shape).sum()), len(runs))
-        verdict: Verdict = "not tested" if not share.total else "supported" if share.count else "not supported"
         rule = f"rule: there is at least one; {of}, shape by `algophase analyze`"
-        counted.append(Claim(f"among non-circular embeddings, {text}", "-", str(share), verdict, share.total, rule))
+        counted.append(some_claim(f"among non-circular embeddings, {text}", share, rule))
     if "circles.roundness" not in runs:
         return counted
     circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
     held = [sum(share for share, round_ in zip(*each, strict=True) if round_ >= ROUND) for each in circles]
     share = Share(sum(part >= HALF for part in held), len(runs))
-    low, high = share.interval
-    verdict = "supported" if high < HALF else "not supported" if low > HALF else "undecided" if share.total else "not tested"
+    holds = decided(Estimate(share.value, share.interval), high=HALF) if share.total else None
     rule = (
         f"section 4.2; {of}; rule: in fewer than half of them do circles, each of one frequency and at least {ROUND} round, "
         "hold half of the embedding's variance. The filter asks that each of the first four components be a wave: circles of "
         "nearly equal size share components, and fail it"
     )
-    return [*counted, Claim(f"{NO_CIRCLE}: runs that pass for non-circular", "-", str(share), verdict, share.total, rule)]
+    return [*counted, statement(f"{NO_CIRCLE}: runs that pass for non-circular", holds, str(share), share.total, rule)]
 
 
 def _no_circle(*specimens: Specimen) -> Claim:

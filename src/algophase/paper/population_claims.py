@@ -124,6 +124,11 @@ def share_claim(text: str, share: Share, line: float, what: str, published: str 
     return statement(text, holds, str(share), share.total, f"{what}; {rule}", published)
 
 
+def some_claim(text: str, share: Share, note: str) -> Claim:
+    """Supported if there is at least one; the note says of what, and that this is the rule."""
+    return statement(text, share.count > 0 if share.total else None, str(share), share.total, note)
+
+
 def published_share(space: str) -> Share:
     """A printed share as the counts behind it."""
     name, total = SHARES[space]

@@ -21,6 +21,7 @@ from algophase.paper.population_claims import (
     published_share,
     share_claim,
     share_of,
+    some_claim,
     statement,
     transition_claim,
     transition_table,
@@ -160,7 +161,7 @@ def onelayer(sources: Sources) -> Product:
     hybrids = share_of(runs, runs["verdict"] == "hybrid")
     note = "circular runs whose circles share the logits between both algorithms; rule: there is at least one"
     text = "networks lie between Clock and Pizza, with circles of either kind"
-    claims.append(statement(text, hybrids.count > 0 if hybrids.total else None, str(hybrids), hybrids.total, note))
+    claims.append(some_claim(text, hybrids, note))
     figures, tables, told = beside(sources, one.runs)
     figures = {"": rates_figure([("", by_verdict(runs), found)]), **figures}
     tables = {"": transition_table({"circular": found}), **tables}
@@ -233,7 +234,7 @@ def noncirc2(sources: Sources) -> Product:
     note = f"at rates below {LOW_RATE:g}; rule: there is at least one (above {HIGH_RATE:g}: {shares[1]}; "
     note += f"less that share: {points(apart(shares[0], shares[1]))})"
     text = "non-circular networks appear at low attention rates"
-    claims.append(statement(text, shares[0].count > 0 if shares[0].total else None, str(shares[0]), shares[0].total, note))
+    claims.append(some_claim(text, shares[0], note))
     title = "width 128"
     if wide is None:
         figure = rates_figure([(title, by_circularity(runs), found)])
@@ -290,7 +291,7 @@ def multilayers(sources: Sources) -> Product:
         pizzas = share_of(runs, (runs[SYMMETRICITY] > 0.98) & (runs[IRRELEVANCE] < PIZZA_IRRELEVANCE))
         note = f"accurate runs with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}; rule: there is at least one"
         text = f"the Pizza continues to be observed, {_name(each)}"
-        claims.append(statement(text, pizzas.count > 0 if pizzas.total else None, str(pizzas), pizzas.total, note))
+        claims.append(some_claim(text, pizzas, note))
     rows = [
         (
             _name(each),

@@ -18,6 +18,7 @@ from algophase.paper.population_claims import (
     population,
     share_claim,
     share_of,
+    some_claim,
     statement,
     transition_claim,
     transition_table,
@@ -175,8 +176,7 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
     ):
         share = share_of(runs, chosen)
         note = f"accurate runs with symmetricity {sign}; rule: there is at least one"
-        seen = share.count > 0 if share.total else None
-        claims.append(statement(f"{name} are still observed", seen, str(share), share.total, note))
+        claims.append(some_claim(f"{name} are still observed", share, note))
     claims += [transition_claim("the phase change is still observed", found[measure], clear=False) for measure in MEASURES]
     for measure in MEASURES:
         moved = difference(found[measure].boundary, reference[measure].boundary)

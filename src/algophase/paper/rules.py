@@ -10,6 +10,7 @@ APPROXIMATION_RULE = "rule: at least 95% of the variance"
 
 
 Holds = bool | Literal["undecided"] | None
+_VERDICTS: dict[Holds, Verdict] = {True: "supported", False: "not supported", "undecided": "undecided", None: "not tested"}
 
 
 def statement(text: str, ours: str, holds: Holds, note: str, *, published: str = "-", sample: int = 1) -> Claim:
@@ -17,9 +18,4 @@ def statement(text: str, ours: str, holds: Holds, note: str, *, published: str =
 
     holds: "undecided" where an interval is too wide for the rule, None where there is nothing to test.
     """
-    verdict: Verdict
-    if holds == "undecided":
-        verdict = "undecided"
-    else:
-        verdict = "not tested" if holds is None else "supported" if holds else "not supported"
-    return Claim(text, published, ours, verdict, sample, note)
+    return Claim(text, published, ours, _VERDICTS[holds], sample, note)

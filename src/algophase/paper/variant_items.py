@@ -8,9 +8,9 @@ from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated, draw_plates
 from algophase.paper.plates import Plates, load_plates, take
+from algophase.paper.population_claims import some_claim
 from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product
 from algophase.paper.published import number
-from algophase.paper.rules import statement
 from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, source_of, specimen, spread_of
 from algophase.sweeps.statistics import Share
@@ -91,7 +91,7 @@ def _tries(sources: Sources) -> list[Claim]:
         return []
     pizzas = Share(int((found.runs["verdict"] == "Pizza").sum()), len(found.runs))
     note = f"{found.source}; circular Pizzas by `algophase analyze`; rule: there is at least one"
-    return [statement("after several tries there is a circular one", str(pizzas), pizzas.count > 0, note, sample=pizzas.total)]
+    return [some_claim("after several tries there is a circular one", pizzas, note)]
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:

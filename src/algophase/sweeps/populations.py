@@ -1,7 +1,7 @@
 """Two tables of runs made comparable: which runs count, which settings both sides have, and groups of equal settings."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -117,7 +117,6 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     a, b = (side.without(_label(side.runs, shared).isin(labels), "no run of its settings on the other side") for side in (a, b))
     if not groups:
         raise InputError(f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}")
-    a, b = (replace(side, runs=_with_values(side.runs)) for side in (a, b))
     return Matched((a, b), groups, continuous, (*notes, *_differences(a, b), *_doubts(a, b)))
 
 
