@@ -15,7 +15,8 @@ from algophase.training.precision import matmul_precision, missing_triton
 if TYPE_CHECKING:
     from algophase.training.kernels.launch import Launch
 
-BLOCK = 64  # networks a library product always gets, at width 128
+BLOCK = 64  # networks a library product always gets, up to width 128
+WIDE_BLOCK = 16  # the same above, counted in networks of width 128
 STREAMS = 8  # on which blocks overlap
 MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_CHANNELS = 128  # up to here the forward kernel multiplies by the projection itself
@@ -28,8 +29,8 @@ def _power_of_two(value: int) -> int:
 
 
 def block_size(width: int) -> int:
-    """Networks a library product gets: at 64 x 128 channels the card is full, so wider networks need fewer."""
-    return max(1, min(BLOCK, BLOCK * 128 // _power_of_two(width)))
+    """Networks a library product gets: at 16 x 128 channels and more the card is full, and small blocks leave few spare."""
+    return BLOCK if width <= 128 else max(1, WIDE_BLOCK * 128 // _power_of_two(width))
 
 
 class FusedTransformer(GridTransformer):
@@ -119,7 +120,7 @@ class FusedTransformer(GridTransformer):
 
         roomy = self.precision == "tf32" and self.table_width - self.hidden <= 64 and self.row_block <= 64
         if self.at_hand:
-            forward = Launch(tile=32, rows=64, warps=4, stages=2)
+            forward = Launch(tile=32, rows=128, warps=8, stages=3)
         elif roomy:
             forward = Launch(tile=64, rows=256, warps=8, stages=1)
         else:
