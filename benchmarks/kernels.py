@@ -66,12 +66,12 @@ def _launch(text: str) -> "Launch":
 
 def variants(options: argparse.Namespace) -> Iterator[str]:
     """The fused engine as it is, then with each other choice in turn; each is named while it holds."""
-    block, launch = fused.BLOCK, fused.FusedTransformer._launch
+    blocks, launch = (fused.BLOCK, fused.WIDE_BLOCK), fused.FusedTransformer._launch
     yield ""
     for size in options.block:
-        fused.BLOCK = size
+        fused.BLOCK = fused.WIDE_BLOCK = size
         yield f", blocks of {size} at width 128"
-    fused.BLOCK = block
+    fused.BLOCK, fused.WIDE_BLOCK = blocks
     for side, choices in enumerate((options.forward, options.backward)):
         for choice in choices:
 

@@ -265,10 +265,11 @@ def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> Non
 def test_tries_of_a_wide_network_are_counted_where_there_is_a_sweep(gallery: Path, tmp_path: Path) -> None:
     (made,) = make([ITEMS["widepizza"]], Sources(gallery.parent), tmp_path / "ours")
     assert find(made, "after several tries").verdict == "supported"
-    write_sweep(tmp_path, "wide", pandas.DataFrame({"verdict": ["Clock", "non-circular"], "width": 1024}))
-    (made,) = make([ITEMS["widepizza"]], Sources(gallery.parent, (tmp_path / "wide",)), tmp_path / "none")
-    tries = find(made, "after several tries")
-    assert (tries.verdict, tries.sample) == ("not supported", 2)
+    for count, verdict in ((2, "undecided"), (48, "undecided"), (100, "not supported")):  # none: among few, that says little
+        write_sweep(tmp_path / str(count), "wide", pandas.DataFrame({"verdict": ["Clock"] * count, "width": 1024}))
+        (made,) = make([ITEMS["widepizza"]], Sources(gallery.parent, (tmp_path / str(count) / "wide",)), tmp_path / "none")
+        tries = find(made, "after several tries")
+        assert (tries.verdict, tries.sample) == (verdict, count)
 
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:

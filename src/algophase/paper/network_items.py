@@ -124,8 +124,7 @@ def _shapes(sources: Sources) -> list[Claim]:
     counted = []
     for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies")):
         share = Share(int((runs["shape"] == shape).sum()), len(runs))
-        rule = f"rule: there is at least one; {of}, shape by `algophase analyze`"
-        counted.append(some_claim(f"among non-circular embeddings, {text}", share, rule))
+        counted.append(some_claim(f"among non-circular embeddings, {text}", share, f"{of}, shape by `algophase analyze`"))
     if "circles.roundness" not in runs:
         return counted
     circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST, NEARLY_ALL = 0.5, 0.9
 PRECISE = 0.1  # a share is told apart from the published one at this distance
+RARE = 0.05  # what is not found at all is called absent only if its share must be below this
 MEASURES = (SYMMETRICITY, IRRELEVANCE)
 PIZZA_IRRELEVANCE = Thresholds().pizza_distance_irrelevance
 PHASES = {
@@ -124,9 +125,15 @@ def share_claim(text: str, share: Share, line: float, what: str, published: str 
     return statement(text, holds, str(share), share.total, f"{what}; {rule}", published)
 
 
-def some_claim(text: str, share: Share, note: str) -> Claim:
-    """Supported if there is at least one; the note says of what, and that this is the rule."""
-    return statement(text, share.count > 0 if share.total else None, str(share), share.total, note)
+def some_claim(text: str, share: Share, what: str) -> Claim:
+    """Supported if there is at least one; that there is none among few says little."""
+    holds: rules.Holds = None
+    if share.total:
+        holds = True if share.count else decided(Estimate(share.value, share.interval), low=RARE)
+    note = f"{what}; rule: there is at least one"
+    if not share.count:
+        note += f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: it holds {RARE:.0%})"
+    return statement(text, holds, str(share), share.total, note)
 
 
 def published_share(space: str) -> Share:
@@ -182,6 +189,8 @@ class Transition:
     def __str__(self) -> str:
         if self.boundary.rate is None:
             return self.boundary.reason or "no boundary"
+        if not self.boundary.within:
+            return str(self.boundary)
         return f"rate {self.boundary.rate}; inside: {self.below.value:.1%} below, {self.above.value:.1%} above"
 
 
@@ -216,9 +225,8 @@ def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
     lines = []
     for name, found in rows.items():
         for measure, one in found.items():
-            rate = one.boundary.rate
-            shown = str(rate) if rate is not None else one.boundary.reason or "-"
-            lines.append((name, PHASES[measure], shown, str(one.below), str(one.above), str(one.right)))
+            sides = (one.below, one.above, one.right) if one.boundary.within else ()
+            lines.append((name, PHASES[measure], str(one.boundary), *(map(str, sides) if sides else ("-", "-", "-"))))
     heads = ("runs", "phase", "boundary (attention rate)", "inside, below it", "inside, above it", "on their side")
     return Table(heads, tuple(lines))
 

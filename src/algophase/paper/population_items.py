@@ -159,7 +159,7 @@ def onelayer(sources: Sources) -> Product:
     ]
     claims += _dominance(runs, [rate for m in MEASURES if (rate := found[m].rate) is not None])
     hybrids = share_of(runs, runs["verdict"] == "hybrid")
-    note = "circular runs whose circles share the logits between both algorithms; rule: there is at least one"
+    note = "circular runs whose circles share the logits between both algorithms"
     text = "networks lie between Clock and Pizza, with circles of either kind"
     claims.append(some_claim(text, hybrids, note))
     figures, tables, told = beside(sources, one.runs)
@@ -231,7 +231,7 @@ def noncirc2(sources: Sources) -> Product:
     low = runs[runs["_rate"] < LOW_RATE]
     high = runs[runs["_rate"] > HIGH_RATE]
     shares = [share_of(some, some["circularity"] < Thresholds().circularity) for some in (low, high)]
-    note = f"at rates below {LOW_RATE:g}; rule: there is at least one (above {HIGH_RATE:g}: {shares[1]}; "
+    note = f"at rates below {LOW_RATE:g} (above {HIGH_RATE:g}: {shares[1]}; "
     note += f"less that share: {points(apart(shares[0], shares[1]))})"
     text = "non-circular networks appear at low attention rates"
     claims.append(some_claim(text, shares[0], note))
@@ -289,7 +289,7 @@ def multilayers(sources: Sources) -> Product:
     for each in deep:
         runs = each.accurate
         pizzas = share_of(runs, (runs[SYMMETRICITY] > 0.98) & (runs[IRRELEVANCE] < PIZZA_IRRELEVANCE))
-        note = f"accurate runs with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}; rule: there is at least one"
+        note = f"accurate runs with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}"
         text = f"the Pizza continues to be observed, {_name(each)}"
         claims.append(some_claim(text, pizzas, note))
     rows = [

@@ -81,7 +81,7 @@ def comparison_table(comparison: Comparison) -> Table:
         what = f"{NAMES[share.measure]}, of {share.among}" + (f", {share.group}" if share.group else "")
         rows.append((what, str(share.shares[0]), str(share.shares[1])))
     for row in comparison.boundaries:
-        sides = ["-" if side is None or side.rate is None else str(side.rate) for side in row.sides]
+        sides = ["-" if side is None else str(side) for side in row.sides]
         rows.append((f"boundary of {row.phase}" + (f", {row.group}" if row.group else ""), sides[0], sides[1]))
     count, rejected = len(comparison.findings), len(comparison.rejected)
     verdict = "no difference found" if not rejected else f"different in {rejected}"

@@ -175,7 +175,7 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
         ),
     ):
         share = share_of(runs, chosen)
-        note = f"accurate runs with symmetricity {sign}; rule: there is at least one"
+        note = f"accurate runs with symmetricity {sign}"
         claims.append(some_claim(f"{name} are still observed", share, note))
     claims += [transition_claim("the phase change is still observed", found[measure], clear=False) for measure in MEASURES]
     for measure in MEASURES:

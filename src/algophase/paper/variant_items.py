@@ -90,7 +90,7 @@ def _tries(sources: Sources) -> list[Claim]:
     except Missing:
         return []
     pizzas = Share(int((found.runs["verdict"] == "Pizza").sum()), len(found.runs))
-    note = f"{found.source}; circular Pizzas by `algophase analyze`; rule: there is at least one"
+    note = f"{found.source}; circular Pizzas by `algophase analyze`"
     return [some_claim("after several tries there is a circular one", pizzas, note)]
 
 

@@ -70,6 +70,19 @@ class Boundary:
     curve: Curve | None = field(default=None, repr=False, compare=False)
     samples: Floats = field(default_factory=lambda: numpy.empty(0), repr=False, compare=False)
 
+    @property
+    def within(self) -> bool:
+        """Whether the boundary is a rate: the fit to a phase that hardly depends on the rate may cross 1/2 far off."""
+        return self.rate is not None and 0 <= self.rate.value <= 1
+
+    def __str__(self) -> str:
+        if self.rate is None:
+            return self.reason or "none"
+        if not self.within:
+            return f"none within 0 to 1 (fit: {self.rate.value:.2f})"
+        gap = "" if self.gap is None else f" (separated: gap {self.gap[0]:.3f} to {self.gap[1]:.3f})"
+        return f"{self.rate}{gap}"
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "runs": self.runs,

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from algophase.sweeps.boundary import Boundary
 from algophase.sweeps.comparison import (
     ACCURATE,
     ALL_RATES,
@@ -170,7 +169,14 @@ def _boundaries(comparison: Comparison) -> list[str]:
     for row in comparison.boundaries:
         answer = {True: "yes", False: "no", None: "-"}[row.agree]
         apart = "-" if row.apart is None or row.agree is None else str(row.apart)
-        rows.append([_where(row.phase, row.group), *(_boundary(side) for side in row.sides), apart, answer])
+        rows.append(
+            [
+                _where(row.phase, row.group),
+                *("no such column" if side is None else str(side) for side in row.sides),
+                apart,
+                answer,
+            ]
+        )
         if any(side is not None and side.slope is not None for side in row.sides):
             told = ["-" if side is None or side.slope is None else str(side.slope) for side in row.sides]
             slopes.append([_where(row.phase, row.group), *told])
@@ -179,17 +185,6 @@ def _boundaries(comparison: Comparison) -> list[str]:
     if slopes:
         lines += ["change of that rate per doubling of the width", *_table(["", *names], slopes), ""]
     return lines
-
-
-def _boundary(side: Boundary | None) -> str:
-    if side is None:
-        return "no such column"
-    if side.rate is None:
-        return side.reason or "none"
-    if not 0 <= side.rate.value <= 1:
-        return f"none within 0 to 1 (fit: {side.rate.value:.2f})"
-    gap = "" if side.gap is None else f" (separated: gap {side.gap[0]:.3f} to {side.gap[1]:.3f})"
-    return f"{side.rate}{gap}"
 
 
 def _tests(comparison: Comparison) -> list[str]:

@@ -213,10 +213,10 @@ def test_wider_networks_come_in_smaller_blocks() -> None:
     assert {width: fused.block_size(width) for width in (16, 128, 160, 256, 512, 1024)} == {
         16: 64,
         128: 64,
-        160: 32,
-        256: 32,
-        512: 16,
-        1024: 8,
+        160: 8,
+        256: 8,
+        512: 4,
+        1024: 2,
     }
     assert fused.block_size(2**20) == 1
 
