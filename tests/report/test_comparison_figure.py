@@ -82,7 +82,7 @@ def test_symmetricity_is_the_one_that_both_sides_have() -> None:
         ours["gradient_symmetricity_without_equals_sign"] = ours["gradient_symmetricity"]
         alike = comparison_figure(compared((ours, theirs)))
     assert apart.axes[0].get_ylabel() == "gradient symmetricity"
-    assert apart.axes[0].get_title(loc="right") == "theirs: not known"
+    assert apart.axes[0].get_title(loc="right") == "not known: theirs"
     assert alike.axes[0].get_ylabel() == "gradient symmetricity\n(without the equals sign)"
     assert alike.axes[0].get_title(loc="right") == ""
 

@@ -1,6 +1,7 @@
 """The picture of a comparison: both populations by attention rate, their phase boundaries, their shares."""
 
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy
@@ -59,6 +60,9 @@ def comparison_figure(comparison: Comparison) -> "Figure":
             below = figure.add_subplot(grid[1 if one else position, column if one else column + 2])
             row = next((row for row in comparison.boundaries if (row.group, row.measure) == (group.label, measure)), None)
             _runs(above, group, measure, row)
+            lacking = [side.name for side, runs in zip(comparison.sides, group.runs, strict=True) if measure not in runs]
+            if lacking:
+                above.set_title(shorten(f"not known: {' and '.join(lacking)}", 44), loc="right", fontsize=7)
             if row is not None and any(side is not None and side.slope is not None for side in row.sides):
                 _plane(below, group, measure, row)
             else:
@@ -110,9 +114,6 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
                 axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
-    lacking = [name for name, runs in zip(("ours", "theirs"), group.runs, strict=True) if measure not in runs]
-    if lacking:
-        axes.set_title(f"{' and '.join(lacking)}: not known", loc="right", fontsize=7)
     axes.axhline(phase_line(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
 
