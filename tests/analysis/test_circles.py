@@ -186,6 +186,6 @@ def test_fourier_basis_is_orthonormal_and_complete(p: int) -> None:
 
 
 def test_circle_is_plain_data() -> None:
-    assert Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0) == Circle(
-        1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0
+    assert Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0) == Circle(
+        1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0
     )

@@ -13,7 +13,7 @@ from algophase.analysis.verdict import OUTCOMES, Measurements, Thresholds, decid
 
 
 def evidence(frequency: int, role: Role, variance: float = 1.0, accompanies: int | None = None) -> CircleEvidence:
-    circle = Circle(frequency, (1, 2), "components", 0.3, 1.0, 1.0, 0.0, 0.0, 1.0)
+    circle = Circle(frequency, (1, 2), "components", 0.3, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0)
     return CircleEvidence(circle, role, accompanies, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, variance, 1.0)
 
 

@@ -104,6 +104,7 @@ def _circle_record(item: CircleEvidence) -> dict[str, Any]:
         "roundness": circle.roundness,
         "purity": circle.purity,
         "offset": circle.offset,
+        "alignment": circle.alignment,
         "clock_weight": item.clock_weight,
         "pizza_weight": item.pizza_weight,
         "accompanying_weight": item.accompanying_weight,

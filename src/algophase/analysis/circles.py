@@ -47,6 +47,7 @@ class Circle:
     phase: angle of token 0 in the plane of its two axes.
     offset: angle of the first operand's circle ahead of the second's, 0 where they share one.
     purity: of the variance in the circle's plane, the share of its frequency; 1 if the tokens seen there are the ellipse.
+    alignment: correlation of the two operands' circles after the best turn, 1 where they share one.
     """
 
     frequency: int
@@ -58,12 +59,13 @@ class Circle:
     phase: float
     offset: float
     purity: float
+    alignment: float
 
 
 def _measure(
     components: PrincipalComponents, frequency: int, members: slice = slice(None)
-) -> tuple[float, float, float, float, float]:
-    """Radius, roundness, phase, offset and purity of the ellipse Re(z exp(i w t)) in these components."""
+) -> tuple[float, float, float, float, float, float]:
+    """Radius, roundness, phase, offset, purity and alignment of the ellipse Re(z exp(i w t)) in these components."""
     every = components.fourier[:, :, members].numpy()  # few numbers for each of many circles: NumPy's calls are the shorter
     values = every[:, frequency]  # z, (tables, r)
     _, axes, directions = np.linalg.svd(np.stack([values[0].real, values[0].imag]), full_matrices=False)
@@ -78,8 +80,17 @@ def _measure(
     strongest = np.sort(np.argsort(-sizes[0], kind="stable")[:2])
     start = values[0].real[strongest].tolist()  # where token 0 sits, on the two axes that carry most of the circle
     phase = math.atan2(start[1], start[0]) if len(start) > 1 else 0.0
-    offset = float(np.angle((values[0] * values[1].conj()).sum())) if len(values) > 1 else 0.0
-    return radius, roundness, phase, offset, purity
+    offset, alignment = 0.0, 1.0
+    if len(values) > 1:
+        common = (values[0] * values[1].conj()).sum()  # 0 for other planes, and for one plane gone round the other way
+        lengths = math.sqrt((sizes[0] ** 2).sum() * (sizes[1] ** 2).sum())
+        offset, alignment = float(np.angle(common)), float(abs(common) / lengths) if lengths > 0 else 0.0
+    return radius, roundness, phase, offset, purity, alignment
+
+
+def roundness(components: PrincipalComponents, frequency: int) -> float:
+    """Short axis over long axis of the ellipse that the tokens draw at this frequency, whatever its size."""
+    return _measure(components, frequency)[1]
 
 
 def circles_by_components(components: PrincipalComponents) -> list[Circle]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from algophase.analysis.circles import WAVE_CONCENTRATION, circles_by_frequency
+from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, roundness
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 
@@ -32,8 +32,8 @@ class Thresholds:
     accuracy: runs short of 100% were removed (appendix F.1).
     circularity: "we consider models with circularity >= 99.5% circular" (appendix B).
     pizza_distance_irrelevance: "typical ... Pizza ranges from 0 to 0.4" (section 4.1.2).
-    clock_distance_irrelevance: the phase boundary's "distance irrelevance < 0.6" (figure 6).
-    gradient_symmetricity: the phase boundary's "gradient symmetricity > 98%" (figure 6).
+    clock_distance_irrelevance: the phase boundary's "distance irrelevance < 0.6" (figure 7).
+    gradient_symmetricity: the phase boundary's "gradient symmetricity > 98%" (figure 7).
     hybrid_share: ours. The lesser algorithm's share of the logit variance of all circles from which a network is a hybrid;
         a fifth means circles at least half as strong as the others'.
     """
@@ -199,9 +199,8 @@ def _shape(components: PrincipalComponents) -> tuple[Shape, str]:
     """Line-like, a curve through several frequencies, or nearly circular, from the first four components (appendix B)."""
     shares = frequency_shares(components)[:4]
     leading = int(shares[0].argmax()) + 1
-    round_frequencies = {circle.frequency for circle in circles_by_frequency(components)}
     # The first component runs along one axis of its frequency's ellipse: without the other axis it is a line.
-    if shares[0, leading - 1] >= WAVE_CONCENTRATION and leading not in round_frequencies:
+    if shares[0, leading - 1] >= WAVE_CONCENTRATION and roundness(components, leading) < LEAST_ROUNDNESS:
         return "line-like", f"line-like: the first component is a wave of frequency {leading} that does not close to a circle"
     impure = [index for index in range(len(shares)) if shares[index].max() < WAVE_CONCENTRATION]
     unpaired = [i for i in range(0, len(shares) - 1, 2) if shares[i].argmax() != shares[i + 1].argmax()]

@@ -165,6 +165,7 @@ def _domino_claims(network: Linear, opened: Anatomy) -> list[Claim]:
         pairs = significant.sum(dim=1)
         used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
         note = f"rule: more than half of the {used} units with any |coefficient| > 0.1 have them in one pair of components"
+        note += f" (the line at 0.1 is the text's; {_at_other_lines(weights)})"
         if name == "W_1":
             note += f"; {_read_with_company(significant, circles, p)} read one pizza and its accompanying circle, and no other"
         claims.append(
@@ -175,11 +176,20 @@ def _domino_claims(network: Linear, opened: Anatomy) -> list[Claim]:
                 note,
             )
         )
-    note = "rule: more than half read one pizza alone, and write most to the pizza they read most; not every unit does"
+    note = "rule: more than nine tenths read one pizza alone, and write most to the pizza they read most; not every unit does"
     shares = opened.exclusive_share, opened.same_pizza_share
     ours = f"{shares[0]:.1%} of the units that read a pizza read one alone; {shares[1]:.1%} write to the one they read"
-    claims.append(statement("every intermediate dimension serves exactly one pizza", ours, min(shares) > 0.5, note))
+    claims.append(statement("every intermediate dimension serves exactly one pizza", ours, min(shares) > 0.9, note))
     return claims
+
+
+def _at_other_lines(weights: Tensor) -> str:
+    """How many units have one significant pair, were "significant" more."""
+    told = []
+    for line in (0.25, 0.4):
+        pairs = (_pair_strengths(weights) > line).sum(dim=1)
+        told.append(f"at {line:g} {int((pairs == 1).sum())} of {int((pairs > 0).sum())}")
+    return ", ".join(told)
 
 
 def _read_with_company(significant: Tensor, circles: dict[tuple[int, ...], int], p: int) -> int:

@@ -8,11 +8,12 @@ from algophase.paper import (
     isolation_items,
     network_items,
     population_items,
+    text_items,
     variant_items,
 )
 from algophase.paper.product import Item
 
-# The paper's own order of labels; a module may hold several.
+# The paper's own order of labels, then what has none; a module may hold several.
 ORDER = (
     "algorithms",
     "clock-pizza",
@@ -44,6 +45,8 @@ ORDER = (
     "pcaeu",
     "aligned",
     "approx2",
+    "settings",
+    "text",
 )
 _MODULES = (
     illustration_items,
@@ -53,6 +56,7 @@ _MODULES = (
     population_items,
     dynamics_items,
     anatomy_items,
+    text_items,
 )
 _FOUND = {item.label: item for module in _MODULES for item in module.ITEMS}
 ITEMS = {label: _FOUND[label] for label in ORDER if label in _FOUND}

@@ -314,8 +314,9 @@ def _not_circular(sources: Sources) -> tuple[list[tuple[str, ...]], Claim, list[
         claim = statement(
             text,
             ours,
-            analysis.verdict.label == "non-circular",
-            f"rule: all pairs right, circularity < {THRESHOLDS.circularity}",
+            analysis.verdict.label == "non-circular" and analysis.verdict.shape in ("line-like", "several frequencies"),
+            f"rule: all pairs right, circularity < {THRESHOLDS.circularity}, and the first components are a line or mix "
+            "frequencies, as Lissajous curves do; how often each occurs: noncirc",
             published=published,
         )
         return [("Non-circular", found.source, ours, "N/A", "N/A")], claim, [found.source]

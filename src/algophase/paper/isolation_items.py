@@ -1,13 +1,21 @@
 """Circle isolation of Models A and B: sections 3.3 and 3.4 and appendix D."""
 
+from collections.abc import Sequence
+
 import torch
 
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.formulas import half_angle_cosine
+from algophase.analysis.grid import right_answers
 from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.published import number
+from algophase.paper.rules import APPROXIMATES
 from algophase.paper.sources import Sources
 from algophase.paper.specimens import HALF, Specimen, judged, measured, source_of, specimen, spread_of
+
+INVARIANT = 0.2  # standard deviation over mean below which an accuracy does not depend on a - b
+HIGHLY = 0.9
 
 
 def _pizzas(a: Specimen) -> list[CircleEvidence]:
@@ -42,9 +50,26 @@ def pizza_isolated(sources: Sources) -> Product:
             "none" if last is None else f"frequency {last.circle.frequency} accompanies {last.accompanies}",
             "alone it follows the accompanying form, at twice the third's frequency",
         ),
+        _longer_is_better(a, pizzas),
+        _highly_accurate(a, pizzas, axis=1, name="a - b"),
         *_accuracy_claims(a, pizzas),
     ]
     return Product(source_of(a), {"": draw_isolated(a, shown)}, claims=tuple(claims))
+
+
+def _longer_is_better(a: Specimen, pizzas: list[CircleEvidence]) -> Claim:
+    """Sections 3.2 and 3.4: near-antipodal pairs, whose midpoint is near the origin, are answered wrong more often."""
+    shown = []
+    for item in pizzas:
+        length = half_angle_cosine(a.modulus, item.circle.frequency, item.circle.offset).flatten()
+        right = right_answers(a.keep([item]).logits).double().flatten()
+        shown.append((right[length < 0.1].mean().item(), right[length > 0.9].mean().item()))
+    return judged(
+        "a pair is more likely to be answered right if E_ab is longer, less if it is nearly antipodal",
+        bool(shown) and all(short < long for short, long in shown),
+        ", ".join(f"{short:.1%} and {long:.1%}" for short, long in shown) or "no Pizza",
+        "of each Pizza alone, pairs of |cos w(a - b)/2| < 0.1 are answered right less often than those of > 0.9",
+    )
 
 
 def _accuracy_claims(a: Specimen, pizzas: list[CircleEvidence]) -> list[Claim]:
@@ -68,11 +93,41 @@ def _accuracy_claims(a: Specimen, pizzas: list[CircleEvidence]) -> list[Claim]:
     ]
 
 
+def _relative_spread(one: Specimen, item: CircleEvidence) -> float:
+    accuracies = one.pattern(item).accuracies
+    return (accuracies.std(correction=0) / accuracies.mean()).item()
+
+
+def _by_sum_and_answer(one: Specimen, item: CircleEvidence) -> float:
+    """Share of the variance of an isolated circle's logits that a + b and the answer c together explain."""
+    logits = one.keep([item]).logits  # (p, p, p)
+    p = one.modulus
+    a = torch.arange(p)
+    rows = torch.stack([logits[a, (total - a) % p] for total in range(p)])  # (a + b, a, c)
+    return (rows.mean(dim=1).var(correction=0) / logits.var(correction=0)).item()
+
+
+def _highly_accurate(one: Specimen, shown: Sequence[CircleEvidence], *, axis: int, name: str) -> Claim:
+    """axis: of the answers by a - b (rows) and a + b (columns), the one to average over."""
+    best = [one.pattern(item).right.nanmean(axis).max().item() for item in shown]
+    return judged(
+        "after isolation a subset of predictions remains highly accurate, determined by the circle's k",
+        min(best, default=0.0) >= HIGHLY,
+        f"at its best {name} a circle alone answers {spread_of(best)} right",
+        f"at least {HIGHLY:.0%} at some value of {name}, for every circle shown",
+    )
+
+
 def clock_isolated(sources: Sources) -> Product:
     b = specimen(sources, "model-b")
     shown = b.circles[:MOST_SHOWN]
     by_sum = [b.pattern(item).by_sum for item in shown]
-    spread = [b.pattern(item).accuracies.std(correction=0).item() for item in shown]
+    clocks = [item for item in shown if item.role == "Clock"]
+    spread = [_relative_spread(b, item) for item in clocks]
+    others = "; ".join(
+        f"k = {item.circle.frequency} ({item.role}): {_relative_spread(b, item):.2f}" for item in shown if item.role != "Clock"
+    )
+    by_label = [_by_sum_and_answer(b, item) for item in shown]
     kept = b.keep_components(6).accuracy
     share = b.verdict.pizza_share
     roles = ", ".join(f"{item.circle.frequency} {item.role}" for item in b.circles)
@@ -86,10 +141,18 @@ def clock_isolated(sources: Sources) -> Product:
         ),
         judged(
             "Model B's accuracy is invariant in a - b",
-            max(spread, default=1.0) <= 0.05,
-            f"standard deviation over a - b {spread_of(spread, '.3f')}",
-            "accuracy of each circle alone has a standard deviation of at most 0.05 over a - b (in Model A it is 0.1 to 0.2)",
+            max(spread, default=1.0) <= INVARIANT,
+            f"standard deviation over a - b {spread_of(spread, '.2f')} of the mean" + (f" ({others})" if others else ""),
+            f"the accuracy of each Clock alone has a standard deviation over a - b of at most {INVARIANT} of its mean; "
+            "circles of other roles are shown, not judged",
         ),
+        judged(
+            "after isolation of a Clock's circle inputs with common sums a + b produce the same logits",
+            min(by_label, default=0.0) >= APPROXIMATES,
+            f"a + b and c explain {spread_of(by_label)} of all logits' variance",
+            "at least 95%, for every circle shown",
+        ),
+        _highly_accurate(b, shown, axis=0, name="a + b"),
         judged(
             "Model B is a Clock",
             b.verdict.label == "Clock" and share is not None and share < HALF,

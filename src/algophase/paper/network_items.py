@@ -45,6 +45,7 @@ def gradients(sources: Sources) -> Product:
     figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     line = THRESHOLDS.gradient_symmetricity
     exact = a.gradient_symmetricity_exact, b.gradient_symmetricity_exact
+    first_six = [one.components.variance_share[:GRADIENT_COMPONENTS].sum().item() for one in both]
     claims = (
         measured("model-a-symmetricity", a, a.gradient_symmetricity, f"{a.gradient_symmetricity:.2%}"),
         measured("model-b-symmetricity", b, b.gradient_symmetricity, f"{b.gradient_symmetricity:.2%}"),
@@ -52,7 +53,13 @@ def gradients(sources: Sources) -> Product:
             "Model B demonstrates asymmetry in general, Model A exhibits gradient symmetry",
             exact[0] > line >= exact[1],
             f"A {exact[0]:.2%}, B {exact[1]:.2%} over all {a.modulus**3:,} triples",
-            f"gradient symmetricity above {line:.0%} (the line of figure 6) for A alone",
+            f"gradient symmetricity above {line:.0%} (the line of figure 7) for A alone",
+        ),
+        judged(
+            "the relevant angles are encoded in the first few principal components",
+            min(first_six) >= HALF,
+            f"the first {GRADIENT_COMPONENTS} hold {first_six[0]:.1%} (A) and {first_six[1]:.1%} (B) of the variance",
+            "at least half of it, in both networks",
         ),
     )
     return Product(source_of(a, b), {"": figure}, claims=claims)
@@ -170,13 +177,14 @@ def not_circular(sources: Sources) -> Product:
             f"{line.circularity:.4f} and {curve.circularity:.4f}",
             f"circularity below {limit:g}",
         ),
-        judged(
+        statement(
             "a line-like first principal component",
-            line.verdict.shape == "line-like" or straight >= STRAIGHT,
+            True if line.verdict.shape == "line-like" or straight >= STRAIGHT else None,
             f"correlation {straight:.3f} with a straight line in the best order of tokens (a wave: 0.780); "
             f"{shares[frequency - 1]:.1%} of it is a wave of frequency {frequency}; shape: {line.verdict.shape}",
-            f"a straight line in some order of the tokens (at least {STRAIGHT}), or a wave of one frequency (at least 90%) "
-            "whose second axis is less than half as long",
+            1,
+            f"rule: a straight line in some order of the tokens (at least {STRAIGHT}), or a wave of one frequency (at least "
+            "90%) whose second axis is less than half as long; not tested where the nearest network at hand is no line",
         ),
         judged(
             "first three principal components forming a three-dimensional non-circular pattern",

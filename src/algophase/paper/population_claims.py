@@ -6,7 +6,7 @@ and its opposite on the other. A difference is one if its 95% interval leaves ou
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -249,7 +249,7 @@ def above_zero(estimate: Estimate | None) -> rules.Holds:
 class Bend:
     """How far a phase's boundary over width bends: the largest distance, in attention rate, of a curve from the line.
 
-    p: of the likelihood-ratio test that the curve's quadratic term in log2 width is needed.
+    p: of the likelihood-ratio test that the curve's quadratic term is needed.
     """
 
     runs: int
@@ -257,16 +257,18 @@ class Bend:
     p: float
 
 
-def bend(runs: "pandas.DataFrame", measure: str, draws: int = 400, seed: int = 0) -> Bend | None:
-    """Fit the boundary with and without a quadratic term; None where there is no boundary."""
+def bend(
+    runs: "pandas.DataFrame", measure: str, scale: Callable[[Floats], Floats] = numpy.log2, draws: int = 400, seed: int = 0
+) -> Bend | None:
+    """Fit the boundary over some scale of the width with and without a quadratic term; None where there is no boundary."""
     from scipy.stats import chi2
 
     some = runs[runs["_rate"].notna() & runs[measure].notna()]
     inside: Floats = inside_phase(some, measure).to_numpy(float)
-    logs = numpy.log2(some["width"].to_numpy(float))
-    if not len(some) or inside.min() == inside.max() or logs.min() == logs.max():
+    widths = scale(some["width"].to_numpy(float))
+    if not len(some) or inside.min() == inside.max() or widths.min() == widths.max():
         return None
-    x = (logs - (logs.min() + logs.max()) / 2) / ((logs.max() - logs.min()) / 2)  # -1 to 1
+    x = (widths - (widths.min() + widths.max()) / 2) / ((widths.max() - widths.min()) / 2)  # -1 to 1
     design = numpy.stack([numpy.ones(len(x)), some["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1)
     drawn = numpy.random.default_rng(seed).multinomial(len(x), numpy.full(len(x), 1 / len(x)), size=draws).T
     weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)

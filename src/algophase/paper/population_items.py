@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import numpy
+
 from algophase.analysis.verdict import Thresholds
 from algophase.paper import population_variants
 from algophase.paper.population_claims import (
@@ -141,7 +143,11 @@ def _typical(everything: list[Population]) -> list[Claim]:
         sign = f"more than {1 - lesser:.0%}" if below else f"less than {lesser:.0%}"
         what = f"share within; {spread}; a {name} here has {sign} of its circles' logit variance in the Pizza's form"
         claims.append(share_claim(f"typical distance irrelevance of a {name}", share, MOST, what, printed))
-    return claims
+    clocks = known[known["pizza_share"] < lesser]
+    ruled = share_of(clocks, ~inside_phase(clocks, SYMMETRICITY))
+    highest = f"the highest is {clocks[SYMMETRICITY].max():.3f}" if len(clocks) else "no runs"
+    what = f"Clocks, as above, with symmetricity <= 98%; {highest}"
+    return [*claims, share_claim("gradient symmetricity can be used to rule out the Clock", ruled, NEARLY_ALL, what)]
 
 
 def onelayer(sources: Sources) -> Product:
@@ -158,15 +164,24 @@ def onelayer(sources: Sources) -> Product:
         for m in MEASURES
     ]
     claims += _dominance(runs, [rate for m in MEASURES if (rate := found[m].rate) is not None])
-    hybrids = share_of(runs, runs["verdict"] == "hybrid")
-    note = "circular runs whose circles share the logits between both algorithms"
-    text = "networks lie between Clock and Pizza, with circles of either kind"
-    claims.append(some_claim(text, hybrids, note))
+    claims += _between(runs)
     figures, tables, told = beside(sources, one.runs)
     figures = {"": rates_figure([("", by_verdict(runs), found)]), **figures}
     tables = {"": transition_table({"circular": found}), **tables}
     source = f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; {BY_DEFINITION}{told}"
     return Product(source, figures, tables, tuple(claims))
+
+
+def _between(runs: "pandas.DataFrame") -> list[Claim]:
+    """Networks between the two algorithms, and the way the paper thinks they can be."""
+    hybrids = share_of(runs, runs["verdict"] == "hybrid")
+    what = "circular runs with verdict hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
+    claims = [some_claim("networks lie between Clock and Pizza", hybrids, what)]
+    if "circles.role" in runs:
+        both = share_of(runs, runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool))
+        text = "some principal components act as the Clock and some as the Pizza"
+        claims.append(some_claim(text, both, "circular runs with a circle of either role, hybrid or not"))
+    return claims
 
 
 def _dominance(runs: "pandas.DataFrame", rates: list[float]) -> list[Claim]:
@@ -199,18 +214,20 @@ def variouswidth(sources: Sources) -> Product:
     runs = one.circular
     lines, claims, rows = _lines(runs), [], []
     for measure in MEASURES:
-        line, curved = lines[measure], bend(runs, measure)
+        line = lines[measure]
         slope = line.slope
         text = f"the attention rate of the transition increases with width, by {NAMES[measure]}"
         shown = line.reason or "no boundary" if slope is None else f"{slope} per doubling of the width"
         note = f"phase: {PHASES[measure]}; rule: the slope's bootstrap interval lies above 0"
         claims.append(statement(text, above_zero(slope), shown, line.runs, note))
-        text = f"an almost linear phase boundary in rate and width, by {NAMES[measure]}"
-        shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
-        note = f"with a quadratic term in log2 width; rule: at most {STRAIGHT:g} of attention rate off the straight line"
-        note += "" if curved is None else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
-        holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
-        claims.append(statement(text, holds, shown, line.runs, note))
+        for scale, by in (("log2 width", numpy.log2), ("width", numpy.asarray)):
+            curved = bend(runs, measure, by)
+            text = f"an almost linear phase boundary in rate and {scale}, by {NAMES[measure]}"
+            shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
+            note = f"with a quadratic term in {scale}; rule: at most {STRAIGHT:g} of attention rate off the straight line"
+            note += "" if curved is None else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
+            holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
+            claims.append(statement(text, holds, shown, line.runs, note))
         at = "-" if line.rate is None or line.width is None else f"{line.rate} at width {line.width:.0f}"
         rows.append((PHASES[measure], at, "-" if slope is None else str(slope), f"{line.inside:,} of {line.runs:,}"))
     table = Table(("phase", "boundary (attention rate)", "change per doubling of the width", "inside"), tuple(rows))
@@ -235,6 +252,10 @@ def noncirc2(sources: Sources) -> Product:
     note += f"less that share: {points(apart(shares[0], shares[1]))})"
     text = "non-circular networks appear at low attention rates"
     claims.append(some_claim(text, shares[0], note))
+    plain = low[low["circularity"] < Thresholds().circularity]
+    pizzas = share_of(plain, (plain[SYMMETRICITY] > 0.98) & (plain[IRRELEVANCE] < PIZZA_IRRELEVANCE))
+    what = f"non-circular runs at rates below {LOW_RATE:g} with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}"
+    claims.append(some_claim("the Pizza continues to be observed among them", pizzas, what))
     title = "width 128"
     if wide is None:
         figure = rates_figure([(title, by_circularity(runs), found)])

@@ -1,6 +1,6 @@
 """The authors' released runs beside ours, like with like: their distance irrelevance is that of the largest wrong logit."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from algophase.paper.population_claims import SHARES, Population
@@ -8,8 +8,9 @@ from algophase.paper.product import Claim, Table
 from algophase.paper.published import number
 from algophase.paper.sources import Sources
 from algophase.report.comparison import comparison_figure
-from algophase.sweeps.boundary import difference
+from algophase.sweeps.boundary import Estimate, difference
 from algophase.sweeps.comparison import (
+    BARE,
     IRRELEVANCE,
     NAMES,
     SYMMETRICITY,
@@ -49,20 +50,29 @@ def released_share(sources: Sources, space: str) -> list[Claim]:
     return [replace(claim, text=f"{claim.text}, in the authors' released table")]
 
 
-def released_shift(sources: Sources, space: str, measure: str) -> str:
-    """Where the phase ends in the authors' runs of a variant, less the same of their main experiment; "" without them."""
+@dataclass(frozen=True)
+class Shift:
+    """How far a phase's end lies from the main experiment's in the authors' runs. what: by what their table has."""
+
+    moved: Estimate | None
+    what: str
+    runs: int
+
+
+def released_shift(sources: Sources, space: str, measure: str) -> Shift | None:
+    """Where the phase ends in the authors' runs of a variant, less the same of their main experiment; None without them."""
     found = sources.released_runs()
     if found is None or space not in VARIANTS:
-        return ""
+        return None
     one_layer = found.runs[found.runs["layers"] == 1]
-    measure = WRONG_LOGIT if measure == IRRELEVANCE else measure
+    measures = [WRONG_LOGIT if measure == IRRELEVANCE else measure] * 2
     if measure == SYMMETRICITY and VARIANTS[space][1]:
-        return "; the released table has it of networks that are not given their equals sign, which is another quantity"
+        measures[0] = BARE  # what their table has where there is an equals sign
     sides = []
-    for separate, equals in (VARIANTS[space], (False, False)):
+    for (separate, equals), name in zip((VARIANTS[space], (False, False)), measures, strict=True):
         some = one_layer[(one_layer["separate_vocabularies"] == separate) & (one_layer["equals_sign"] == equals)]
-        sides.append(metric_boundary(accurate(finished(some, found.source).runs), measure))
-    return f"; in the released runs, by {NAMES[measure]}: {difference(sides[0], sides[1]) or 'no boundary'}"
+        sides.append(metric_boundary(accurate(finished(some, found.source).runs), name))
+    return Shift(difference(sides[0], sides[1]), NAMES[measures[0]], sides[0].runs)
 
 
 def beside(sources: Sources, ours: "pandas.DataFrame") -> tuple[dict[str, "Figure"], dict[str, Table], str]:

@@ -49,8 +49,10 @@ def make_readout(sources: Sources) -> Product:
             APPROXIMATION_RULE,
             published="8 cos(2t + 2)",
         ),
+        _every_readout(opened),
+        _absolute_values(network, opened),
         _evenness(readout),
-        _whole_pizza(network, opened),
+        *_whole_pizza(network, opened, same_network=same),
         _doubling(network.task.modulus),
         _printed_readout(),
     ]
@@ -90,11 +92,39 @@ def _evenness(readout: Readout) -> Claim:
     values = readout.values
     even = (values + values.roll(READOUT_POINTS // 2)) / 2
     share = (even.var(correction=0) / values.var(correction=0)).item()
-    note = "one ReLU is no absolute value; rule: at least 95% of the variance of their sum f is even in (x, y)"
-    return statement("after the ReLU, entries are absolute values", f"{share:.2%} of f is even", share >= APPROXIMATES, note)
+    note = "rule: at least 95% of the variance of f, the sum over entries, is even in (x, y), as a sum of absolute values is"
+    return statement("... so that their sum is one", f"{share:.2%} of f is even", share >= APPROXIMATES, note)
 
 
-def _whole_pizza(network: Linear, opened: Anatomy) -> Claim:
+def _absolute_values(network: Linear, opened: Anatomy) -> Claim:
+    """Each entry ReLU(u x + v y + bias) of the first pizza against |u x + v y|, scale and offset fitted, on the unit circle."""
+    pizza = opened.pizzas[0]
+    rows, columns = list(pizza.rows), [number - 1 for number in pizza.embedding_components[:2]]
+    angles = pizza.readouts[0].angles.double()
+    inputs = opened.aligned_w1[rows][:, columns].double() @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
+    entries = torch.relu(inputs + network.l1.bias[rows].detach().double()[:, None])
+    explained = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] ** 2 for pair in zip(entries, inputs.abs(), strict=True)])
+    return statement(
+        "after the ReLU each entry is an absolute value ...",
+        f"|u x + v y| explains {explained.median():.0%} of an entry's variance in the median, at most {explained.max():.0%}",
+        explained.min().item() >= APPROXIMATES,
+        f"{APPROXIMATION_RULE} of each of the {len(rows)} entries; one ReLU keeps one half of an absolute value",
+    )
+
+
+def _every_readout(opened: Anatomy) -> Claim:
+    """Both unembedding dimensions of every pizza, not the first one's first alone."""
+    readouts = [readout for pizza in opened.pizzas for readout in pizza.readouts]
+    explained, sizes = [one.variance_explained for one in readouts], [one.amplitude for one in readouts]
+    return statement(
+        "the other pizzas and the sine do the same",
+        f"at least {min(explained):.2%} of the variance of each, amplitudes {min(sizes):.1f} to {max(sizes):.1f}",
+        min(explained) >= APPROXIMATES,
+        f"{APPROXIMATION_RULE}, for all {len(readouts)} readouts of {len(opened.pizzas)} pizzas (appendix L.2)",
+    )
+
+
+def _whole_pizza(network: Linear, opened: Anatomy, *, same_network: bool) -> list[Claim]:
     """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b) + phase)."""
     p, pizza = network.task.modulus, opened.pizzas[0]
     embedding, _ = both_sides(network)
@@ -112,13 +142,20 @@ def _whole_pizza(network: Linear, opened: Anatomy) -> Claim:
     explained = 1 - _unexplained(values, (design @ weights).flatten())
     turn = 2 * torch.pi * pizza.frequency / p
     scale = torch.complex(weights[0] + weights[1] * math.cos(turn), weights[1] * math.sin(turn)).abs().item()
-    return statement(
-        "so the readout of a pair is about 8 |cos w(a - b)/2| cos(w(a + b) + 2), if phase and scaling are ignored",
-        f"{explained:.2%} of its variance over all pairs, at scale {scale:.1f}",
-        explained >= APPROXIMATES,
-        APPROXIMATION_RULE + ", scale and phase fitted; the sum of two embeddings is up to twice the circle's radius long",
-        published="8",
-    )
+    return [
+        statement(
+            "so the readout of a pair is about |cos w(a - b)/2| cos w(a + b), if phase and scaling are ignored",
+            f"{explained:.2%} of its variance over all pairs",
+            explained >= APPROXIMATES,
+            APPROXIMATION_RULE + ", scale and phase fitted",
+        ),
+        number("beta-pair-amplitude").claim(
+            scale,
+            f"{scale:.1f}",
+            same_network=same_network,
+            note="the sum of two embeddings is up to twice the circle's radius long: the factor that L.2 lacks (below)",
+        ),
+    ]
 
 
 def _doubling(p: int) -> Claim:

@@ -147,6 +147,10 @@ class Sources:
         about = f"{space}, no fair sample of it yet" if unfair else space
         return FoundRuns(runs, f"{len(runs):,} runs of {path.name if path.parent == self.gallery else path} ({about})")
 
+    def sittings(self, space: str) -> list[dict[str, Any]]:
+        """What the shards of a sweep say of how they were made."""
+        return SweepDirectory(self._directory(space)).sittings()
+
     def moments(self, space: str) -> FoundRuns:
         """The runs of a sweep along training: one row a run and epoch (`algophase sweep --snapshot`)."""
         path = self._directory(space)

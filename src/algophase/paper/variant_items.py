@@ -4,16 +4,18 @@ import math
 
 import torch
 
-from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated, draw_plates
 from algophase.paper.plates import Plates, load_plates, take
-from algophase.paper.population_claims import some_claim
+from algophase.paper.population_claims import share_claim, some_claim
 from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product
 from algophase.paper.published import number
+from algophase.paper.rules import APPROXIMATES, Holds, statement
 from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, source_of, specimen, spread_of
 from algophase.sweeps.statistics import Share
+
+ALIGNED = 0.9  # correlation of two operands' circles (ours)
 
 
 def _circular(one: Specimen | Plates) -> Claim:
@@ -36,7 +38,18 @@ def _pizza(one: Specimen | Plates, text: str) -> Claim:
 
 def linear_pizza(sources: Sources) -> Product:
     beta = specimen(sources, "model-beta")
-    claims = (_circular(beta), _pizza(beta, "Model β implements the Pizza"))
+    pizzas = beta.of_role("Pizza")
+    forms = [[getattr(item, form) for item in pizzas] for form in ("fve_pizza", "fve_clock")]
+    claims = (
+        _circular(beta),
+        _pizza(beta, "Model β implements the Pizza"),
+        judged(
+            "its isolated circles follow the Pizza's formula",
+            min(forms[0], default=0.0) >= APPROXIMATES,
+            f"Pizza explains {spread_of(forms[0])} of the logits' variance, Clock {spread_of(forms[1])}",
+            "at least 95% of the variance of each circle that acts as a Pizza",
+        ),
+    )
     return Product(source_of(beta), {"": draw_isolated(beta, beta.circles[:MOST_SHOWN])}, claims=claims)
 
 
@@ -112,29 +125,45 @@ def _seen_row(one: Specimen, item: CircleEvidence) -> float:
     return angle / (2 * math.pi) * p % p
 
 
-def _alignment(one: Specimen, item: CircleEvidence) -> float:
-    """Correlation of the two operands' circles in their common plane, after the best turn."""
-    first, second = (torch.view_as_complex(points.contiguous()) for points in points_in_plane(one.components, item.circle))
-    return ((first * second.conj()).sum().abs() / (first.abs().square().sum() * second.abs().square().sum()).sqrt()).item()
+def _aligned(one: Specimen, sources: Sources) -> list[Claim]:
+    """That the operands' circles go round alike: in this network, and, where the sweep's table says it, in all."""
+    text = "the two tokens' embeddings are often aligned"
+    rule = f"circles of correlation after the best turn of at least {ALIGNED} hold more than half of all circles' variance"
+    claims = []
+    if len(one.components.coordinates) > 1:
+        circles = [item.circle for item in one.circles]
+        aligned = [circle.alignment >= ALIGNED for circle in circles]
+        share = sum(c.variance_share for c, is_ in zip(circles, aligned, strict=True) if is_)
+        of = sum(circle.variance_share for circle in circles)
+        values = ", ".join(f"{circle.alignment:.3f}" for circle in circles)
+        ours = f"{sum(aligned)} of {len(circles)} circles, with {share / of if of else 0:.0%} of their variance: {values}"
+        holds: Holds = "undecided" if of and share > HALF * of else False
+        note = f"rule: {rule}; one network cannot say what is often so"
+        claims.append(statement(f"{text}: this network", ours, holds, note))
+    try:
+        runs = sources.sweep("separate-vocabularies").runs
+    except Missing:
+        return claims
+    if "circles.alignment" not in runs:
+        return claims
+    known = runs[runs["circles.alignment"].notna()]
+    held = [
+        sum(share for share, value in zip(*each, strict=True) if value >= ALIGNED) > HALF * sum(each[0])
+        for each in zip(known["circles.variance_share"], known["circles.alignment"], strict=True)
+    ]
+    return [*claims, share_claim(text, Share(sum(held), len(known)), HALF, f"runs of separate-vocabularies in which {rule}")]
 
 
 def separate_pizza(sources: Sources) -> Product:
     one = specimen(sources, "separate-pizza")
     pizzas = one.of_role("Pizza")[:MOST_SHOWN]
     shown = pizzas or list(one.circles[:MOST_SHOWN])
-    two_tables = len(one.components.coordinates) > 1
     apart = [_rows_apart(_expected_row(one, item), _seen_row(one, item), one.modulus) for item in pizzas]
-    aligned = [_alignment(one, item) for item in shown] if two_tables else []
     expected = [_expected_row(one, item) for item in shown]
     lined_up, step, p = 6 - 3, 18, 59
     claims = (
         _pizza(one, "the model implements the Pizza"),
-        judged(
-            "the two tokens' embeddings are often aligned",
-            bool(aligned) and min(aligned) >= 0.9,
-            f"correlation after the best turn {spread_of(aligned, '.3f')}",
-            "at least 0.9 in every circle shown: both operands go round it alike",
-        ),
+        *_aligned(one, sources),
         judged(
             "the correct logit pattern is shifted because the two embeddings do not line up",
             bool(apart) and max(apart) <= 1,

@@ -119,7 +119,7 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
 
 
 def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
-    """Runs by rate and width, filled if inside the phase, with each side's boundary as a line (figure 6, bottom)."""
+    """Runs by rate and width, filled if inside the phase, with each side's boundary as a line (figure 7, bottom)."""
     for side in (1, 0):
         colour, marker = SIDES[side]
         points = _points(group, side, measure)

@@ -111,7 +111,7 @@ def _mark(figure: "Figure", marks: Sequence[Mark], metric: str, kind: Any) -> No
 
 
 def rate_by_width(population: Population, boundaries: Sequence[tuple[str, Boundary]] = ()) -> "Figure":
-    """Circular accurate runs by rate and width, coloured by verdict, with the transition lines (figure 6, bottom)."""
+    """Circular accurate runs by rate and width, coloured by verdict, with the transition lines (figure 7, bottom)."""
     runs = population.core
     runs = runs[runs["_rate"].notna() & runs["width"].notna()]
     figure = new_figure(x="attention rate", y="width", height=460)
@@ -233,7 +233,7 @@ def _whisker(
 
 
 def transition(sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]], measure: str) -> "Figure":
-    """Share of runs inside a phase in each tenth of the rate, over the logistic curve with its bootstrap band (figure 6).
+    """Share of runs inside a phase in each tenth of the rate, over the logistic curve with its bootstrap band (figure 7).
 
     sides: one population, or two to compare: name, runs, and the boundary fitted to them.
     """

@@ -280,7 +280,7 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
 
 
 def phase_line(measure: str) -> float:
-    """Where the paper's transition lines part a metric (figure 6)."""
+    """Where the paper's transition lines part a metric (figure 7)."""
     lines = Thresholds()
     return lines.gradient_symmetricity if measure in SYMMETRIC else lines.clock_distance_irrelevance
 

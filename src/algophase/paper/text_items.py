@@ -1,0 +1,259 @@
+"""What the paper's text says beside its figures and tables: settings and cost (appendix F), and words about many networks."""
+
+from typing import TYPE_CHECKING
+
+from algophase.analysis.metrics import paper_triples
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+from algophase.networks import Linear, Transformer
+from algophase.paper.population_claims import MEASURES, MOST, population, share_claim, transitions
+from algophase.paper.product import Claim, Item, Product, Table
+from algophase.paper.published import number
+from algophase.paper.rules import statement
+from algophase.paper.sources import RELEASED, Missing, Sources
+from algophase.sweeps.boundary import Boundary
+from algophase.sweeps.comparison import IRRELEVANCE, NAMES
+from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.statistics import Share
+
+if TYPE_CHECKING:
+    import pandas
+
+DAY = 24 * 3600
+FEWER = 0.5  # of the paper's time, below which a replication took "significantly" less (ours)
+# Printed settings of the main experiment, by the column of a run that records each.
+SETTINGS = {
+    "setting-modulus": "modulus",
+    "setting-width": "width",
+    "setting-heads": "heads",
+    "setting-training-fraction": "training_fraction",
+    "setting-learning-rate": "learning_rate",
+    "setting-weight-decay": "weight_decay",
+    "setting-epochs": "epochs",
+}
+
+
+def settings(sources: Sources) -> Product:
+    found = sources.sweep("fixed-width")
+    runs = found.runs
+    claims = [_setting(name, runs, column) for name, column in SETTINGS.items()]
+    claims += _shapes(sources)
+    triples = len(paper_triples(int(runs["modulus"].iloc[0])))
+    claims.append(number("setting-triples").claim(triples, str(triples)))
+    claims += _widths(sources)
+    claims.append(_linear_width(sources))
+    cost, spent = _cost(sources)
+    claims.append(cost)
+    heads = ("sweep", "runs", "training (s)", "analysis (s)", "devices")
+    return Product(
+        f"the settings that {found.source} record, and what the gallery's shards say",
+        {},
+        {"": Table(heads, spent)},
+        tuple(claims),
+    )
+
+
+def _setting(name: str, runs: "pandas.DataFrame", column: str) -> Claim:
+    """What every run of the sweep records for a printed setting."""
+    printed = number(name)
+    values = sorted(set(runs[column].tolist()))
+    shown = ", ".join(f"{value:g}" for value in values)
+    same = len(values) == 1 and printed.agrees(values[0])
+    return Claim(printed.text, printed.printed, shown, "reproduced" if same else "differs", len(runs), printed.place)
+
+
+def _shapes(sources: Sources) -> list[Claim]:
+    """Sizes that follow from the width, from the weights of Model A."""
+    try:
+        found = sources.network("model-a")
+    except Missing:
+        return []
+    network = found.network
+    if not isinstance(network, Transformer):
+        raise InputError(f"{found.source} is no transformer")
+    weights = dict(network.named_parameters())
+    width, p = weights["embed.W_E"].shape[1], network.task.modulus
+    sizes = {
+        "setting-pairs": p * p,
+        "setting-head-size": weights["blocks.0.attn.W_Q"].shape[2],
+        "setting-hidden-units": weights["blocks.0.mlp.W_in"].shape[1],
+    }
+    note = f"width {width}, p = {p}: {found.source}"
+    return [
+        number(name).claim(size, str(size), same_network=width == 128 and p == 59, note=note) for name, size in sizes.items()
+    ]
+
+
+def _widths(sources: Sources) -> list[Claim]:
+    try:
+        found = sources.sweep("varying-width")
+    except Missing:
+        return []
+    widths, printed = found.runs["width"], (number("setting-width-from"), number("setting-width-to"))
+    holds = printed[0].value <= widths.min() and widths.max() <= printed[1].value
+    shown = f"{widths.min():.0f} to {widths.max():.0f}"
+    text, between = "widths of the second experiment, log-uniform", f"{printed[0].printed} to {printed[1].printed}"
+    return [statement(text, shown, holds, "rule: drawn from there", published=between, sample=len(widths))]
+
+
+def _linear_width(sources: Sources) -> Claim:
+    """Model delta reads two embeddings side by side: at the printed width of 256 for both there would be 512 inputs."""
+    printed = number("setting-linear-width")
+    shown, sample = [], 0
+    for role in ("model-beta", "model-delta"):
+        try:
+            found = sources.network(role)
+        except Missing:
+            continue
+        if isinstance(found.network, Linear):
+            weights = dict(found.network.named_parameters())
+            whose = "released" if found.published else "ours"
+            embedding, layer = weights["embed.weight"].shape[1], weights["l1.weight"]
+            shown.append(f"{role.removeprefix('model-')} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
+            sample += 1
+    note = "dimensions of an embedding, of what the first layer reads, and of what it gives; delta concatenates two embeddings"
+    if sources.released is not None and "model-delta" in RELEASED:
+        return Claim(
+            printed.text, printed.printed, "; ".join(shown), "paper contradicts itself", sample, f"{note}, of 128 each"
+        )
+    return Claim(printed.text, printed.printed, "; ".join(shown) or "-", "not tested", sample, note)
+
+
+def _cost(sources: Sources) -> tuple[Claim, tuple[tuple[str, ...], ...]]:
+    """What the gallery's tables took, by their own record."""
+    printed, rows, whole, count = number("gpu-days"), [], 0.0, 0
+    for space in PAPER_SPACES:
+        try:
+            sittings = sources.sittings(space)
+        except InputError:
+            continue
+        runs = sum(int(one.get("runs") or 0) for one in sittings)
+        times = [sum(float(one.get(f"{what}_seconds") or 0) for one in sittings) for what in ("training", "analysis")]
+        devices = sorted({str(one.get("device")) for one in sittings})
+        rows.append((space, f"{runs:,}", f"{times[0]:,.0f}", f"{times[1]:,.0f}", ", ".join(devices)))
+        whole, count = whole + sum(times), count + runs
+    note = (
+        f"training and analysis of {count:,} runs by the tables' own record (start-up and what was not finished left out); "
+        f"the authors' device is another and they ran far more; rule: less than half of {printed.printed}"
+    )
+    text = "a replication would take significantly fewer resources"
+    holds = whole < FEWER * printed.value * DAY if count else None
+    shown = f"{whole / 3600:.2f} hours" if count else "no runs"
+    return statement(text, shown, holds, note, published=printed.printed, sample=count), tuple(rows)
+
+
+def words(sources: Sources) -> Product:
+    """Statements of sections 1 to 4 about networks in general, each judged on a population."""
+    one = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate", "verdict", "pizza_share"))
+    runs = one.circular
+    claims: list[Claim] = []
+    used = [one.source]
+    for space, rate in (("pizza-training", 0), ("clock-training", 1)):
+        try:
+            found = sources.sweep(space)
+        except Missing:
+            continue
+        used.append(found.source)
+        claims.append(_first_circle(found.runs, rate))
+    pizzas = runs[runs["verdict"] == "Pizza"]
+    claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources)]
+    return Product("; ".join(used), {}, {}, tuple(claims))
+
+
+def _first_circle(runs: "pandas.DataFrame", rate: int) -> Claim:
+    circles = zip(runs["circles.components"], runs["circles.method"], strict=True)
+    held = sum(any(tuple(pair) == (1, 2) and way == "components" for pair, way in zip(*each, strict=True)) for each in circles)
+    text = f"embeddings usually describe a circle in the plane of the first two principal components (section 2.1), rate {rate}"
+    what = "components 1 and 2 are waves of one frequency, nine tenths of each"
+    return share_claim(text, Share(held, len(runs)), MOST, what)
+
+
+def _accompanied(pizzas: "pandas.DataFrame") -> Claim:
+    """Of each network, the Pizzas that have a companion; circles of one network are not independent."""
+    shares, circles, with_one = [], 0, 0
+    for roles, frequencies, companions in zip(
+        pizzas["circles.role"], pizzas["circles.frequency"], pizzas["circles.accompanies"], strict=True
+    ):
+        own = [k for k, role in zip(frequencies, roles, strict=True) if role == "Pizza"]
+        has = sum(k in set(companions) for k in own)
+        shares.append(bool(own) and 2 * has > len(own))
+        circles, with_one = circles + len(own), with_one + has
+    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, circles)}"
+    return share_claim(
+        "pizzas usually come with accompanying pizzas (section 3.4)", Share(sum(shares), len(pizzas)), MOST, what
+    )
+
+
+def _copies(pizzas: "pandas.DataFrame") -> Claim:
+    held, most = 0, 0.0
+    for roles, alone in zip(pizzas["circles.role"], pizzas["circles.accuracy_alone"], strict=True):
+        own = [value for value, role in zip(alone, roles, strict=True) if role == "Pizza"]
+        held += len(own) >= 2 and max(own) < 1
+        most = max(most, *own, 0.0)
+    what = f"circular Pizzas with at least two pizzas, none of which alone answers all pairs; the best alone answers {most:.1%}"
+    text = "networks often implement multiple, imperfect copies of the Pizza in parallel (section 1)"
+    return share_claim(text, Share(held, len(pizzas)), MOST, what)
+
+
+def _span(boundary: Boundary) -> str:
+    """Over how much of the attention rate the fitted share inside a phase falls from 90% to 10%."""
+    curve = boundary.curve
+    if curve is None:
+        return "no curve"
+    inside = curve.rates[(curve.probability < 0.9) & (curve.probability > 0.1)]
+    open_ended = curve.probability.max() < 0.9 or curve.probability.min() > 0.1
+    return f"{'more than ' if open_ended else ''}{float(inside.max() - inside.min()) if len(inside) else 0.0:.2f}"
+
+
+def _sharp(runs: "pandas.DataFrame") -> Claim:
+    found = transitions(runs)
+    spans = ", ".join(f"{_span(found[measure].boundary)} by {NAMES[measure]}" for measure in MEASURES)
+    note = "attention rate over which the fitted share inside the phase falls from 90% to 10%: one metric's transition is "
+    note += "sharp, the other's is not"
+    published = "sharp phase transitions (section 1); the continuous phase change (section 4.2)"
+    return Claim("how the Pizza gives way to the Clock", published, spans, "paper contradicts itself", len(runs), note)
+
+
+def _line(runs: "pandas.DataFrame") -> Claim:
+    """The irrelevance that parts Pizzas from Clocks best, told apart by their circles alone."""
+    lesser = Thresholds().hybrid_share
+    pizza, clock = runs[runs["pizza_share"] > 1 - lesser][IRRELEVANCE], runs[runs["pizza_share"] < lesser][IRRELEVANCE]
+    published = "0.4 (section 4.1.2), 0.6 (figure 7)"
+    text = "the distance irrelevance that parts Pizzas from Clocks"
+    if pizza.empty or clock.empty:
+        return Claim(text, published, "no runs", "not tested", 0)
+    wrong = {cut: int((pizza >= cut).sum() + (clock < cut).sum()) for cut in sorted([*pizza, *clock])}
+    best = min(wrong, key=wrong.__getitem__)
+    errors = ", ".join(f"{int((pizza >= cut).sum() + (clock < cut).sum())} at {cut}" for cut in (0.4, 0.6))
+    note = f"on the wrong side: {wrong[best]} at {best:.2f}, {errors}; Pizzas and Clocks by the share of their circles' logits"
+    return Claim(text, published, f"{best:.2f}", "paper contradicts itself", len(pizza) + len(clock), note)
+
+
+def _which_logit(sources: Sources) -> Claim:
+    """The released table's column is not of the definition's logit: over a population the two differ."""
+    text = "distance irrelevance is that of the correct logits (section 4.1.2)"
+    from algophase.paper.population_released import released_population
+
+    theirs = released_population(sources, "fixed-width")
+    ours = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate",))
+    if theirs is None:
+        return Claim(text, "definition 4.2", "-", "not tested", 0, "the authors' own table is taken with --released DIR")
+    from algophase.sweeps.comparison import WRONG_LOGIT
+    from algophase.sweeps.statistics import same_distribution
+
+    known = theirs.circular[WRONG_LOGIT].dropna().to_numpy(float)
+    shown = []
+    for name, column in (("correct", IRRELEVANCE), ("largest wrong", WRONG_LOGIT)):
+        distance, p = same_distribution(known, ours.circular[column].dropna().to_numpy(float))
+        shown.append(f"{name} logit {distance:.3f} (p = {p:.2g})")
+    note = (
+        "Kolmogorov-Smirnov distance of the released column from ours, circular runs of one layer: it is the largest wrong "
+        "logit's; the values printed for Models A and B are of the correct one"
+    )
+    return Claim(text, "definition 4.2; the released table", ", ".join(shown), "paper contradicts itself", len(known), note)
+
+
+ITEMS: list[Item] = [
+    Item("settings", "text", "appendix F", "Settings, sizes and cost", ("sweep:fixed-width",), settings),
+    Item("text", "text", "sections 1 to 4", "What the text says beside the figures", ("sweep:fixed-width",), words),
+]
