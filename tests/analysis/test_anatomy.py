@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from algophase.analysis.analyze import analyze
 from algophase.analysis.anatomy import anatomy, without_second_relu
 from algophase.analysis.grid import grid_logits
 from algophase.errors import InputError
@@ -99,3 +100,31 @@ def test_other_networks_have_no_such_anatomy() -> None:
         anatomy(initialise(RunSettings(network=LinearSettings(model="delta"))))
     with pytest.raises(InputError, match="a clock has no"):
         anatomy(handmade_clock())
+
+
+def test_units_that_read_no_pizza_do_not_count_as_writing_to_the_right_one() -> None:
+    tidy = tidy_pizza("alpha")
+    idle = build(tidy.task, LinearSettings("alpha", width=4, hidden=tidy.settings.hidden + 200)).double()
+    assert isinstance(idle, Linear)
+    with torch.no_grad():
+        for parameter in idle.parameters():
+            parameter.zero_()
+        idle.embed.weight.copy_(tidy.embed.weight)
+        idle.l1.weight[: tidy.settings.hidden] = tidy.l1.weight
+        idle.unembed.weight[:, : tidy.settings.hidden] = tidy.unembed.weight.roll(24, 1)  # each writes to the other pizza
+    assert anatomy(idle).same_pizza_share == 0
+
+
+def test_analyze_opens_a_network_with_the_resolution_its_weights_have() -> None:
+    plain = tidy_pizza("alpha")
+    turned = build(plain.task, LinearSettings("alpha", width=16, hidden=plain.settings.hidden))
+    assert isinstance(turned, Linear)
+    basis = torch.linalg.qr(torch.randn(16, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)).Q[:4]
+    with torch.no_grad():
+        turned.embed.weight.copy_(plain.embed.weight @ basis)
+        turned.l1.weight.copy_(plain.l1.weight @ basis)
+        turned.l1.bias.zero_()
+        turned.unembed.weight.copy_(plain.unembed.weight)
+    opened = analyze(turned).anatomy
+    assert opened is not None
+    assert opened.aligned_w1.shape == anatomy(turned).aligned_w1.shape == (plain.settings.hidden, 4)

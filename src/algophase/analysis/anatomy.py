@@ -67,7 +67,7 @@ class Anatomy:
 
     unmatched: frequencies of embedding circles with no partner in the unembedding, such as accompanying ones.
     exclusive_share: of the hidden units that read any pizza, how many read one alone (the domino pattern).
-    same_pizza_share: of all hidden units, how many write most to the pizza they read most.
+    same_pizza_share: of the hidden units that read a pizza, how many write most to the one they read most.
     """
 
     pizzas: tuple[PizzaAnatomy, ...]
@@ -137,10 +137,15 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
 
 
 @torch.no_grad()
-def open_linear(network: Linear, second_relu: IdleReLU | None, *, with_mean: bool = False) -> Anatomy:
-    """The anatomy of a network on the CPU, given what the second ReLU does. It is small: no other device is worth it."""
-    embedding = network_components(network)
-    unembedding = principal_components((network.unembed.weight,))
+def open_linear(
+    network: Linear, second_relu: IdleReLU | None, *, with_mean: bool = False, resolution: float | None = None
+) -> Anatomy:
+    """The anatomy of a network on the CPU, given what the second ReLU does. It is small: no other device is worth it.
+
+    resolution: relative rounding of the weights, where they were stored in less than their precision here.
+    """
+    embedding = network_components(network, resolution)
+    unembedding = principal_components((network.unembed.weight,), resolution)
     w1 = network.l1.weight
     w2 = network.l2.weight if has_second_relu(network) else torch.eye(len(w1), dtype=w1.dtype)
     answers = {circle.frequency: circle for circle in find_circles(unembedding)}
@@ -171,6 +176,6 @@ def open_linear(network: Linear, second_relu: IdleReLU | None, *, with_mean: boo
         read, written = torch.stack(read_strength), torch.stack(write_strength)  # (pizzas, hidden)
         served = (read > SIGNIFICANT).sum(dim=0)
         exclusive = ((served == 1).sum() / (served > 0).sum()).item()
-        same = (read.argmax(dim=0) == written.argmax(dim=0)).double().mean().item()
+        same = (read.argmax(dim=0) == written.argmax(dim=0))[served > 0].double().mean().item()
     aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2
     return Anatomy(tuple(pizzas), tuple(unmatched), aligned_w1, aligned_w2, exclusive, same, second_relu)

@@ -225,6 +225,8 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
 
 def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int]:
     members = sorted(set(values))
+    if members and not allowed:
+        raise InputError(f"{name} {members[0]!r} does not exist: the embedding is constant")
     for value in members:
         if value not in allowed:
             raise InputError(f"{name} {value!r} does not exist; choose from {allowed[0]} to {allowed[-1]}")

@@ -14,7 +14,7 @@ Every form is a factor of d = a - b times a wave in a + b - c. So all that is ne
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -118,8 +118,8 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
 
 def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Tensor) -> list[CircleEvidence]:
     """What each circle does, and which circle it accompanies, from what `launch_evidence` gave, on the CPU."""
-    frequencies = {circle.frequency for circle in circles}
-    return [_read(modulus, circle, row, frequencies) for circle, row in zip(circles, numbers, strict=True)]
+    offsets = {circle.frequency: circle.offset for circle in circles}
+    return [_read(modulus, circle, row, offsets) for circle, row in zip(circles, numbers, strict=True)]
 
 
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
@@ -127,23 +127,42 @@ def circle_evidence(network: Network, circles: list[Circle], principal: Principa
     return read_evidence(network.task.modulus, circles, launch_evidence(network, circles, principal).cpu())
 
 
+def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) -> float:
+    """The offset of the accompanying form, where each operand has a circle of its own.
+
+    The form is -cos(w d + half of it): largest where the partner's |cos(w d / 2 + its offset / 2)| is 0, so that half is the
+    partner's offset. The circle's own offset, which is known to a full turn, says it to a half turn.
+    """
+    walked = 1 if (2 * partner - circle.frequency) % p == 0 else -1  # p - 2k is the circle of 2k gone round the other way
+    offset = walked * circle.offset
+    opposite = partner in offsets and math.cos(offset / 2 - offsets[partner]) < 0
+    return offset + 2 * math.pi if opposite else offset
+
+
 @functools.lru_cache(maxsize=1024)
-def _forms(p: int, frequency: int, offset: float) -> tuple[Tensor, Tensor]:
+def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> tuple[Tensor, Tensor]:
     """Clock, Pizza and the accompanying forms as factors of d, (forms, p), and their inner products over all triples / p^3."""
     distance, candidates = torch.arange(p), accompanied_frequencies(p, frequency)
     factors = [torch.ones(p, dtype=torch.float64), pizza_by_distance(distance, p, frequency, offset)]
-    factors += [accompanying_by_distance(distance, p, partner, offset) for partner in candidates]
+    factors += [accompanying_by_distance(distance, p, *each) for each in zip(candidates, turns, strict=True)]
     forms, waves = torch.stack(factors), torch.tensor([frequency, frequency, *candidates])
-    # The mean of cos w(a + b - c) cos v(a + b - c) is 1/2 where w = v and 0 elsewhere.
-    return forms, forms @ forms.T / (2 * p) * (waves[:, None] == waves)
+    # The mean of cos w(a + b - c) cos v(a + b - c) is 1/2 where w = v (1 at half of p) and 0 elsewhere.
+    squared = torch.where(2 * waves == p, 1.0, 0.5).double()
+    return forms, forms @ forms.T / p * squared * (waves[:, None] == waves)
 
 
-def _read(p: int, circle: Circle, numbers: Tensor, frequencies: set[int]) -> CircleEvidence:
-    """Least squares of all forms at once, through their normal equations."""
+def _read(p: int, circle: Circle, numbers: Tensor, offsets: Mapping[int, float]) -> CircleEvidence:
+    """Least squares of all forms at once, through their normal equations. offsets: of all circles, by frequency."""
     accuracy, variance, label_variance = numbers[:3].tolist()
     profile = numbers[3:].view(p, 3).T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
-    forms, gram = _forms(p, circle.frequency, circle.offset)
+    partners = _waves(p, circle)[1:]
+    forms, gram = _forms(p, circle.frequency, circle.offset, tuple(_turn(p, circle, k, offsets) for k in partners))
     moments = (forms * profile[: len(forms)]).sum(dim=1) / p**3
+    # Without a partner nothing tells a turned form from its opposite: take the one that the logits follow.
+    alone = [circle.offset != 0.0 and partner not in offsets for partner in partners]
+    signs = torch.tensor([-1.0 if free and moments[2 + i] < 0 else 1.0 for i, free in enumerate(alone)], dtype=torch.float64)
+    signs = torch.cat([torch.ones(2, dtype=torch.float64), signs])
+    moments, gram = moments * signs, gram * signs * signs[:, None]
     spread = ((variance + label_variance) * gram.diagonal()).sqrt()
     fve = (2 * moments / spread - 1).where(spread != 0, torch.nan).tolist()
     best = max(range(2, len(forms)), key=lambda form: fve[form], default=None)
@@ -152,15 +171,15 @@ def _read(p: int, circle: Circle, numbers: Tensor, frequencies: set[int]) -> Cir
     weights = torch.linalg.pinv(gram, hermitian=True) @ moments
     logit_variance = (weights @ moments).item()
     explained = logit_variance / variance if variance > 0 else 0.0
-    alone = (moments.square() / gram.diagonal().clamp_min(1e-300)).tolist()  # what each form explains by itself
-    leads = best is not None and alone[2] > max(alone[:2])
+    by_itself = (moments.square() / gram.diagonal().clamp_min(1e-300)).tolist()  # what each form explains
+    leads = best is not None and bool(moments[2] > 0) and by_itself[2] > max(by_itself[:2])
     clock, pizza, accompanying = [*weights.tolist(), 0.0][:3]
     role = _role(clock, pizza, explained, leads)
-    partner = None if best is None else _waves(p, circle)[best - 1]
+    partner = None if best is None else partners[best - 2]
     return CircleEvidence(
         circle=circle,
         role=role,
-        accompanies=partner if role == "accompanying" and partner in frequencies else None,
+        accompanies=partner if role == "accompanying" and partner in offsets else None,
         fve_clock=fve[0],
         fve_pizza=fve[1],
         fve_accompanying=math.nan if best is None else fve[best],

@@ -58,7 +58,10 @@ def pizza_by_distance(distance: Tensor, modulus: int, frequency: int, offset: fl
 
 
 def accompanying_by_distance(distance: Tensor, modulus: int, frequency: int, offset: float = 0.0) -> Tensor:
-    """The accompanying Pizza's factor -cos(w d + offset / 2) at distances d = a - b, w the accompanied circle's."""
+    """The accompanying Pizza's factor -cos(w d + offset / 2) at distances d = a - b, w the accompanied circle's.
+
+    A full turn more is the opposite form: half of the offset counts.
+    """
     if offset == 0.0:
         return -cos_turn(frequency * distance, modulus)
     return -torch.cos(2 * torch.pi * frequency * distance.double() / modulus + offset / 2)
@@ -109,9 +112,10 @@ def accompanying_logits(modulus: int, frequencies: Frequencies, offset: float = 
 def accompanied_frequencies(modulus: int, frequency: int) -> list[int]:
     """The k in 1..p/2 with 2k = +-frequency (mod p): the pizzas that a circle of this frequency can accompany.
 
-    One at odd p; at even p two for an even frequency and none for an odd one.
+    One at odd p; at even p two for an even frequency and none for an odd one. Never itself, as p / 3 might.
     """
-    return [k for k in range(1, modulus // 2 + 1) if (2 * k - frequency) % modulus == 0 or (2 * k + frequency) % modulus == 0]
+    others = (k for k in range(1, modulus // 2 + 1) if k != frequency)
+    return [k for k in others if (2 * k - frequency) % modulus == 0 or (2 * k + frequency) % modulus == 0]
 
 
 def gap(modulus: int, frequency: int) -> int | None:

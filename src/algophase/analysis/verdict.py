@@ -77,11 +77,16 @@ def decide(
 ) -> Verdict:
     if not measured.accuracy >= thresholds.accuracy:
         wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
-        reason = f"accuracy {measured.accuracy:.2%} is below {thresholds.accuracy:.0%}: {wrong}"
+        reason = f"accuracy {_below(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"
         return Verdict("not learned", (reason, *_roles(evidence)), pizza_share=pizza_share(evidence))
     if not measured.circularity >= thresholds.circularity:
         return _non_circular(measured, components, evidence, thresholds)
     return _circular(measured, evidence, thresholds)
+
+
+def _below(share: float) -> str:
+    """A percentage that is never rounded up to one that it does not reach."""
+    return f"{math.floor(1e4 * share) / 100:.2f}%" if share == share else "nan"
 
 
 def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None, bool | None, list[str]]:
@@ -99,7 +104,7 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None,
     )
     if math.isnan(q):
         reasons = ["all correct logits are equal, so they do not depend on the distance a - b at all", s_reason]
-        return ("Clock" if not symmetric else None), not symmetric, reasons
+        return ("Clock" if not symmetric else None), None, reasons
     if q < low:
         q_reason = f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as a Pizza's does"
     elif q < high:
@@ -131,22 +136,22 @@ def pizza_share(evidence: list[CircleEvidence]) -> float | None:
 def _roles(evidence: list[CircleEvidence]) -> list[str]:
     """Which circles do what, one phrase an algorithm."""
     phrases = []
-    for role in ("Clock", "Pizza", "mixed", "accompanying", "unclear"):
-        members = [str(item.circle.frequency) for item in evidence if item.role == role]
+    paired, alone = "accompanying", "accompanying none"
+    for part in ("Clock", "Pizza", "mixed", paired, alone, "unclear"):
+        members = [item for item in evidence if (alone if item.role == paired and not item.accompanies else item.role) == part]
         if not members:
             continue
-        pairs = [f"{item.circle.frequency} with {item.accompanies}" for item in evidence if item.accompanies]
         one, s = ("the circle", "s") if len(members) == 1 else ("circles", "")
         doing = {
             "Clock": f"act{s} as a Clock",
             "Pizza": f"act{s} as a Pizza",
             "mixed": f"act{s} as a mixture of both",
-            "accompanying": f"accompan{'ies' if s else 'y'} a Pizza ({', '.join(pairs)})"
-            if pairs
-            else f"follow{s} the accompanying form, without a partner",
+            paired: f"accompan{'ies' if s else 'y'} a Pizza "
+            f"({', '.join(f'{item.circle.frequency} with {item.accompanies}' for item in members)})",
+            alone: f"follow{s} the accompanying form, without a partner",
             "unclear": f"follow{s} neither form",
-        }[role]
-        phrases.append(f"{one} of frequency {', '.join(members)} {doing}")
+        }[part]
+        phrases.append(f"{one} of frequency {', '.join(str(item.circle.frequency) for item in members)} {doing}")
     return phrases
 
 

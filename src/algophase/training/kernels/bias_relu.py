@@ -25,8 +25,8 @@ def _forward(X, BIAS, rows, columns, COLUMNS: tl.constexpr, ROWS: tl.constexpr, 
         r = tl.program_id(0) * PART + start + tl.arange(0, ROWS)
         place = X + (network * rows + r[:, None]) * columns + c[None, :]
         inside = (r < rows)[:, None] & (c < columns)[None, :]
-        x = tl.load(place, mask=inside, other=0.0)
-        tl.store(place, tl.maximum(x + bias[None, :], 0.0), mask=inside)
+        x = tl.load(place, mask=inside, other=0.0) + bias[None, :]
+        tl.store(place, tl.where(x <= 0.0, 0.0, x), mask=inside)  # a maximum would turn NaN into 0
 
 
 @triton.jit

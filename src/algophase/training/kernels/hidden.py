@@ -6,10 +6,10 @@ import triton.language as tl
 
 @triton.jit
 def activate(x, GELU: tl.constexpr):
-    """relu(x), or x Phi(x) for GELU."""
+    """relu(x), or x Phi(x) for GELU. On a GPU a maximum would turn NaN into 0, and a network that diverges would not show."""
     if GELU:
         return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-    return tl.maximum(x, 0.0)
+    return tl.where(x <= 0.0, 0.0, x)
 
 
 @triton.jit
