@@ -116,14 +116,20 @@ def test_runs_that_do_otherwise_are_said_to(tmp_path: Path) -> None:
     found = clock_claims(tmp_path / "stay", *["stays"] * 12, "dissolves")
     assert found["a Pizza-like pattern is there early in the training of a network with attention"].verdict == "supported"
     assert found["the pattern disappears during the run"].verdict == "not supported"
-    assert "12 Pizza, 1 Clock" in found["so this is the way of a network with attention"].note
+    assert (
+        "12 Pizza, 1 Clock"
+        in found["a Pizza early that is gone at the end is the way of most networks with attention (our question)"].note
+    )
     found = clock_claims(tmp_path / "never", *["never"] * 12)
     assert found["a Pizza-like pattern is there early in the training of a network with attention"].verdict == "not supported"
     assert found["the pattern disappears during the run"].verdict == "not tested"
     assert found["the pattern disappears gradually"].verdict == "not tested"
     assert found["the pattern disappears gradually"].sample == 0
     found = clock_claims(tmp_path / "half", *["dissolves", "never"] * 5)
-    assert found["so this is the way of a network with attention"].verdict == "undecided"
+    assert (
+        found["a Pizza early that is gone at the end is the way of most networks with attention (our question)"].verdict
+        == "undecided"
+    )
     found = clock_claims(tmp_path / "back", *["back"] * 10)
     assert found["the pattern disappears during the run"].verdict == "supported"
     assert found["the pattern disappears gradually"].verdict == "not supported"

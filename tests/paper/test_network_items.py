@@ -29,6 +29,8 @@ OF_A_AND_B = ["efflc", "corlogit", "corlogitpizza", "corlogitclock", "isolation"
 RELEASED = [*OF_A_AND_B, "corlogitbeta", "corlogitdelta"]
 TABLES = {"isolation", "isolationside"}
 
+HIGHLY_ACCURATE = "after isolation a subset of predictions remains highly accurate, determined by the circle's k"
+
 
 @pytest.fixture(scope="module")
 def published(released: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Made]:
@@ -121,7 +123,8 @@ def test_numbers_of_the_authors_networks(published: dict[str, Made], label: str,
 @pytest.mark.parametrize("label", RELEASED)
 def test_every_statement_is_supported_on_the_authors_networks(published: dict[str, Made], label: str) -> None:
     statements = [claim for claim in published[label].claims if claim.published == "-"]
-    assert {claim.verdict for claim in statements} == {"supported"}
+    # Of Model A's circles alone, the best answers four fifths of the pairs at its best a - b.
+    assert {claim.text for claim in statements if claim.verdict != "supported"} <= {HIGHLY_ACCURATE}
     assert all(claim.note.startswith("rule: ") for claim in statements)
 
 
@@ -140,7 +143,8 @@ def test_stand_ins_are_shown_and_not_judged_by_numbers(ours: dict[str, Made], la
     assert made.problem is None
     assert "our network" in made.source
     assert {row[2] for row in printed(made)} <= {"not tested", "paper contradicts itself"}
-    assert {claim.verdict for claim in made.claims if claim.published == "-"} == {"supported"}
+    failed = {claim.text for claim in made.claims if claim.published == "-" and claim.verdict != "supported"}
+    assert failed <= {HIGHLY_ACCURATE}
 
 
 def test_files_are_made_and_tables_are_the_same_twice(ours: dict[str, Made], tmp_path: Path) -> None:
@@ -201,7 +205,9 @@ def separate_pizza(modulus: int, frequencies: tuple[int, ...], angles: tuple[flo
 def test_separate_embeddings_shift_the_pattern_by_their_angle(tmp_path: Path) -> None:
     sources = gallery_of(tmp_path, {"separate-pizza": separate_pizza(59, (1, 5, 17), (0.4, -0.9, 1.6))})
     (made,) = make([ITEMS["iso-diffemb"]], sources, tmp_path / "out")
-    assert [claim.verdict for claim in made.claims] == ["supported"] * 3 + ["reproduced"]
+    # that one network's circles are aligned does not say that they often are
+    assert [claim.verdict for claim in made.claims] == ["supported", "undecided", "supported", "reproduced"]
+    assert find(made, "often aligned").ours.startswith("3 of 3 circles, with 100% of their variance: 1.000")
     # Turned by +-angle the operands are 2 * angle apart: row -2 angle p / (2 pi) of k(a - b).
     expected = [f"{-2 * angle / (2 * math.pi) * 59 % 59:.1f}" for angle in (0.4, -0.9, 1.6)]
     assert find(made, "shifted").ours.endswith(f"shifts {', '.join(expected)}")
@@ -228,7 +234,7 @@ def test_non_circular_embeddings_are_drawn(tmp_path: Path) -> None:
     (made,) = make([ITEMS["noncirc"]], sources, tmp_path / "out")
     assert [file.suffix for file in made.files] == [".png", ".svg"]
     # These have learned nothing, and waves of one axis each count as circular: the rules say so.
-    assert [claim.verdict for claim in made.claims] == 3 * ["not supported"] + ["supported"]
+    assert [claim.verdict for claim in made.claims] == ["not supported", "not tested", "not supported", "supported"]
     assert (
         find(made, "do not form a circle").ours
         == "Line-like: no circle; Three-dimensional: k = 7, purity 0.8333, roundness 0.50"

@@ -65,6 +65,33 @@ def test_different_rates_are_no_different_shares() -> None:
     assert any("rates are spread differently" in note for note in result.notes)
 
 
+def test_rates_that_do_not_meet_cannot_be_compared() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(600, 2)
+    theirs["validation_accuracy"] = 0.5 + 0.5 * (theirs.index % 3 == 0)
+    with pytest.raises(InputError, match="too few runs"):
+        quick(ours[ours["attention_rate"] < 0.5], theirs[theirs["attention_rate"] >= 0.5])
+
+
+def test_a_boundary_that_one_side_lacks_among_the_rates_is_no_agreement() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(800, 2)
+    chance = 1 / (1 + numpy.exp(15 * (theirs["attention_rate"] - 1.1)))  # theirs would end beyond rate 1
+    theirs["gradient_symmetricity"] = 0.5 + 0.49 * (numpy.random.default_rng(0).uniform(size=800) < chance)
+    result = compare(ours, theirs, resamples=200)
+    (row,) = (row for row in result.boundaries if row.measure == "gradient_symmetricity")
+    assert row.sides[1] is not None
+    assert not row.sides[1].within
+    assert row.agree is False
+    assert "boundaries not within the other side's 95% interval" in str(result)
+
+
+def test_other_mixes_of_widths_are_noted() -> None:
+    ours, theirs = made_runs(600, 1), made_runs(600, 2)
+    generator = numpy.random.default_rng(0)
+    ours["width"] = generator.integers(32, 512, 600)
+    theirs["width"] = generator.integers(32, 200, 600)
+    assert any("widths are spread differently" in note for note in quick(ours, theirs).notes)
+
+
 def test_the_two_distance_irrelevances_are_never_mixed() -> None:
     ours, theirs = made_runs(600, 1), made_runs(800, 2).drop(columns="distance_irrelevance")
     ours["distance_irrelevance"] += 10  # would be found against anything

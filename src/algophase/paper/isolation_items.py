@@ -152,7 +152,7 @@ def clock_isolated(sources: Sources) -> Product:
             f"a + b and c explain {spread_of(by_label)} of all logits' variance",
             "at least 95%, for every circle shown",
         ),
-        _highly_accurate(b, shown, axis=0, name="a + b"),
+        _highly_accurate(b, clocks, axis=0, name="a + b"),
         judged(
             "Model B is a Clock",
             b.verdict.label == "Clock" and share is not None and share < HALF,

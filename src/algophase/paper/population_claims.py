@@ -113,6 +113,10 @@ def decided(estimate: Estimate | None, low: float = -math.inf, high: float = mat
     return False if most <= low or least >= high else "undecided"
 
 
+def _estimated(share: Share) -> Estimate | None:
+    return Estimate(share.value, share.interval) if share.total else None
+
+
 def statement(text: str, holds: rules.Holds, ours: str, sample: int, note: str, published: str = "-") -> Claim:
     """`rules.statement` about a population, which always has a size."""
     return rules.statement(text, ours, holds, note, published=published, sample=sample)
@@ -121,7 +125,7 @@ def statement(text: str, holds: rules.Holds, ours: str, sample: int, note: str, 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
     """Supported if the share's interval lies above the line, not supported if below; otherwise the runs cannot tell."""
     rule = f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: it holds {line:.0%})"
-    holds = decided(Estimate(share.value, share.interval), low=line) if share.total else None
+    holds = decided(_estimated(share), low=line)
     return statement(text, holds, str(share), share.total, f"{what}; {rule}", published)
 
 
@@ -129,7 +133,7 @@ def some_claim(text: str, share: Share, what: str) -> Claim:
     """Supported if there is at least one; that there is none among few says little."""
     holds: rules.Holds = None
     if share.total:
-        holds = True if share.count else decided(Estimate(share.value, share.interval), low=RARE)
+        holds = True if share.count else decided(_estimated(share), low=RARE)
     note = f"{what}; rule: there is at least one"
     if not share.count:
         note += f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: it holds {RARE:.0%})"
@@ -174,17 +178,26 @@ class Transition:
 
     @property
     def rate(self) -> float | None:
-        return None if self.boundary.rate is None else self.boundary.rate.value
+        """None where there is no boundary within the range of rates."""
+        return self.boundary.rate.value if self.boundary.rate is not None and self.boundary.within else None
 
-    @property
-    def observed(self) -> bool | None:
-        """Whether the phase ends within the range of rates: the interval lies there, and the share inside falls across it."""
+    def observed(self, *, clear: bool = False) -> rules.Holds:
+        """Whether the phase ends within the range of rates: by the fit, most runs at rate 0 are inside and most at rate 1 are
+        not; clear: the same of the runs below the boundary and above it."""
         if not self.boundary.runs:
             return None
-        rate, fall = self.boundary.rate, apart(self.below, self.above)
-        if rate is None or rate.interval is None or fall is None or fall.interval is None:
+        curve = self.boundary.curve
+        if curve is None:  # all runs inside, or none, or too few to tell
+            sure = decided(_estimated(Share(self.boundary.inside, self.boundary.runs)), low=MOST)
+            return False if self.boundary.rate is None and sure != "undecided" else "undecided"
+        ends = [Estimate(curve.probability[at], (curve.low[at], curve.high[at])) for at in (0, -1)]
+        parts = [decided(ends[0], low=MOST), decided(ends[1], high=MOST)]
+        if clear and self.boundary.within:
+            parts.append(decided(_estimated(self.below), low=MOST))
+            parts.append(decided(_estimated(self.above), high=MOST))
+        if False in parts:
             return False
-        return rate.interval[0] >= 0 and rate.interval[1] <= 1 and fall.interval[0] > 0
+        return True if all(part is True for part in parts) else "undecided"
 
     def __str__(self) -> str:
         if self.boundary.rate is None:
@@ -198,7 +211,7 @@ def transition(runs: "pandas.DataFrame", measure: str) -> Transition:
     boundary = metric_boundary(runs, measure)
     some = runs[runs["_rate"].notna() & runs[measure].notna()]
     inside = inside_phase(some, measure)
-    if boundary.rate is None:
+    if boundary.rate is None or not boundary.within:
         return Transition(measure, boundary, Share(0, 0), Share(0, 0), Share(0, 0))
     low = some["_rate"] < boundary.rate.value
     right = share_of(some, inside == low)
@@ -211,12 +224,11 @@ def transitions(runs: "pandas.DataFrame") -> dict[str, Transition]:
 
 def transition_claim(text: str, found: Transition, *, clear: bool) -> Claim:
     """clear: also ask that the phase dominates below the boundary and its opposite above."""
-    rule = "the boundary's 95% interval lies in [0, 1] and the share inside the phase falls across it"
-    holds = found.observed
+    rule = f"the fitted share inside the phase lies above {MOST:.0%} at rate 0 and below it at rate 1, with its 95% band"
     if clear:
-        rule += f", from above {MOST:.0%} to below it; on their side of the boundary: {found.right}"
-        holds = holds and found.below.interval[0] > MOST > found.above.interval[1]
+        rule += f", and so do the shares below and above the boundary; on their side of it: {found.right}"
     note = f"phase: {PHASES[found.measure]}; rule: {rule}"
+    holds = found.observed(clear=clear)
     return statement(f"{text}, by {NAMES[found.measure]}", holds, str(found), found.boundary.runs, note)
 
 
@@ -225,8 +237,8 @@ def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
     lines = []
     for name, found in rows.items():
         for measure, one in found.items():
-            sides = (one.below, one.above, one.right) if one.boundary.within else ()
-            lines.append((name, PHASES[measure], str(one.boundary), *(map(str, sides) if sides else ("-", "-", "-"))))
+            sides = (str(side) if one.boundary.within else "-" for side in (one.below, one.above, one.right))
+            lines.append((name, PHASES[measure], str(one.boundary), *sides))
     heads = ("runs", "phase", "boundary (attention rate)", "inside, below it", "inside, above it", "on their side")
     return Table(heads, tuple(lines))
 

@@ -72,7 +72,8 @@ def released_shift(sources: Sources, space: str, measure: str) -> Shift | None:
     for (separate, equals), name in zip((VARIANTS[space], (False, False)), measures, strict=True):
         some = one_layer[(one_layer["separate_vocabularies"] == separate) & (one_layer["equals_sign"] == equals)]
         sides.append(metric_boundary(accurate(finished(some, found.source).runs), name))
-    return Shift(difference(sides[0], sides[1]), NAMES[measures[0]], sides[0].runs)
+    moved = difference(sides[0], sides[1]) if all(side.within for side in sides) else None
+    return Shift(moved, NAMES[measures[0]], sides[0].runs)
 
 
 def beside(sources: Sources, ours: "pandas.DataFrame") -> tuple[dict[str, "Figure"], dict[str, Table], str]:

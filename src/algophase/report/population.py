@@ -22,6 +22,7 @@ from algophase.sweeps.populations import (
     accurate,
     circular,
     finished,
+    has_circularity,
     numbers_of,
     plain_setting,
 )
@@ -59,8 +60,7 @@ class Population:
     @property
     def core_name(self) -> str:
         """What `core` is: the paper looks at circular runs at full accuracy, where circularity is defined."""
-        known = CIRCULARITY in self.runs and accurate(self.runs)[CIRCULARITY].notna().any()
-        return CIRCULAR_RUNS if known else ACCURATE_RUNS
+        return CIRCULAR_RUNS if has_circularity(accurate(self.runs)) else ACCURATE_RUNS
 
     @property
     def core(self) -> "pandas.DataFrame":

@@ -166,7 +166,7 @@ def _add_group(page: Page, group: Population) -> None:
             boundary = None if group.continuous_width else boundaries.get(metric)
             alt = f"{LABELS[metric]} against the attention rate, {drawn}."
             caption = f"{LABELS[metric]}, {drawn}; dotted: the paper's line"
-            caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.rate else ""
+            caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.within else ""
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
         both = f"{LABELS[metrics[1]]} against {LABELS[metrics[0]]}, {drawn}"
@@ -191,15 +191,14 @@ def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Bou
     )
     rows = []
     for measure, boundary in boundaries.items():
-        rate = boundary.reason if boundary.rate is None else str(boundary.rate)
         slope = [] if not group.continuous_width else ["-" if boundary.slope is None else str(boundary.slope)]
-        rows.append([_unescaped(phase_name(measure)), rate, *slope, str(Share(boundary.inside, boundary.runs))])
+        rows.append([_unescaped(phase_name(measure)), str(boundary), *slope, str(Share(boundary.inside, boundary.runs))])
     head = ["phase", "transition at rate", *(["change per doubling of the width"] if group.continuous_width else []), "inside"]
     page.add(table(head, rows, "Phase transitions"))
     panels = []
     for measure, boundary in boundaries.items():
         name = _unescaped(phase_name(measure))
-        alt = f"Share of runs with {name} by tenth of the attention rate; transition at {boundary.rate or boundary.reason}."
+        alt = f"Share of runs with {name} by tenth of the attention rate; transition: {boundary}."
         caption = f"share of the {group.core_name} with {name}"
         panels.append(Panel(transition([(group.name, group.core, boundary)], measure), caption, alt))
     page.pictures(panels)
@@ -250,7 +249,7 @@ def _compared(comparison: Comparison) -> list[Panel]:
         for row in comparison.boundaries:
             if row.group == group.label and None not in row.sides:
                 sides = ", ".join(
-                    f"{side.name} {boundary.rate or boundary.reason}"
+                    f"{side.name} {boundary}"
                     for side, boundary in zip(comparison.sides, row.sides, strict=True)
                     if boundary is not None
                 )

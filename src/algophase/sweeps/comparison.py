@@ -96,10 +96,14 @@ class BoundaryRow:
 
     @property
     def agree(self) -> bool | None:
-        """Whether each estimate lies in the other's interval; None unless both have a boundary within the range of rates."""
+        """Whether each estimate lies in the other's interval. Where one side alone has a boundary within the range of rates,
+        False if the two are certainly apart; None where that cannot be said, or neither has one."""
+        within = [side is not None and side.within for side in self.sides]
+        if not all(within):
+            return False if any(within) and self.apart is not None and self.apart.holds(0.0) is False else None
         rates = [side.rate if side is not None else None for side in self.sides]
-        if rates[0] is None or rates[1] is None or not all(rate is not None and 0 <= rate.value <= 1 for rate in rates):
-            return None
+        assert rates[0] is not None
+        assert rates[1] is not None
         held = (rates[1].holds(rates[0].value), rates[0].holds(rates[1].value))
         return None if None in held else all(held)
 
@@ -247,13 +251,14 @@ def _counted(measure: str, runs: Pair) -> tuple[Share, Share]:
 
 
 def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
-    sizes = (row.shares[0].total, row.shares[1].total)
-    if min(sizes) < FEWEST:
-        return Skipped(row.group, row.measure, row.among, row.where, sizes, f"fewer than {FEWEST} runs on a side")
     cells = []
     for tenth in strata(runs):
         a, b = _counted(row.measure, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth]))
-        cells.append((a.count, a.total, b.count, b.total))
+        if a.total and b.total:  # a tenth of one side alone says nothing about a difference
+            cells.append((a.count, a.total, b.count, b.total))
+    sizes = (sum(cell[1] for cell in cells), sum(cell[3] for cell in cells))
+    if min(sizes) < FEWEST:
+        return Skipped(row.group, row.measure, row.among, row.where, sizes, f"fewer than {FEWEST} runs on a side")
     apart = row.shares[0].value - row.shares[1].value
     return Finding(row.group, row.measure, row.among, row.where, sizes, apart, equal_shares(cells))
 

@@ -108,12 +108,15 @@ def _boundary_summary(comparison: Comparison) -> list[str]:
     compared = [row for row in comparison.boundaries if row.agree is not None]
     if not compared:
         return []
+    known = sum(None not in row.sides for row in comparison.boundaries)
+    left = f" ({known - len(compared)} more cannot be compared)" if known > len(compared) else ""
     apart = [row for row in compared if not row.agree]
     if not apart:
         each = "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
-        return [f"{'the boundary lies' if len(compared) == 1 else each} within the other side's 95% interval, both ways"]
+        each = "the boundary lies" if len(compared) == 1 else each
+        return [f"{each} within the other side's 95% interval, both ways{left}"]
     named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
-    return [f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, both ways: {named}"]
+    return [f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, both ways: {named}{left}"]
 
 
 def _apart(row: BoundaryRow) -> str:

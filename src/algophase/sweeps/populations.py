@@ -200,7 +200,7 @@ def _groups(a: Side, b: Side, keys: list[str]) -> tuple[Group, ...]:
     groups = []
     for label in sorted(set(labels[0]) & set(labels[1])):
         runs = (_with_values(a.runs[labels[0] == label]), _with_values(b.runs[labels[1] == label]))
-        groups.append(Group(label, runs, all(_has_circularity(side) for side in runs)))
+        groups.append(Group(label, runs, all(has_circularity(side) for side in runs)))
     return tuple(groups)
 
 
@@ -209,7 +209,7 @@ def _with_values(runs: "pandas.DataFrame") -> "pandas.DataFrame":
     return runs.drop(columns=[name for name in METRICS if name in runs and runs[name].isna().all()])
 
 
-def _has_circularity(runs: "pandas.DataFrame") -> bool:
+def has_circularity(runs: "pandas.DataFrame") -> bool:
     """The paper does not call circularity well defined with separate vocabularies or an equals sign (appendix I)."""
     for key in FLAGS:
         if key in runs and (runs[key].map(plain_setting) == 1).any():
@@ -231,13 +231,15 @@ def _differences(a: Side, b: Side) -> list[str]:
 def _doubts(a: Side, b: Side) -> list[str]:
     """What would make the tests answer another question than whether the outcomes are alike."""
     found = []
-    rates = tuple(side.runs["_rate"].dropna().to_numpy(float) for side in (a, b))
-    if all(len(some) for some in rates):
-        distance, p = same_distribution(*rates)
-        if p < 0.01:
-            found.append(
-                f"the attention rates are spread differently (distance {distance:.2f}, p = {p:.1g}): read tenths with care"
-            )
+    spread = [("_rate", "attention rates", "read tenths with care")]
+    if all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b)):
+        spread.append(("width", "widths", "tenths of the rate hold other widths, read the slices of width"))
+    for column, name, advice in spread:
+        drawn = tuple(side.runs[column].dropna().to_numpy(float) for side in (a, b))
+        if all(len(some) for some in drawn):
+            distance, p = same_distribution(*drawn)
+            if p < 0.01:
+                found.append(f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): {advice}")
     if all("run_id" in side.runs for side in (a, b)):
         both = len(set(a.runs["run_id"].dropna()) & set(b.runs["run_id"].dropna()))
         if both:
