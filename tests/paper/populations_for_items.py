@@ -6,6 +6,9 @@ from typing import Any
 import numpy
 import pandas
 
+from algophase.paper.catalogue import find_items
+from algophase.paper.product import Claim
+from algophase.paper.sources import Sources
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.paper_spaces import PAPER_SPACES
 
@@ -134,3 +137,7 @@ def write_transformers(gallery: Path, space: str, count: int, seed: int = 0, **h
     if space == "varying-width":
         how = {"widths": True, "per_doubling": 0.08, **how}
     write_sweep(gallery, space, transformers(count, seed, **{**how, **SETTINGS.get(space, {})}))
+
+
+def claims_of(label: str, gallery: Path, released: Path | None = None) -> tuple[Claim, ...]:
+    return find_items([label])[0].make(Sources(gallery, (), released)).claims

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy
 import pytest
-from populations_for_items import AS_TOLD, transformers, write_linear, write_sweep, write_transformers
+from populations_for_items import AS_TOLD, claims_of, transformers, write_linear, write_sweep, write_transformers
 
 from algophase.errors import InputError
 from algophase.paper.catalogue import find_items
@@ -20,10 +20,6 @@ from algophase.sweeps.populations import finished
 from algophase.sweeps.statistics import Share, newcombe
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery"
-
-
-def claims_of(label: str, gallery: Path, released: Path | None = None) -> tuple[Claim, ...]:
-    return find_items([label])[0].make(Sources(gallery, (), released)).claims
 
 
 def verdict(claims: tuple[Claim, ...], *words: str) -> str:
