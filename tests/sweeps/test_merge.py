@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from runs_made import TINY, row, sweep_of
 
 from algophase.errors import InputError
@@ -221,6 +222,18 @@ def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     for name in out.kept():
         assert load(out.networks / f"{name}.safetensors").id == name
     assert merge([a.path, b.path], out.path).networks == 0  # they are there
+
+
+def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_a_row(tmp_path: Path) -> None:
+    a, out = sweep_of(tmp_path / "a", [row(0)]), sweep_of(tmp_path / "out", [row(1)])
+    network = initialise(TINY.run(0))
+    a.keep(network)
+    with torch.no_grad():
+        next(network.parameters()).add_(1)
+    out.keep(network)  # of a run that never came into the table
+    assert merge([a.path], out.path).networks == 1
+    file = f"networks/{network.id}.safetensors"
+    assert (out.path / file).read_bytes() == (a.path / file).read_bytes()
 
 
 def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -136,6 +136,25 @@ def test_weights_are_kept_for_each_verdict(tmp_path: Path) -> None:
     assert table.runs().set_index("run_id").loc[sorted(table.kept())]["verdict"].value_counts().max() == 2
 
 
+def test_killed_between_a_network_and_its_row_no_more_are_kept_than_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    options = Options(device="cpu", ensemble_size=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepDirectory, "add", die)
+        with pytest.raises(Killed):
+            run(tmp_path / "killed", part=(2, 2), keep_weights=1, options=options)
+    run(tmp_path / "killed", keep_weights=1, options=options)  # run 0 comes first now
+    run(tmp_path / "whole", keep_weights=1, options=options)
+    assert kill_sweep.difference(tmp_path / "whole", tmp_path / "killed") is None
+
+
 def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
     run(tmp_path, command="algophase sweep tiny")
     sittings = SweepDirectory(tmp_path).sittings()

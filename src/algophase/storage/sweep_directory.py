@@ -7,11 +7,12 @@
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
 
 The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
-the shard of its runs and counts only beside it.
+the shard of its runs and counts only beside it; so is a network, which counts only with its row.
 """
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
+_OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
 FORMAT = "algophase-sweep"
 VERSION = 1
 
@@ -84,6 +86,8 @@ class SweepDirectory:
                 left.unlink(missing_ok=True)
             for shard in self._moment_shards(finished=False):
                 shard.unlink(missing_ok=True)
+            for file in self._orphans():
+                file.unlink(missing_ok=True)
             yield
 
     def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
@@ -177,6 +181,20 @@ class SweepDirectory:
     def kept_snapshots(self, run_id: str) -> list[str]:
         """Names of a kept network's snapshots, which are files like its own."""
         return sorted(path.stem for path in self.networks.glob(f"{run_id}{SNAPSHOT}*.safetensors"))
+
+    def _orphans(self) -> list[Path]:
+        """Files of networks that were kept of a run in no shard: its writer was killed before it added the row.
+
+        The run is made again, and another arrival order may then keep other networks. A network that `train` put here has its
+        history beside it and stays, as does what is named otherwise than a run.
+        """
+        files = sorted(self.networks.iterdir()) if self.exists and self.networks.is_dir() else []
+        named = [(found["run_id"], file) for file in files if (found := _OF_A_RUN.fullmatch(file.name))]
+        if not named:
+            return []
+        here = {run_id for run_id, _ in self.finished().values()}
+        here |= {run_id for run_id, _ in named if (self.networks / f"{run_id}.history.json").exists()}
+        return [file for run_id, file in named if run_id not in here]
 
     def _moment_shards(self, finished: bool = True) -> list[Path]:
         """Moments of runs that are finished: those beside whose shard the runs' own lies. Or all others."""
