@@ -185,6 +185,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     [
         ({"runs": 0}, "runs is 0"),
         ({"part": (3, 2)}, "part is 3/2"),
+        ({"runs": 3, "part": (5, 5)}, "part is 5/5, which has none of the 3 runs; choose I/5 with I from 1 to 3"),
         ({"keep_weights": "some"}, "keep-weights is 'some'; choose none, all"),
         ({"keep_weights": 0}, "keep-weights is 0"),
         ({"minutes": 0.0}, "minutes is 0.0"),

@@ -49,6 +49,9 @@ class Request:
             raise InputError(f"runs is {self.runs!r}; it must be an integer of at least 1")
         if not 1 <= number <= count:
             raise InputError(f"part is {number}/{count}; it must be I/K with I from 1 to K")
+        if number > self.runs:
+            choices = f"choose I/{count} with I from 1 to {self.runs}"
+            raise InputError(f"part is {number}/{count}, which has none of the {self.runs} runs; {choices}")
         if self.keep_weights not in ("none", "all") and not (isinstance(self.keep_weights, int) and self.keep_weights > 0):
             raise InputError(
                 f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of networks of each verdict"
