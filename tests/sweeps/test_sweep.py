@@ -13,6 +13,7 @@ import pytest
 
 from algophase.errors import InputError
 from algophase.storage import load
+from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong
 from algophase.sweeps.spaces import Space
@@ -80,6 +81,25 @@ def test_parts_make_the_whole(tmp_path: Path) -> None:
 def dawdle(standing: Standing) -> None:
     """Let the time run out while an ensemble trains."""
     time.sleep(1.3 if standing.doing.startswith("training") else 0)
+
+
+def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = SweepDirectory(tmp_path)
+    often = Options(device="cpu", checkpoint_seconds=1e-6)
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryCheckpoints, "remove", lambda *_: None)  # killed after the row, before this
+        patch.setattr(SweepDirectory, "complete_part", lambda _: None)
+        run(tmp_path, part=(1, 2), options=often)
+    left = directory.checkpoints().pending()
+    assert {one.run_id for held in left for one in held.runs} <= {run_id for run_id, _ in directory.finished().values()}
+    assert left
+    sweep(Request(TINY, 6, part=(2, 2), minutes=0.02, options=CPU), directory, dawdle)
+    unfinished = [held for held in directory.checkpoints().pending() if held not in left]
+    assert unfinished
+    assert run(tmp_path, part=(1, 2)).ended == "complete"
+    assert directory.checkpoints().pending() == unfinished  # the other part goes on from it
+    run(tmp_path, part=(2, 2))
+    assert not (tmp_path / ".checkpoints").exists()
 
 
 def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:

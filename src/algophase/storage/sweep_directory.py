@@ -10,12 +10,12 @@ The directory knows which runs are done from its shards alone, so nothing can co
 the shard of its runs and counts only beside it; so is a network, which counts only with its row.
 """
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ class SweepDirectory:
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
         return DirectoryCheckpoints(self.path / ".checkpoints", every_seconds)
 
-    @contextmanager
+    @contextlib.contextmanager
     def hold(self, doing: str) -> Iterator[None]:
         """Be the only one who writes here. What a killed writer left half done is swept out first."""
         try:
@@ -220,6 +220,14 @@ class SweepDirectory:
     def complete(self) -> None:
         """All is done: no interrupted ensemble is of use any more."""
         shutil.rmtree(self.path / ".checkpoints", ignore_errors=True)
+
+    def complete_part(self) -> None:
+        """A part is done: an ensemble whose runs are all finished is of no use any more; another part's may be."""
+        checkpoints, finished = self.checkpoints(), {run_id for run_id, _ in self.finished().values()}
+        with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
+            for held in checkpoints.pending():
+                if all(run.run_id in finished for run in held.runs):
+                    checkpoints.remove(held.runs)
 
 
 def _epochs(epochs: Sequence[int]) -> str:
