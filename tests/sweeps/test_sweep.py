@@ -5,20 +5,25 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import kill_sweep
 import pytest
 
 from algophase.errors import InputError
+from algophase.networks import Network, initialise
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong
+from algophase.sweeps.overview import verdict_counts
+from algophase.sweeps.ray_task import _joined
+from algophase.sweeps.selection import read_columns
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Outcome, Request, sweep
-from algophase.sweeps.work import Options, Standing
+from algophase.sweeps.sweep import Outcome, Request, begin, sweep
+from algophase.sweeps.work import Finished, Options, Standing
 from algophase.training.plan import Group
 from algophase.training.trained import Progress
 
@@ -232,6 +237,38 @@ def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> No
     assert lost["diverged_at"] >= 0
     assert not isinstance(lost["verdict"], str)
     assert outcome.counts["diverged"] == 1
+
+
+def test_a_network_that_cannot_be_analysed_is_counted_as_such_now_and_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(networks: Sequence[Network], device: object) -> list[InputError]:
+        return [InputError(f"{network.id} is too large") for network in networks]
+
+    monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
+    assert run(tmp_path, 3).counts == {"not analysed": 3}
+    assert run(tmp_path, 3).counts == {"not analysed": 3}
+    assert verdict_counts(read_columns(tmp_path)) == {"not analysed": 3}
+
+
+def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analysed(tmp_path: Path) -> None:
+    runs = {index: TINY.run(index) for index in range(4)}
+    networks = {one.run_id: initialise(one) for one in runs.values()}
+    epochs = {0: 3, 1: None, 2: 5, 3: None}  # where they diverged
+    rows: list[Row] = [
+        {"index": index, "run_id": runs[index].run_id, "verdict": None, "diverged_at": epochs[index]} for index in runs
+    ]
+    request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
+    with directory.hold("a test"):
+        _, _, record = begin(request, directory)
+        record(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
+        assert directory.kept() == {runs[0].run_id, runs[1].run_id}
+        _, done, again = begin(request, directory)
+        assert done == {0: "diverged", 1: "not analysed"}
+        again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
+        assert again.standing.counts == {"diverged": 2, "not analysed": 2}
+        assert directory.kept() == {runs[0].run_id, runs[1].run_id}
+    assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {runs[0].run_id, runs[1].run_id}
 
 
 @pytest.fixture(scope="module")

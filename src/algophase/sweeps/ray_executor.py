@@ -7,7 +7,7 @@ So a task that died with its worker or its node is simply made again, and nothin
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,7 +81,7 @@ def _resource(ray: Any, device: str, notice: Notice) -> str:
 
 
 def _shards(
-    request: Request, runs: dict[int, RunSettings], done: dict[int, str | None], resource: str, size: int, notice: Notice
+    request: Request, runs: dict[int, RunSettings], done: Mapping[int, object], resource: str, size: int, notice: Notice
 ) -> list[Shard]:
     """Shards of all runs, without what is finished; the most work first, so that no long one is left for last.
 
