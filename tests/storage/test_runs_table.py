@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +146,28 @@ def test_a_bare_file_of_someone_else_is_a_table_too(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table(read), path)
     assert read_table(path).to_pydict() == read
     assert len(read_runs(path)) == 2
+
+
+def test_a_shard_that_cannot_be_read_just_now_is_not_called_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To remove it would lose finished runs."""
+    (shard,) = shard_paths(shards(tmp_path / "sweep", [{"index": 1, "run_id": "b"}]))
+    circle = tmp_path / "circle.parquet"
+    circle.symlink_to(circle)
+    for read in (read_shard, provenance):
+        with pytest.raises(InputError, match=r"^cannot read \S*/circle.parquet: Too many levels of symbolic links$"):
+            read(circle)
+    for number in (errno.EACCES, errno.EIO, errno.EMFILE, errno.ESTALE):
+
+        def fail(*_: object, number: int = number, **__: object) -> None:
+            raise OSError(number, f"Failed to open local file. Detail: [errno {number}] {os.strerror(number)}")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(pyarrow.parquet, "ParquetFile", fail)
+            patch.setattr(pyarrow.parquet, "read_schema", fail)
+            for read in (read_shard, provenance):
+                with pytest.raises(InputError) as caught:
+                    read(shard)
+                assert str(caught.value) == f"cannot read {shard}: {os.strerror(number)}"
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"poem " * 100, None], ids=["empty", "short", "text", "cut"])

@@ -117,6 +117,33 @@ def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path) -> None:
             pass
 
 
+def test_holding_removes_networks_whose_runs_are_in_no_shard_and_nothing_else(tmp_path: Path) -> None:
+    """A sweep killed between keeping a network and adding its row leaves such; the run is made again, and may not be kept."""
+    directory = SweepDirectory(tmp_path)
+    (tmp_path / "networks").mkdir()
+    finished, orphan, trained = "0123456789ab", "cdef01234567", "89abcdef0123"
+    ours = [f"{name}{kind}" for name in (finished, orphan) for kind in (".safetensors", ".json", ".epoch30.safetensors")]
+    others = [f"{trained}.safetensors", f"{trained}.json", f"{trained}.history.json"]  # what `train` writes
+    others += ["mine.safetensors", "mine.json", f"{orphan}.history.txt", f"{orphan}.epoch.json", f"{orphan}0.json", "notes.txt"]
+    for name in (*ours, *others):
+        (tmp_path / "networks" / name).write_text("")
+    with directory.hold("a test"):
+        assert len(list((tmp_path / "networks").iterdir())) == len(ours) + len(others)  # no sweep's directory
+        directory.describe(SPACE, 0)
+        directory.add([{"index": 0, "run_id": finished}], {})
+    with directory.hold("a test"):
+        left = {path.name for path in (tmp_path / "networks").iterdir()}
+    assert left == {*others, *(name for name in ours if name.startswith(finished))}
+
+
+def test_a_sweep_killed_before_its_first_shard_keeps_no_network_of_it(tmp_path: Path) -> None:
+    directory = SweepDirectory(tmp_path)
+    directory.describe(SPACE, 0)
+    directory.keep(initialise(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8))))
+    with directory.hold("a test"):
+        assert directory.kept() == set()
+
+
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (

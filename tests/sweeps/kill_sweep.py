@@ -58,25 +58,26 @@ def kill_at(space: Path, out: Path, seconds: float) -> bool:
     return alive
 
 
-def contents(out: Path) -> tuple[list[dict[str, object]], set[str]]:
-    """Rows in order of index, those along training after them, and every file that is not a shard."""
+def contents(out: Path) -> tuple[list[dict[str, object]], dict[str, bytes]]:
+    """Rows in order of index, those along training after them, and every file that is not a shard with its bytes."""
     table, moments = read_table(out).sort_by("index").to_pylist(), SweepDirectory(out).moments()
     table += [] if moments is None else moments.to_pylist()
-    files = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file() and path.suffix != ".parquet"}
-    return table, files
+    files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    return table, {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
 def difference(reference: Path, other: Path) -> str | None:
     (rows, files), (other_rows, other_files) = contents(reference), contents(other)
-    if files != other_files:
-        return f"files differ: {sorted(files ^ other_files)}"
+    if files.keys() != other_files.keys():
+        return f"files differ: {sorted(files.keys() ^ other_files.keys())}"
     if len(rows) != len(other_rows):
         return f"{len(other_rows)} rows, not {len(rows)}"
     for row, other_row in zip(rows, other_rows, strict=True):
         names = [name for name in row if row[name] != other_row.get(name)]
         if names or row.keys() != other_row.keys():
             return f"run {row['index']} differs in {names or sorted(row.keys() ^ other_row.keys())}"
-    return None
+    changed = sorted(name for name in files if files[name] != other_files[name])
+    return f"the bytes of {changed} differ" if changed else None
 
 
 def main() -> None:

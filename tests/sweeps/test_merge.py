@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from runs_made import TINY, row, sweep_of
 
 from algophase.errors import InputError
@@ -77,7 +78,7 @@ def test_old_and_new_columns_are_joined(tmp_path: Path) -> None:
     old = {name: value for name, value in row(0, retired=3).items() if name != "gradient_symmetricity"}
     sweep_of(tmp_path / "a", [old])
     sweep_of(tmp_path / "b", [row(1, added=["x"], retired=0.5)], [row(0, added=["y"])])  # a copy of 0 without what is retired
-    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out") == Merged(2, 2, 1, 1, 0, 0)
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out") == Merged(2, 2, 1, 0, 0, 0)
     first, second = table(tmp_path / "out")
     assert (first["retired"], first["added"], first["gradient_symmetricity"]) == (3.0, None, None)
     assert (second["retired"], second["added"], second["gradient_symmetricity"]) == (0.5, ["x"], 0.1)
@@ -90,6 +91,35 @@ def test_a_copy_of_another_version_is_compared_where_both_have_a_column(tmp_path
     sweep_of(tmp_path / "c", [row(0, circularity=0.5, added=1)])
     assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out").differing == 0
     assert merge([tmp_path / "c"], tmp_path / "out").differing == 1
+
+
+def test_a_copy_is_compared_over_the_columns_of_its_own_shard_not_of_its_sweep(tmp_path: Path) -> None:
+    old = [{name: value for name, value in row(index).items() if name != "circularity"} for index in (0, 1)]
+    a = sweep_of(tmp_path / "a", old, [row(2), row(3)])
+    b = sweep_of(tmp_path / "b", [row(index) for index in range(4)])
+    for index in range(4):
+        b.keep(initialise(TINY.run(index)))
+    assert merge([a.path, b.path], tmp_path / "out") == Merged(4, 4, 4, 0, 4, 0)
+    assert merge([b.path, a.path], tmp_path / "other") == Merged(4, 4, 4, 0, 4, 0)
+    # The merged shard has all columns, so that a null in it may be one that the run's own shard lacked.
+    assert merge([a.path], tmp_path / "late") == Merged(4, 4, 0, 0, 0, 0)
+    assert merge([b.path], tmp_path / "late") == Merged(4, 0, 4, 0, 4, 0)
+
+
+def test_a_null_beside_a_number_in_shards_that_both_have_the_column_differs(tmp_path: Path) -> None:
+    sweep_of(tmp_path / "a", [row(0, circularity=None), row(1)])
+    sweep_of(tmp_path / "b", [row(0), row(1)])
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out").differing == 1
+
+
+def test_a_run_that_diverged_in_one_of_two_merged_sweeps_differs(tmp_path: Path) -> None:
+    lost = row(0, verdict=None, diverged_at=3, circularity=None, gradient_symmetricity=None, frequencies=None)
+    sweep_of(tmp_path / "a", [lost])
+    sweep_of(tmp_path / "b", [row(0)])
+    for name in "ab":
+        merge([tmp_path / name], tmp_path / f"merged-{name}")
+    assert merge([tmp_path / "merged-a", tmp_path / "merged-b"], tmp_path / "out").differing == 1
+    assert merge([tmp_path / "merged-b", tmp_path / "merged-a"], tmp_path / "other").differing == 1
 
 
 def test_what_is_not_the_same_sweep_is_refused_with_both_names(tmp_path: Path) -> None:
@@ -192,6 +222,18 @@ def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     for name in out.kept():
         assert load(out.networks / f"{name}.safetensors").id == name
     assert merge([a.path, b.path], out.path).networks == 0  # they are there
+
+
+def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_a_row(tmp_path: Path) -> None:
+    a, out = sweep_of(tmp_path / "a", [row(0)]), sweep_of(tmp_path / "out", [row(1)])
+    network = initialise(TINY.run(0))
+    a.keep(network)
+    with torch.no_grad():
+        next(network.parameters()).add_(1)
+    out.keep(network)  # of a run that never came into the table
+    assert merge([a.path], out.path).networks == 1
+    file = f"networks/{network.id}.safetensors"
+    assert (out.path / file).read_bytes() == (a.path / file).read_bytes()
 
 
 def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,19 +5,25 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import kill_sweep
 import pytest
 
 from algophase.errors import InputError
+from algophase.networks import Network, initialise
 from algophase.storage import load
+from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong
+from algophase.sweeps.overview import verdict_counts
+from algophase.sweeps.ray_task import _joined
+from algophase.sweeps.selection import read_columns
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Outcome, Request, sweep
-from algophase.sweeps.work import Options, Standing
+from algophase.sweeps.sweep import Outcome, Request, begin, sweep
+from algophase.sweeps.work import Finished, Options, Standing
 from algophase.training.plan import Group
 from algophase.training.trained import Progress
 
@@ -82,6 +88,25 @@ def dawdle(standing: Standing) -> None:
     time.sleep(1.3 if standing.doing.startswith("training") else 0)
 
 
+def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = SweepDirectory(tmp_path)
+    often = Options(device="cpu", checkpoint_seconds=1e-6)
+    with monkeypatch.context() as patch:
+        patch.setattr(DirectoryCheckpoints, "remove", lambda *_: None)  # killed after the row, before this
+        patch.setattr(SweepDirectory, "complete_part", lambda _: None)
+        run(tmp_path, part=(1, 2), options=often)
+    left = directory.checkpoints().pending()
+    assert {one.run_id for held in left for one in held.runs} <= {run_id for run_id, _ in directory.finished().values()}
+    assert left
+    sweep(Request(TINY, 6, part=(2, 2), minutes=0.02, options=CPU), directory, dawdle)
+    unfinished = [held for held in directory.checkpoints().pending() if held not in left]
+    assert unfinished
+    assert run(tmp_path, part=(1, 2)).ended == "complete"
+    assert directory.checkpoints().pending() == unfinished  # the other part goes on from it
+    run(tmp_path, part=(2, 2))
+    assert not (tmp_path / ".checkpoints").exists()
+
+
 def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
     first = run(tmp_path / "budget", minutes=1e-6)
     assert (first.ended, first.new) == ("out of time", 0)
@@ -136,6 +161,25 @@ def test_weights_are_kept_for_each_verdict(tmp_path: Path) -> None:
     assert table.runs().set_index("run_id").loc[sorted(table.kept())]["verdict"].value_counts().max() == 2
 
 
+def test_killed_between_a_network_and_its_row_no_more_are_kept_than_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    options = Options(device="cpu", ensemble_size=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepDirectory, "add", die)
+        with pytest.raises(Killed):
+            run(tmp_path / "killed", part=(2, 2), keep_weights=1, options=options)
+    run(tmp_path / "killed", keep_weights=1, options=options)  # run 0 comes first now
+    run(tmp_path / "whole", keep_weights=1, options=options)
+    assert kill_sweep.difference(tmp_path / "whole", tmp_path / "killed") is None
+
+
 def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
     run(tmp_path, command="algophase sweep tiny")
     sittings = SweepDirectory(tmp_path).sittings()
@@ -166,6 +210,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     [
         ({"runs": 0}, "runs is 0"),
         ({"part": (3, 2)}, "part is 3/2"),
+        ({"runs": 3, "part": (5, 5)}, "part is 5/5, which has none of the 3 runs; choose I/5 with I from 1 to 3"),
         ({"keep_weights": "some"}, "keep-weights is 'some'; choose none, all"),
         ({"keep_weights": 0}, "keep-weights is 0"),
         ({"minutes": 0.0}, "minutes is 0.0"),
@@ -192,6 +237,38 @@ def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> No
     assert lost["diverged_at"] >= 0
     assert not isinstance(lost["verdict"], str)
     assert outcome.counts["diverged"] == 1
+
+
+def test_a_network_that_cannot_be_analysed_is_counted_as_such_now_and_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(networks: Sequence[Network], device: object) -> list[InputError]:
+        return [InputError(f"{network.id} is too large") for network in networks]
+
+    monkeypatch.setattr("algophase.sweeps.work.analyze_each", refuse)
+    assert run(tmp_path, 3).counts == {"not analysed": 3}
+    assert run(tmp_path, 3).counts == {"not analysed": 3}
+    assert verdict_counts(read_columns(tmp_path)) == {"not analysed": 3}
+
+
+def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analysed(tmp_path: Path) -> None:
+    runs = {index: TINY.run(index) for index in range(4)}
+    networks = {one.run_id: initialise(one) for one in runs.values()}
+    epochs = {0: 3, 1: None, 2: 5, 3: None}  # where they diverged
+    rows: list[Row] = [
+        {"index": index, "run_id": runs[index].run_id, "verdict": None, "diverged_at": epochs[index]} for index in runs
+    ]
+    request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
+    with directory.hold("a test"):
+        _, _, record = begin(request, directory)
+        record(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
+        assert directory.kept() == {runs[0].run_id, runs[1].run_id}
+        _, done, again = begin(request, directory)
+        assert done == {0: "diverged", 1: "not analysed"}
+        again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
+        assert again.standing.counts == {"diverged": 2, "not analysed": 2}
+        assert directory.kept() == {runs[0].run_id, runs[1].run_id}
+    assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {runs[0].run_id, runs[1].run_id}
 
 
 @pytest.fixture(scope="module")

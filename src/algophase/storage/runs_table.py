@@ -5,6 +5,7 @@ A column that a shard lacks is null for its rows; one that only some shards have
 """
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -167,6 +168,9 @@ def _schema(path: Path) -> "pyarrow.Schema":
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
+    """The system's refusal, which may pass, or what is wrong with the file's content, which has no error number."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return InputError(f"cannot read {path}: {os.strerror(error.errno)}")
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     return InputError(
         f"{path} is not a readable Parquet file ({reason}); remove a broken shard, and the sweep makes its runs again"

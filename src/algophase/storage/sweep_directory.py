@@ -7,14 +7,15 @@
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
 
 The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
-the shard of its runs and counts only beside it.
+the shard of its runs and counts only beside it; so is a network, which counts only with its row.
 """
 
+import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
+_OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
 FORMAT = "algophase-sweep"
 VERSION = 1
 
@@ -72,7 +74,7 @@ class SweepDirectory:
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
         return DirectoryCheckpoints(self.path / ".checkpoints", every_seconds)
 
-    @contextmanager
+    @contextlib.contextmanager
     def hold(self, doing: str) -> Iterator[None]:
         """Be the only one who writes here. What a killed writer left half done is swept out first."""
         try:
@@ -84,6 +86,8 @@ class SweepDirectory:
                 left.unlink(missing_ok=True)
             for shard in self._moment_shards(finished=False):
                 shard.unlink(missing_ok=True)
+            for file in self._orphans():
+                file.unlink(missing_ok=True)
             yield
 
     def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
@@ -178,6 +182,20 @@ class SweepDirectory:
         """Names of a kept network's snapshots, which are files like its own."""
         return sorted(path.stem for path in self.networks.glob(f"{run_id}{SNAPSHOT}*.safetensors"))
 
+    def _orphans(self) -> list[Path]:
+        """Files of networks that were kept of a run in no shard: its writer was killed before it added the row.
+
+        The run is made again, and another arrival order may then keep other networks. A network that `train` put here has its
+        history beside it and stays, as does what is named otherwise than a run.
+        """
+        files = sorted(self.networks.iterdir()) if self.exists and self.networks.is_dir() else []
+        named = [(found["run_id"], file) for file in files if (found := _OF_A_RUN.fullmatch(file.name))]
+        if not named:
+            return []
+        here = {run_id for run_id, _ in self.finished().values()}
+        here |= {run_id for run_id, _ in named if (self.networks / f"{run_id}.history.json").exists()}
+        return [file for run_id, file in named if run_id not in here]
+
     def _moment_shards(self, finished: bool = True) -> list[Path]:
         """Moments of runs that are finished: those beside whose shard the runs' own lies. Or all others."""
         shards = shard_paths(self.moments_path) if self.moments_path.is_dir() else []
@@ -202,6 +220,14 @@ class SweepDirectory:
     def complete(self) -> None:
         """All is done: no interrupted ensemble is of use any more."""
         shutil.rmtree(self.path / ".checkpoints", ignore_errors=True)
+
+    def complete_part(self) -> None:
+        """A part is done: an ensemble whose runs are all finished is of no use any more; another part's may be."""
+        checkpoints, finished = self.checkpoints(), {run_id for run_id, _ in self.finished().values()}
+        with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
+            for held in checkpoints.pending():
+                if all(run.run_id in finished for run in held.runs):
+                    checkpoints.remove(held.runs)
 
 
 def _epochs(epochs: Sequence[int]) -> str:

@@ -1,7 +1,8 @@
 """A sweep with a time budget: how much of an ensemble there is time for.
 
-On a GPU a part of an ensemble gives the same runs. On a CPU rounding depends on the ensemble, so it stays whole; what does not
-end in time is saved, and goes on in the next sitting.
+On a GPU an ensemble is cut to what there is time for. Runs of the fused engine are the same bits however they are cut; those of
+the other engines are the same to rounding only, which training amplifies: the price of a budget that is kept. On a CPU an
+ensemble stays whole; what does not end in time is saved, and goes on in the next sitting with the same bits.
 """
 
 import time
@@ -25,13 +26,13 @@ class TooLong(Exception):
 
 
 def fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
-    """The ensemble, or as much of it as there is time for; None if that is too little to begin."""
+    """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little to begin."""
     if deadline is None:
         return group
     left = deadline - time.monotonic()
     if left <= 0:
         return None
-    if standing.work == 0 or group.device.type == "cpu":  # nothing to go by yet: begin, and see
+    if standing.work == 0 or group.device.type == "cpu":  # nothing to go by yet, or never cut: begin, and see
         return group
     needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
     if needed <= left * MARGIN:

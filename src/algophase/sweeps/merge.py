@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.storage.files import read_bytes, write_atomically
-from algophase.storage.runs_table import each_moment_once, each_once, read_table, shard_paths
+from algophase.storage.runs_table import (
+    column_names,
+    each_moment_once,
+    each_once,
+    provenance,
+    read_shard,
+    read_table,
+    shard_paths,
+)
 from algophase.storage.sweep_directory import SweepDirectory, same_sweep
 from algophase.sweeps.provenance import commit, version
 
 if TYPE_CHECKING:
     import pyarrow
 
+OWNER = "number of the shard"  # a column while a source is read
 HOW = ("engine", "device", "precision")  # how a run was trained, which is no outcome
 
 
@@ -31,6 +40,14 @@ class Merged:
     differing: int
     networks: int
     unmatched: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """A source's runs, each once. shards: for each, its shard's columns, and whether that shard is itself a merged one."""
+
+    table: "pyarrow.Table"
+    shards: list[tuple[frozenset[str], bool]]
 
 
 @dataclass(frozen=True)
@@ -90,31 +107,37 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
     return first
 
 
-def _read(source: SweepDirectory) -> "pyarrow.Table | None":
-    if not shard_paths(source.path):
+def _read(source: SweepDirectory) -> Held | None:
+    import pyarrow
+
+    paths = shard_paths(source.path)
+    if not paths:
         return None
-    table = each_once(read_table(source.path))
+    table = read_table(source.path)
     for name in ("index", "run_id"):
         if name not in table.column_names or table[name].null_count:
             raise InputError(f"{source.path} has runs without {name}: it is no sweep's table")
-    return table
+    shards = [(frozenset(column_names(path)), "shards" in provenance(path)) for path in paths]
+    owners = [shard for shard, path in enumerate(paths) for _ in range(read_shard(path, ("run_id",)).num_rows)]
+    table = each_once(table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64())))
+    return Held(table.drop_columns([OWNER]), [shards[owner] for owner in table[OWNER].to_pylist()])
 
 
-def join(tables: Mapping[str, "pyarrow.Table | None"]) -> Joined:
-    """The union of tables by index, the first copy of a run staying. `tables` is by the names that an error gives them."""
+def join(sources: Mapping[str, Held | None]) -> Joined:
+    """The union of sources by index, the first copy of a run staying. `sources` is by the names that an error gives them."""
     import pyarrow
 
-    held = [table for table in tables.values() if table is not None]
+    held = [source for source in sources.values() if source is not None]
     if not held:
-        raise InputError(f"there is no finished run in {', '.join(tables)}")
+        raise InputError(f"there is no finished run in {', '.join(sources)}")
     try:
-        everything = pyarrow.concat_tables(held, promote_options="permissive")
+        everything = pyarrow.concat_tables([source.table for source in held], promote_options="permissive")
     except pyarrow.ArrowException as error:
         raise InputError(f"the tables do not fit together: {str(error).splitlines()[0]}") from None
     ids, indices = everything["run_id"].to_pylist(), everything["index"].to_pylist()
-    owner = [number for number, table in enumerate(tables.values()) for _ in range(0 if table is None else table.num_rows)]
-    names = list(tables)
-    columns = [set() if table is None else set(table.column_names) - set(HOW) for table in tables.values()]
+    owner = [number for number, source in enumerate(sources.values()) if source is not None for _ in source.shards]
+    shards = [shard for source in held for shard in source.shards]
+    names = list(sources)
     winners: dict[int, int] = {}  # index of a run to its row
     copies: list[tuple[int, int]] = []  # row of a copy, and of the one that stays
     for row, index in enumerate(indices):
@@ -126,19 +149,29 @@ def join(tables: Mapping[str, "pyarrow.Table | None"]) -> Joined:
             )
         if winner != row:
             copies.append((row, winner))
-    matching: list[set[str]] = [set() for _ in tables]
+    matching: list[set[str]] = [set() for _ in sources]
     for row in winners.values():
         matching[owner[row]].add(ids[row])
     dropped, kept = ([pair[side] for pair in copies] for side in (0, 1))
     records = zip(copies, _rows(everything, dropped), _rows(everything, kept), strict=True)
     differing = 0
     for (row, winner), record, other in records:
-        if all(record[name] == other[name] for name in columns[owner[row]] & columns[owner[winner]]):
+        both = _measured(record, *shards[row]) & _measured(other, *shards[winner])
+        if all(record[name] == other[name] for name in both):
             matching[owner[row]].add(ids[row])
         else:
             differing += 1
     order = [winners[index] for index in sorted(winners)]
     return Joined(everything.take(pyarrow.array(order, pyarrow.int64())), matching, len(copies), differing)
+
+
+def _measured(record: Mapping[str, Any], columns: frozenset[str], merged: bool) -> set[str]:
+    """The columns to compare a run by: those of its own shard, for what a shard lacks is null in the table and no outcome.
+
+    A merged shard has the columns of all its sources, so a null in it may be such a lack, unless the run has no analysis.
+    """
+    lacks = merged and record.get("verdict") is not None
+    return {name for name in columns if name not in HOW and not (lacks and record[name] is None)}
 
 
 def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:

@@ -45,6 +45,10 @@ def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
     return [str(verdict) if verdict else instead for verdict, instead in zip(verdicts, none, strict=True)]
 
 
+def outcome(row: Mapping[str, Any]) -> str:
+    return outcomes([row.get("verdict")], {"diverged_at": [row.get("diverged_at")]})[0]
+
+
 def verdict_counts(columns: Columns) -> Counter[str]:
     return Counter(outcomes(columns["verdict"], columns))
 

@@ -14,18 +14,19 @@ def version() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """Of the repository that tracks this package, "+" added where it is changed; None outside of one.
+    """Of the repository that tracks this package, "+" added where the package is changed; None outside of one.
 
     ALGOPHASE_COMMIT says it for a copy without its repository, such as on an accelerator machine.
     """
     told = os.environ.get("ALGOPHASE_COMMIT")
     if told:
         return told
-    here = Path(__file__).resolve().parent
+    file = Path(__file__).resolve()
+    package = file.parents[1]
     try:
-        _git(here, "ls-files", "--error-unmatch", Path(__file__).name)
-        head = _git(here, "rev-parse", "--short=12", "HEAD")
-        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", ".")
+        _git(package, "ls-files", "--error-unmatch", str(file))
+        head = _git(package, "rev-parse", "--short=12", "HEAD")
+        changed = _git(package, "status", "--porcelain", "--untracked-files=no", "--", ".")
     except (OSError, subprocess.SubprocessError):
         return None
     return head + ("+" if changed else "")

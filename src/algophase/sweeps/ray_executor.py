@@ -7,7 +7,7 @@ So a task that died with its worker or its node is simply made again, and nothin
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
-from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
+from algophase.sweeps.sweep import Outcome, Recorder, Request, begin, complete
 from algophase.sweeps.work import Options, Standing, cost
 from algophase.training.interrupt import held_interrupts
 from algophase.training.plan import choose_precision, plan
@@ -66,8 +66,8 @@ def sweep_on_ray(
                 size = shard or DEFAULT_SHARD[resource]
                 shards = _shards(request, runs, done, resource, size, notice)
                 ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report, notice).run()
-        if ended == "complete" and request.part == (1, 1):
-            directory.complete()
+        if ended == "complete":
+            complete(request, directory)
     return record.outcome(ended, time.monotonic() - begun)
 
 
@@ -81,7 +81,7 @@ def _resource(ray: Any, device: str, notice: Notice) -> str:
 
 
 def _shards(
-    request: Request, runs: dict[int, RunSettings], done: dict[int, str | None], resource: str, size: int, notice: Notice
+    request: Request, runs: dict[int, RunSettings], done: Mapping[int, object], resource: str, size: int, notice: Notice
 ) -> list[Shard]:
     """Shards of all runs, without what is finished; the most work first, so that no long one is left for last.
 

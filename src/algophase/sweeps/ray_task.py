@@ -12,10 +12,11 @@ import torch
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings
+from algophase.sweeps.overview import outcome
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
 from algophase.sweeps.sweep import device_name, only_news
-from algophase.sweeps.work import UNDECIDED, Finished, Options, cost, finish
+from algophase.sweeps.work import Finished, Options, cost, finish
 from algophase.training.trained import Progress
 
 
@@ -92,13 +93,13 @@ def _listed(versions: dict[str, str]) -> str:
 
 
 def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
-    """One of all, without networks that the driver would not keep: it takes at most so many of each verdict, in this order."""
+    """One of all, without networks that the driver would not keep: it takes at most so many of each outcome, in this order."""
     rows = [row for finished in made for row in finished.rows]
-    by_verdict: dict[str, list[str]] = {}
+    by_outcome: dict[str, list[str]] = {}
     for row in rows:
-        by_verdict.setdefault(row["verdict"] or UNDECIDED, []).append(row["run_id"])
+        by_outcome.setdefault(outcome(row), []).append(row["run_id"])
     limit = keep_weights if isinstance(keep_weights, int) else {"none": 0, "all": None}[keep_weights]
-    wanted = {run_id for ids in by_verdict.values() for run_id in ids[:limit]}
+    wanted = {run_id for ids in by_outcome.values() for run_id in ids[:limit]}
     networks = {name: network for finished in made for name, network in finished.networks.items() if name in wanted}
     training, analysis = (
         sum(times) for times in zip(*((one.training_seconds, one.analysis_seconds) for one in made), strict=True)

@@ -100,10 +100,16 @@ class Difference:
 
 
 def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
-    """What was measured twice. A column that the table lacks is not compared; one that is missing on both sides is equal."""
+    """What was measured twice. A column that one side lacks is not compared; one that is null on both is equal.
+
+    Null is also what a table has where only newer shards have a column, so in the row of an analysed run it is no number.
+    """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
-    names = [name for name, value in row.items() if name not in settings and (value is not None or name in made)]
-    differing = {name: (made.get(name), row[name]) for name in names if made.get(name) != row[name]}
+    analysed = row.get("verdict") is not None
+    lacking = {name for name, value in made.items() if analysed and value is not None and row.get(name) is None}
+    lacking.discard("diverged_at")  # null in every run that did not
+    names = [name for name in row if name in made and name not in settings | lacking]
+    differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
     return Difference(made.get("verdict"), row.get("verdict"), len(names), differing)
 
 

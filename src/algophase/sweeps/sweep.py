@@ -16,10 +16,12 @@ import torch
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings
+from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong, first_of, fitting, trial
+from algophase.sweeps.overview import outcome, outcomes
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.work import UNDECIDED, Finished, Options, Standing, cost, finish
+from algophase.sweeps.work import Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
@@ -30,7 +32,7 @@ class Request:
     """Which runs of a space, where to, and what to keep.
 
     part: (number, of how many): every so-manieth run, for one of several machines.
-    keep_weights: "none", "all", or how many networks of each verdict.
+    keep_weights: "none", "all", or how many networks of each verdict; those without one by why they have none.
     command: what the user typed, kept with the results.
     """
 
@@ -49,6 +51,9 @@ class Request:
             raise InputError(f"runs is {self.runs!r}; it must be an integer of at least 1")
         if not 1 <= number <= count:
             raise InputError(f"part is {number}/{count}; it must be I/K with I from 1 to K")
+        if number > self.runs:
+            choices = f"choose I/{count} with I from 1 to {self.runs}"
+            raise InputError(f"part is {number}/{count}, which has none of the {self.runs} runs; {choices}")
         if self.keep_weights not in ("none", "all") and not (isinstance(self.keep_weights, int) and self.keep_weights > 0):
             raise InputError(
                 f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of networks of each verdict"
@@ -90,23 +95,24 @@ class Recorder:
     analysis_seconds: float = 0.0
 
     def __call__(self, finished: Finished, device: str) -> None:
-        for row in finished.rows:
-            verdict, network = row["verdict"] or UNDECIDED, finished.networks.get(row["run_id"])
-            if network is not None and self._wanted(verdict):
+        ends = [outcome(row) for row in finished.rows]
+        for row, end in zip(finished.rows, ends, strict=True):
+            network = finished.networks.get(row["run_id"])
+            if network is not None and self._wanted(end):
                 for snapshot in finished.snapshots.get(row["run_id"], ()):
                     self.directory.keep(snapshot)
                 self.directory.keep(network)
-                self.kept[verdict] += 1
+                self.kept[end] += 1
         # The networks and moments first: where a run is in the table, what was to be kept of it is there.
         self.directory.add(finished.rows, self._about(finished, device), finished.moments)
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
         work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
-        self.standing.finished([row["verdict"] for row in finished.rows], work)
+        self.standing.finished(ends, work)
 
-    def _wanted(self, verdict: str) -> bool:
+    def _wanted(self, end: str) -> bool:
         limit = self.request.keep_weights
-        return limit == "all" or (isinstance(limit, int) and self.kept[verdict] < limit)
+        return limit == "all" or (isinstance(limit, int) and self.kept[end] < limit)
 
     def outcome(self, ended: str, seconds: float) -> Outcome:
         standing, counts = self.standing, dict(self.standing.counts)
@@ -131,8 +137,8 @@ class Recorder:
         }
 
 
-def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSettings], dict[int, str | None], Recorder]:
-    """Everything there is to check, in a directory that is held: all runs of the request, and the verdicts of those done."""
+def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSettings], dict[int, str], Recorder]:
+    """Everything there is to check, in a directory that is held: all runs of the request, and what became of those done."""
     runs, snapshots = request.members(), request.options.snapshot_epochs
     longest = max(run.training.epochs for run in runs.values())
     if snapshots and snapshots[-1] > longest:
@@ -142,13 +148,20 @@ def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSet
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
             raise InputError(f"run {index} in {directory.path} is {run_id}; run {index} of this space is {runs[index].run_id}")
-    done = {index: verdict for index, (_, verdict) in finished.items() if index in runs}
+    ends = _outcomes(directory) if finished else {}
+    done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
     left = sum(cost(run) for index, run in runs.items() if index not in done)
-    counts = Counter(verdict or UNDECIDED for verdict in done.values())
     kept = directory.kept()
-    kept_counts = Counter(verdict or UNDECIDED for run_id, verdict in finished.values() if run_id in kept)
-    standing = Standing(len(runs), len(done), counts, left)
+    kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
+    standing = Standing(len(runs), len(done), Counter(done.values()), left)
     return runs, done, Recorder(directory, request, standing, runs, kept_counts)
+
+
+def _outcomes(directory: SweepDirectory) -> dict[str, str]:
+    """What became of every finished run, by its id."""
+    columns = each_once(read_table(directory.path, ("index", "run_id", "verdict", "diverged_at"))).to_pydict()
+    ids = columns["run_id"]
+    return dict(zip(ids, outcomes(columns.get("verdict", [None] * len(ids)), columns), strict=True))
 
 
 def sweep(
@@ -187,9 +200,17 @@ def sweep(
             if len(part.runs) < len(group.runs):
                 ended = "out of time"
                 break
-        if ended == "complete" and request.part == (1, 1):
-            directory.complete()
+        if ended == "complete":
+            complete(request, directory)
     return record.outcome(ended, time.monotonic() - begun)
+
+
+def complete(request: Request, directory: SweepDirectory) -> None:
+    """No checkpoint outlives its runs: a kill between a shard and the removal of its checkpoint leaves one, of gigabytes."""
+    if request.part == (1, 1):
+        directory.complete()
+    else:
+        directory.complete_part()
 
 
 def _finish_in_time(

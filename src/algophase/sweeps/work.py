@@ -19,8 +19,6 @@ from algophase.training.sizing import run_parameters
 from algophase.training.train import train_by_ensemble
 from algophase.training.trained import Notice, Progress, TrainedRun, ignore
 
-UNDECIDED = "diverged"  # what a run without a verdict is counted as
-
 
 @dataclass(frozen=True)
 class Options:
@@ -64,7 +62,7 @@ class Finished:
 class Standing:
     """Where a sweep stands, for someone who watches.
 
-    runs: of how many the sweep is; done: finished, now or earlier; new: finished now; counts: finished runs by verdict.
+    runs: of how many the sweep is; done: finished, now or earlier; new: finished now; counts: finished runs by outcome.
     work, work_left: what was finished since it started and what was not, in units of `cost`; current: done of the latter, in
     the ensemble being trained. started: by `time.monotonic`.
     """
@@ -89,10 +87,10 @@ class Standing:
         made = self.work + self.current
         return (self.work_left - self.current) * self.seconds / made if made > 0 else None
 
-    def finished(self, verdicts: Sequence[str | None], work: float) -> None:
-        self.done += len(verdicts)
-        self.new += len(verdicts)
-        self.counts.update(verdict or UNDECIDED for verdict in verdicts)
+    def finished(self, outcomes: Sequence[str], work: float) -> None:
+        self.done += len(outcomes)
+        self.new += len(outcomes)
+        self.counts.update(outcomes)
         self.work += work
         self.work_left -= work
         self.current = 0.0
