@@ -135,7 +135,7 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
     edit(saved, network={"kind": "clock", "frequencies": [1]})
     with pytest.raises(InputError, match=r"tensor l1\.bias, l1\.weight, unembed\.weight does not belong"):
         load(saved)
-    edit(saved, network={**network, "hidden": 10**12})  # a lie about size costs no memory
+    edit(saved, network={**network, "hidden": 10**6})  # a lie about size costs no memory
     with pytest.raises(InputError, match="its settings call for"):
         load(saved)
 
@@ -151,6 +151,15 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
         ({"network": None}, "it must be a JSON object"),
         ({"task": {"modulus": "59"}}, "modulus is '59'"),
         ({"task": []}, "it must be a JSON object"),
+        ({"task": {"modulus": 10**400}}, "modulus is 1000"),
+        ({"network": {"kind": "transformer", "width": 2**40}}, "width is 1099511627776; it must be an integer from 4 to"),
+        ({"network": {"kind": "transformer", "width": 10**30}}, "width is 1000"),
+        ({"network": {"kind": "transformer", "layers": 20_000}}, "layers is 20000, but the file holds 0 blocks"),
+        ({"run": "abc"}, "RunSettings is 'abc'; it must be a JSON object"),
+        ({"run": {"task": None}}, "TaskSettings is None; it must be a JSON object"),
+        ({"run": {"training": {"learning_rate": 10**400}}}, "learning_rate is 1000"),
+        ({"run": {"task": {"modulus": 5}}}, "its run has another network than it says it is"),
+        ({"run": {"network": {"kind": "linear", "model": "alpha"}}}, "its run has another task than it says it solves"),
     ],
 )
 def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], message: str) -> None:
@@ -159,7 +168,17 @@ def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], mes
         load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000])
+@pytest.mark.parametrize("error", [RuntimeError("too large\nat 0x7f"), TypeError("too large"), MemoryError()], ids=repr)
+def test_settings_that_torch_cannot_build_are_one_line(saved: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("algophase.storage.network_files.template", fail)
+    with pytest.raises(InputError, match=r"no network of its settings can be built: (too large|MemoryError)$"):
+        load(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000, b"1" * 5000])
 def test_broken_descriptions(saved: Path, content: bytes) -> None:
     saved.with_suffix(".json").write_bytes(content)
     with pytest.raises(InputError, match=r"pizza\.json"):

@@ -18,8 +18,16 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network, build, template
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings, network_from_dict, network_to_dict
+from algophase.settings import (
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+    network_from_dict,
+    network_to_dict,
+)
 from algophase.storage.files import read_bytes, write_atomically
+from algophase.wording import counted
 
 FORMAT = "algophase-network"
 VERSION = 1
@@ -70,7 +78,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"{what} {path} is missing")
     try:
         data = json.loads(read_bytes(path))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
         raise InputError(f"{what} {path} is not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise InputError(f"{what} {path} holds {type(data).__name__}, not a JSON object")
@@ -104,6 +112,7 @@ def load_network(path: Path) -> Network:
         task = TaskSettings.from_dict(data.get("task", {}))
         settings = network_from_dict(data.get("network", {}))
         run = None if data.get("run") is None else RunSettings.from_dict(data["run"])
+        _check_run(run, task, settings)
     except (InputError, TypeError) as error:
         raise InputError(f"{description_path}: {error}") from None
     try:
@@ -119,12 +128,27 @@ def load_network(path: Path) -> Network:
     return network
 
 
+def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSettings) -> None:
+    """That a network's training settings are its own."""
+    if run is not None and run.task != task:
+        raise InputError("its run has another task than it says it solves")
+    if run is not None and run.network != settings:
+        raise InputError("its run has another network than it says it is")
+
+
 def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Tensor], path: Path) -> Network:
     """A network from named tensors, each checked against the template of its settings before anything is allocated."""
+    if isinstance(settings, TransformerSettings):
+        held = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+        if settings.layers > held:  # before a template of as many layers is built
+            raise InputError(f"{path}: layers is {settings.layers}, but the file holds {counted(held, 'block')}")
     try:
         expected = dict(template(task, settings).named_parameters())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # sizes that torch cannot hold
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
     missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
     if missing:
         raise InputError(f"{path}: tensor {', '.join(sorted(missing))} is missing")
