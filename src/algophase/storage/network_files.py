@@ -49,6 +49,7 @@ def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path
 def encode(network: Network) -> tuple[bytes, bytes]:
     """A network as the content of its two files: the tensors, then what they are."""
     network.check_finite()
+    _check_loads(network)
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     content = safetensors.torch.save(tensors)
     description = {
@@ -61,6 +62,18 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     return content, (json.dumps(description, indent=2) + "\n").encode()
+
+
+def _check_loads(network: Network) -> None:
+    """That `load` would give this network back: a file that nobody can read is not written."""
+    like = template(network.task, network.settings)
+    try:
+        _check_run(network.run, network.task, network.settings)
+        _check_tensors(dict(like.named_parameters()), network.state_dict())
+        if type(network) is not type(like):
+            raise InputError(f"it is a {type(network).__name__}, and would be loaded as a {type(like).__name__}")
+    except InputError as error:
+        raise InputError(f"network {network.id} cannot be saved: {error}") from None
 
 
 def _with_suffix(path: Path, suffix: str) -> Path:
@@ -136,6 +149,22 @@ def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSet
         raise InputError("its run has another network than it says it is")
 
 
+def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    """That tensors are those of a template, by name, shape and type."""
+    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    if missing:
+        raise InputError(f"tensor {', '.join(sorted(missing))} is missing")
+    if extra:
+        raise InputError(f"tensor {', '.join(sorted(extra))} does not belong to this kind of network")
+    for name, parameter in expected.items():
+        if tensors[name].shape != parameter.shape:
+            raise InputError(
+                f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
+            )
+        if tensors[name].dtype not in FLOATS:
+            raise InputError(f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+
+
 def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Tensor], path: Path) -> Network:
     """A network from named tensors, each checked against the template of its settings before anything is allocated."""
     if isinstance(settings, TransformerSettings):
@@ -149,18 +178,10 @@ def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Te
     except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # sizes that torch cannot hold
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
-    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
-    if missing:
-        raise InputError(f"{path}: tensor {', '.join(sorted(missing))} is missing")
-    if extra:
-        raise InputError(f"{path}: tensor {', '.join(sorted(extra))} does not belong to this kind of network")
-    for name, parameter in expected.items():
-        if tensors[name].shape != parameter.shape:
-            raise InputError(
-                f"{path}: tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
-            )
-        if tensors[name].dtype not in FLOATS:
-            raise InputError(f"{path}: tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+    try:
+        _check_tensors(expected, tensors)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     network = build(task, settings).to(next(iter(tensors.values())).dtype)
     network.load_state_dict(dict(tensors))
     network.id = clean_id(path.stem)
