@@ -31,7 +31,8 @@ CHUNK_SECONDS = 0.5
 @dataclass(frozen=True)
 class EarlyStop:
     """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss`
-    at the last `points` history points. Networks that diverged are not waited for."""
+    at the last `points` history points. Networks that diverged are not waited for. Without validation pairs the loss decides.
+    """
 
     training_loss: float = 1e-6
     points: int = 3
@@ -144,7 +145,8 @@ class Ensemble:
             np.stack([self.recorder.curves[name][place] for place in points[-rule.points :]])
             for name in ("training_loss", "validation_accuracy")
         )
-        there = ((losses < rule.training_loss) & (accuracies == 1)).all(axis=0)
+        right = (accuracies == 1) | np.isnan(accuracies)  # NaN: the split has no validation pair
+        there = ((losses < rule.training_loss) & right).all(axis=0)
         return bool((there | (self.diverged_at >= 0).cpu().numpy()).all())
 
     def _next_stop(self) -> int:
