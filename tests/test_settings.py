@@ -99,6 +99,8 @@ def test_default_training_is_the_published_recipe_of_the_kind() -> None:
         (TrainingSettings, {"learning_rate": 0}, "learning_rate is 0"),
         (TrainingSettings, {"epochs": -1}, "epochs is -1"),
         (TrainingSettings, {"weight_decay": float("inf")}, "weight_decay is inf"),
+        (TrainingSettings, {"beta1": 1}, r"beta1 is 1; it must be a number in \[0, 1\)"),
+        (TrainingSettings, {"beta2": 1.0}, r"beta2 is 1.0; it must be a number in \[0, 1\)"),
         (RunSettings, {"seed": -1}, "seed is -1"),
         (TaskSettings, {"modulus": 10**400}, r"modulus is 1000\S*\.\.\.; it must be an integer from 2 to 1,048,576$"),
         (TransformerSettings, {"width": 2**40}, "width is 1099511627776; it must be an integer from 4 to 1,048,576"),

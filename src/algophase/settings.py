@@ -36,13 +36,16 @@ def _check_integer(name: str, value: object, minimum: int, maximum: int = LARGES
         raise InputError(f"{name} is {shown(value)}; it must be an integer from {minimum} to {maximum:,}")
 
 
-def _check_number(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
-    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
+def _check_number(
+    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
+    open_high = open_high or math.isinf(high)
+    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
     except OverflowError:  # an integer beyond the largest float
         number = math.nan
-    if not ((low < number if open_low else low <= number) and number <= high and math.isfinite(number)):
+    if not ((low < number if open_low else low <= number) and (number < high if open_high else number <= high)):
         raise InputError(f"{name} is {shown(value)}; it must be {allowed}")
     return number
 
@@ -218,14 +221,14 @@ class TrainingSettings(_Settings):
     def __post_init__(self) -> None:
         _check_integer("epochs", self.epochs, 0, LARGEST_COUNT)
         _check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
-        for name, low, high, open_low in (
-            ("learning_rate", 0.0, math.inf, True),
-            ("weight_decay", 0.0, math.inf, False),
-            ("beta1", 0.0, 1.0, False),
-            ("beta2", 0.0, 1.0, False),
-            ("epsilon", 0.0, math.inf, True),
+        for name, high, open_low in (
+            ("learning_rate", math.inf, True),
+            ("weight_decay", math.inf, False),
+            ("beta1", 1.0, False),  # not 1: updates are divided by 1 - beta^t
+            ("beta2", 1.0, False),
+            ("epsilon", math.inf, True),
         ):
-            self._set(name, _check_number(name, getattr(self, name), low, high, open_low=open_low))
+            self._set(name, _check_number(name, getattr(self, name), 0.0, high, open_low=open_low, open_high=True))
 
 
 def published_training(network: NetworkSettings) -> TrainingSettings:
