@@ -74,6 +74,9 @@ def test_min_accuracy(tmp_path: Path) -> None:
 
 
 def test_handmade_writes_networks_that_load(tmp_path: Path) -> None:
+    result = run("handmade", "clock", "-p", 12, "--out", tmp_path)
+    assert result.exit_code == 0
+    assert load(tmp_path / "clock-p12-k1-5.safetensors").id == "clock-p12-k1-5"
     result = run("handmade", "pizza", "-p", 14, "-k", 1, "-k", 3, "--accompanied", "--out", tmp_path)
     assert result.exit_code == 0
     path = tmp_path / "accompanied-pizza-p14-k1-3.safetensors"
@@ -98,6 +101,7 @@ def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
     for arguments, message in [
         (("analyze", crafted), "refused, nothing in it was run"),
         (("handmade", "clock", "-p", 7, "-k", 9, "--out", tmp_path), "at modulus 7 choose integers from 1 to 6"),
+        (("handmade", "clock", "-p", 0, "-k", 1, "--out", tmp_path), "modulus is 0; it must be an integer of at least 2"),
     ]:
         result = command(*arguments)
         assert result.returncode == 1

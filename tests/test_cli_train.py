@@ -60,6 +60,19 @@ def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> N
         assert moment["epoch"] == 4
 
 
+def test_a_stricter_early_stop_is_not_taken_for_done(tmp_path: Path) -> None:
+    def epochs(rule: float) -> int:
+        fraction, every = ("--training-fraction", 1), ("--history-stride", 5)
+        result = run(*SMALL, *fraction, *every, "--no-analysis", "--epochs", 2000, "--early-stop", rule, "--out", tmp_path)
+        assert result.exit_code == 0, result.output
+        (path,) = tmp_path.glob("*.history.json")
+        return int(json.loads(path.read_text())["epochs_trained"])
+
+    lax = epochs(1.0)
+    assert lax < epochs(0.5) < 2000
+    assert epochs(1.0) > lax  # what is there goes further than that
+
+
 def test_many_networks_are_a_table(tmp_path: Path) -> None:
     result = run(
         "--model",

@@ -99,7 +99,13 @@ def test_default_training_is_the_published_recipe_of_the_kind() -> None:
         (TrainingSettings, {"learning_rate": 0}, "learning_rate is 0"),
         (TrainingSettings, {"epochs": -1}, "epochs is -1"),
         (TrainingSettings, {"weight_decay": float("inf")}, "weight_decay is inf"),
+        (TrainingSettings, {"beta1": 1}, r"beta1 is 1; it must be a number in \[0, 1\)"),
+        (TrainingSettings, {"beta2": 1.0}, r"beta2 is 1.0; it must be a number in \[0, 1\)"),
         (RunSettings, {"seed": -1}, "seed is -1"),
+        (TaskSettings, {"modulus": 10**400}, r"modulus is 1000\S*\.\.\.; it must be an integer from 2 to 1,048,576$"),
+        (TransformerSettings, {"width": 2**40}, "width is 1099511627776; it must be an integer from 4 to 1,048,576"),
+        (TrainingSettings, {"epochs": 10**30}, "it must be an integer from 0 to 9,007,199,254,740,992"),
+        (TrainingSettings, {"learning_rate": 10**400}, r"learning_rate is 1000\S*\.\.\.; it must be a number in \(0, inf\)"),
     ],
 )
 def test_bad_values_are_named_with_the_choices(kind: Any, values: dict[str, Any], message: str) -> None:
@@ -114,6 +120,17 @@ def test_unknown_settings_stop_the_load() -> None:
         RunSettings.from_dict({"network": {"kind": "mamba"}})
     with pytest.raises(InputError, match="not valid JSON"):
         RunSettings.from_json("{")
+
+
+@pytest.mark.parametrize("data", ["abc", 3, None, ["task"], {"task": None}, {"network": None}, {"network": {"kind": ["x"]}}])
+def test_run_settings_that_are_no_object_are_refused(data: Any) -> None:
+    with pytest.raises(InputError):
+        RunSettings.from_dict(data)
+
+
+def test_a_number_too_long_to_read_is_not_valid_json() -> None:
+    with pytest.raises(InputError, match="run settings are not valid JSON"):
+        RunSettings.from_json('{"seed": ' + "1" * 5000 + "}")
 
 
 def test_linear_models_take_the_plain_layout_only() -> None:

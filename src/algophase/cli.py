@@ -133,7 +133,12 @@ def handmade(
     modulus: Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")] = 59,
     frequency: Annotated[
         list[int] | None,
-        typer.Option("--frequency", "-k", help="A circle of this frequency; repeat for several.", show_default="1 5 17"),
+        typer.Option(
+            "--frequency",
+            "-k",
+            help="A circle of this frequency; repeat for several.",
+            show_default="1 5 17, as far as they fit",
+        ),
     ] = None,
     accompanied: Annotated[
         bool, typer.Option("--accompanied", help="Give each Pizza its accompanying one; an even modulus needs them.")
@@ -144,13 +149,12 @@ def handmade(
     from algophase.networks.handmade import handmade_clock, handmade_pizza
     from algophase.storage import save
 
-    frequencies = frequency or [1, 5, 17]
     if algorithm is Algorithm.pizza:
-        network: Network = handmade_pizza(modulus, frequencies, accompanied=accompanied)
+        network: Network = handmade_pizza(modulus, frequency or None, accompanied=accompanied)
     elif accompanied:
         raise InputError("--accompanied goes with a pizza; a clock has no blind spot to cover")
     else:
-        network = handmade_clock(modulus, frequencies)
+        network = handmade_clock(modulus, frequency or None)
     path = save(network, out / network.id, overwrite=True)
     typer.echo(f"wrote {path}")
 

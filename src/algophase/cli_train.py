@@ -152,8 +152,7 @@ def _train(
     from algophase.training.train import train_by_ensemble
     from algophase.training.trained import TrainingInterrupted
 
-    stopping = watch.early_stop is not None
-    missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, stopping)]
+    missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)]
     kept = DirectoryCheckpoints(directory / ".checkpoints")
     with TrainingBar() as bar:
         if len(missing) < len(runs):
@@ -168,7 +167,7 @@ def _train(
                 )
                 for _, outcomes in ensembles:
                     for trained in outcomes:
-                        save_run(trained, directory)
+                        save_run(trained, directory, watch.early_stop)
         except TrainingInterrupted as interruption:
             epochs = max(partial.epochs for partial in interruption.partial)
             bar.say(f"interrupted at epoch {epochs:,}; saved in {kept.directory}. The same command goes on from there.")

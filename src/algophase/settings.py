@@ -18,29 +18,46 @@ ACTIVATIONS = ("relu", "gelu")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
 
-def _check_integer(name: str, value: object, minimum: int) -> None:
+LARGEST_SIZE = 2**20  # of one axis: beyond it no network fits anywhere, and products of sizes no longer fit into 64 bits
+LARGEST_COUNT = 2**53  # of epochs and steps, which are counted in float64
+LARGEST_SEED = 2**64 - 1
+
+
+def shown(value: object) -> str:
+    """A value as an error quotes it: what stands in a file may be long."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _check_integer(name: str, value: object, minimum: int, maximum: int = LARGEST_SIZE) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise InputError(f"{name} is {value!r}; it must be an integer of at least {minimum}")
+        raise InputError(f"{name} is {shown(value)}; it must be an integer of at least {minimum}")
+    if value > maximum:
+        raise InputError(f"{name} is {shown(value)}; it must be an integer from {minimum} to {maximum:,}")
 
 
-def _check_number(name: str, value: object, low: float, high: float, *, open_low: bool = False) -> float:
-    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{name} is {value!r}; it must be {allowed}")
-    inside = (low < value if open_low else low <= value) and value <= high and math.isfinite(value)
-    if not inside:
-        raise InputError(f"{name} is {value!r}; it must be {allowed}")
-    return float(value)
+def _check_number(
+    name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
+) -> float:
+    open_high = open_high or math.isinf(high)
+    allowed = f"a number in {'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    try:
+        number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+    except OverflowError:  # an integer beyond the largest float
+        number = math.nan
+    if not ((low < number if open_low else low <= number) and (number < high if open_high else number <= high)):
+        raise InputError(f"{name} is {shown(value)}; it must be {allowed}")
+    return number
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise InputError(f"{name} is {value!r}; choose one of {', '.join(choices)}")
+        raise InputError(f"{name} is {shown(value)}; choose one of {', '.join(choices)}")
 
 
 def _check_flag(name: str, value: object) -> None:
     if not isinstance(value, bool):
-        raise InputError(f"{name} is {value!r}; it must be true or false")
+        raise InputError(f"{name} is {shown(value)}; it must be true or false")
 
 
 class _Settings:
@@ -52,7 +69,7 @@ class _Settings:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         if not isinstance(data, Mapping):
-            raise InputError(f"{cls.__name__} is {data!r}; it must be a JSON object")
+            raise InputError(f"{cls.__name__} is {shown(data)}; it must be a JSON object")
         names = [field.name for field in dataclasses.fields(cast(Any, cls))]
         unknown = [str(key) for key in data if key not in names]
         if unknown:
@@ -155,7 +172,7 @@ class ClockSettings(_Settings):
 
     def __post_init__(self) -> None:
         if isinstance(self.frequencies, str) or not hasattr(self.frequencies, "__iter__"):
-            raise InputError(f"frequencies is {self.frequencies!r}; it must be a list of integers of at least 1")
+            raise InputError(f"frequencies is {shown(self.frequencies)}; it must be a list of integers of at least 1")
         self._set("frequencies", tuple(self.frequencies))
         if not self.frequencies:
             raise InputError("frequencies is empty; give at least one integer of at least 1")
@@ -175,7 +192,7 @@ def network_to_dict(network: NetworkSettings) -> dict[str, Any]:
 
 def network_from_dict(data: Mapping[str, Any]) -> NetworkSettings:
     if not isinstance(data, Mapping):
-        raise InputError(f"network is {data!r}; it must be a JSON object with a kind")
+        raise InputError(f"network is {shown(data)}; it must be a JSON object with a kind")
     _check_choice("network kind", data.get("kind"), tuple(NETWORK_KINDS))
     return NETWORK_KINDS[data["kind"]].from_dict({key: value for key, value in data.items() if key != "kind"})
 
@@ -202,16 +219,16 @@ class TrainingSettings(_Settings):
     warmup_steps: int = 10
 
     def __post_init__(self) -> None:
-        _check_integer("epochs", self.epochs, 0)
-        _check_integer("warmup_steps", self.warmup_steps, 0)
-        for name, low, high, open_low in (
-            ("learning_rate", 0.0, math.inf, True),
-            ("weight_decay", 0.0, math.inf, False),
-            ("beta1", 0.0, 1.0, False),
-            ("beta2", 0.0, 1.0, False),
-            ("epsilon", 0.0, math.inf, True),
+        _check_integer("epochs", self.epochs, 0, LARGEST_COUNT)
+        _check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
+        for name, high, open_low in (
+            ("learning_rate", math.inf, True),
+            ("weight_decay", math.inf, False),
+            ("beta1", 1.0, False),  # not 1: updates are divided by 1 - beta^t
+            ("beta2", 1.0, False),
+            ("epsilon", math.inf, True),
         ):
-            self._set(name, _check_number(name, getattr(self, name), low, high, open_low=open_low))
+            self._set(name, _check_number(name, getattr(self, name), 0.0, high, open_low=open_low, open_high=True))
 
 
 def published_training(network: NetworkSettings) -> TrainingSettings:
@@ -239,7 +256,7 @@ class RunSettings(_Settings):
         check_pairing(self.task, self.network)
         if self.training is None:
             self._set("training", published_training(self.network))
-        _check_integer("seed", self.seed, 0)
+        _check_integer("seed", self.seed, 0, LARGEST_SEED)
 
     @property
     def run_id(self) -> str:
@@ -264,13 +281,15 @@ class RunSettings(_Settings):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        if not isinstance(data, Mapping):
+            raise InputError(f"{cls.__name__} is {shown(data)}; it must be a JSON object")
         parts = dict(data)
         for name, read in (
             ("task", TaskSettings.from_dict),
             ("network", network_from_dict),
             ("training", TrainingSettings.from_dict),
         ):
-            if parts.get(name) is not None:
+            if name in parts and (name != "training" or parts[name] is not None):  # no training is the published recipe
                 parts[name] = read(parts[name])
         return super().from_dict(parts)
 
@@ -281,6 +300,6 @@ class RunSettings(_Settings):
     def from_json(cls, text: str) -> Self:
         try:
             data = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:  # a JSONDecodeError, or a number of too many digits
             raise InputError(f"run settings are not valid JSON: {error}") from None
         return cls.from_dict(data)

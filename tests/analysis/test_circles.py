@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algophase.analysis.circles import (
-    Circle,
     circles_by_components,
     circles_by_frequency,
     find_circles,
@@ -183,9 +182,3 @@ def test_fourier_basis_is_orthonormal_and_complete(p: int) -> None:
     assert basis.shape == (p - 1, p)
     torch.testing.assert_close(basis @ basis.T, torch.eye(p - 1).double())
     torch.testing.assert_close(basis.sum(dim=1), torch.zeros(p - 1).double(), atol=1e-12, rtol=0)
-
-
-def test_circle_is_plain_data() -> None:
-    assert Circle(1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0) == Circle(
-        1, (1, 2), "components", 0.5, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0
-    )

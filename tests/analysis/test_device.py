@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -13,7 +14,7 @@ from algophase.analysis.circles import find_circles, isolate_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import launch_evidence
 from algophase.analysis.principal import network_components
-from algophase.networks import Network, initialise
+from algophase.networks import Cache, Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
@@ -58,6 +59,51 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
     assert measured.shape == (analysis_of.MEASURED,)
     assert measured.device.type == launched.device.type == "meta"
     assert len(launched) == len(circles)
+
+
+class Squares(Network):
+    """The how-to's network of its own kind, here with a buffer, a tied table and a counter."""
+
+    scale: Tensor
+    calls: Tensor
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__(TaskSettings(modulus=11), LinearSettings(width=8))
+        self.embedding = nn.Parameter(torch.zeros(11, 8))
+        self.second = self.embedding
+        self.readout = nn.Parameter(torch.zeros(8, 11))
+        self.register_buffer("scale", torch.tensor([scale]))
+        self.register_buffer("calls", torch.tensor(3))
+        self.register_buffer("nothing", None)
+        angles = 2 * torch.pi * torch.arange(11) / 11
+        with torch.no_grad():
+            for unit in range(8):
+                turn = torch.pi * unit / 8
+                self.embedding[:, unit], self.readout[unit] = torch.cos(angles - turn), torch.cos(angles - 2 * turn)
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        return self.embedding, self.second
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        return (first + second).square() @ self.readout * self.scale
+
+
+def test_a_network_with_buffers_and_tied_weights_is_analysed() -> None:
+    assert analyze(Squares()).verdict.label == "Pizza"
+    assert analyze(Squares(-1.0)).verdict.label == "not learned"
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
+    network = Squares()
+    copied = in_float64(network, device)
+    assert copied.embedding is copied.second
+    assert copied.embedding is not network.embedding
+    assert {value.dtype for value in copied.parameters()} == {copied.scale.dtype} == {torch.float64}
+    assert copied.calls.dtype == torch.int64
+    assert {value.device.type for value in copied.state_dict().values()} == {device}
+    assert {value.dtype for value in network.parameters()} == {torch.float32}
+    assert not any(value.requires_grad for value in copied.parameters())
 
 
 def assert_same(found: object, expected: object) -> None:

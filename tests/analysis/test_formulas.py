@@ -21,7 +21,6 @@ from algophase.analysis.grid import accuracy, correct_logits
 from algophase.errors import InputError
 
 moduli = st.integers(2, 30)
-angles = st.floats(-10, 10)
 # Largest | |cos t| - |sin t| - cos 2t |: (s - 1) sqrt(2 - s^2) is largest where 2 s^2 - s - 2 = 0. About 0.168.
 WORST_S = (1 + math.sqrt(17)) / 4
 WORST_GAP = (WORST_S - 1) * math.sqrt(2 - WORST_S**2)
@@ -80,22 +79,17 @@ def test_the_three_pizzas_are_close(circle: tuple[int, int]) -> None:
     assert (pizza_logits(p, k, "two-term") - plain).abs().max() <= WORST_GAP * math.sqrt(2)  # |cos wc| + |sin wc| of it
 
 
-@given(angles)
-def test_difference_of_absolute_values_approximates_cos_2t(t: float) -> None:
+@given(circles())
+def test_the_absolute_difference_form_is_off_by_its_gap(circle: tuple[int, int]) -> None:
     """With s = |cos t| + |sin t| in [1, sqrt 2], cos 2t = s (|cos t| - |sin t|), so the gap is (s - 1) | |cos| - |sin| |,
-    and (|cos| - |sin|)^2 = 2 - s^2."""
-    gap = abs(abs(math.cos(t)) - abs(math.sin(t)) - math.cos(2 * t))
-    s = abs(math.cos(t)) + abs(math.sin(t))
-    assert gap == pytest.approx((s - 1) * math.sqrt(max(0.0, 2 - s * s)), abs=1e-7)
-    assert gap <= WORST_GAP + 1e-12
-
-
-@given(angles, angles, angles, angles)
-def test_lemma_symmetric_combinations_factor(x: float, y: float, alpha: float, beta: float) -> None:
-    """Lemma A.1: alpha (cos x + cos y) + beta (sin x + sin y) = cos((x - y)/2) g(x + y)."""
-    value = alpha * (math.cos(x) + math.cos(y)) + beta * (math.sin(x) + math.sin(y))
-    g = 2 * alpha * math.cos((x + y) / 2) + 2 * beta * math.sin((x + y) / 2)
-    assert value == pytest.approx(math.cos((x - y) / 2) * g, abs=1e-9)
+    and (|cos| - |sin|)^2 = 2 - s^2. Here t = w(a + b - c) / 2."""
+    p, k = circle
+    a, b, c = numbers(p)
+    t = math.pi * k * (a + b - c) / p
+    s = t.cos().abs() + t.sin().abs()
+    expected = torch.cos(math.pi * k * (a - b) / p).abs() * (s - 1) * (2 - s * s).clamp_min(0).sqrt()
+    found = (pizza_logits(p, k, "absolute-difference") - pizza_logits(p, k)).abs()
+    torch.testing.assert_close(found, expected, atol=1e-7, rtol=0)
 
 
 @given(circles())

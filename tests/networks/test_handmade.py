@@ -67,3 +67,17 @@ def test_frequencies_are_checked(bad: object) -> None:
         handmade_pizza(59, (bad,))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no frequency given"):
         handmade_clock(59, ())
+
+
+@pytest.mark.parametrize("bad", [0, 1, -3, True, 7.0])
+def test_the_modulus_is_checked_before_its_frequencies(bad: object) -> None:
+    for make in (handmade_clock, handmade_pizza):
+        with pytest.raises(InputError, match=f"modulus is {bad!r}; it must be an integer of at least 2"):
+            make(bad, (1,))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("p", "frequencies"), [(2, (1,)), (3, (1,)), (10, (1,)), (12, (1, 5)), (34, (1, 5)), (59, (1, 5, 17))])
+def test_frequencies_not_given_fit_the_modulus(p: int, frequencies: tuple[int, ...]) -> None:
+    assert handmade_clock(p).settings.frequencies == frequencies
+    assert accuracy(grid_logits(handmade_clock(p))) == 1
+    assert accuracy(grid_logits(handmade_pizza(p, accompanied=True))) == 1

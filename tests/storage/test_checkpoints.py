@@ -1,10 +1,15 @@
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
+from safetensors import safe_open
+from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
@@ -166,3 +171,117 @@ def test_a_broken_checkpoint_is_one_clear_line(kept: DirectoryCheckpoints) -> No
     file.write_bytes(content.replace(b"algophase-ensemble", b"algophase-elephant"))
     with pytest.raises(InputError, match="algophase-elephant"):
         train(TRANSFORMERS, device="cpu", checkpoint=kept)
+
+
+Tensors = dict[str, Tensor]
+
+
+def interrupted(kept: DirectoryCheckpoints) -> Path:
+    """The checkpoint of an interrupted training, with a snapshot in it."""
+    with pytest.raises(TrainingInterrupted):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5), snapshot_epochs=(3,))
+    (file,) = kept.directory.iterdir()
+    return file
+
+
+def tamper(file: Path, edit: Callable[[dict[str, Any], Tensors], object]) -> None:
+    with safe_open(file, framework="pt") as held:
+        header, names = held.metadata(), held.keys()
+        tensors = {name: held.get_tensor(name) for name in names}
+    description = json.loads(header["ensemble"])
+    edit(description, tensors)
+    safetensors.torch.save_file(tensors, file, {**header, "ensemble": json.dumps(description)})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": "5"}, "its epoch is '5'; it must be an integer from 0 to 40"),
+        ({"epoch": 10**9}, "its epoch is 1000000000; it must be an integer from 0 to 40"),
+        ({"epoch": -5}, "its epoch is -5"),
+        ({"seconds": "x"}, "its seconds is 'x'; it must be a number of at least 0"),
+        ({"seconds": -1.0}, "its seconds is -1.0"),
+        ({"layout": [1]}, r"its layout is \[1\]; it must be a JSON object"),
+        ({"watching": [1]}, r"its watching is \[1\]; it must be a JSON object"),
+        ({"engine": 3}, "its engine is 3; it must be text"),
+        ({"runs": ["ab"]}, "RunSettings is 'ab'; it must be a JSON object"),
+        ({"runs": []}, r"its runs is \[\]; it must be a list of run settings"),
+        ({"runs": 3}, "its runs is 3"),
+        ({"history_epochs": ["a"]}, r"its history_epochs is \['a'\]; it must be ascending integers from 0 to 5"),
+        ({"history_epochs": [0, 7]}, r"its history_epochs is \[0, 7\]"),
+        ({"surprise": 1}, "it has no entry 'surprise'"),
+    ],
+)
+def test_a_description_that_is_wrong_is_one_clear_line(
+    change: dict[str, Any], message: str, kept: DirectoryCheckpoints
+) -> None:
+    file = interrupted(kept)
+    tamper(file, lambda description, _: description.update(change))
+    with pytest.raises(InputError, match=f"^checkpoint {file}: .*{message}.*; remove it to start anew$"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
+
+
+def test_a_description_that_lacks_something_is_one_clear_line(kept: DirectoryCheckpoints) -> None:
+    file = interrupted(kept)
+    tamper(file, lambda description, _: description.pop("epoch"))
+    with pytest.raises(InputError, match=f"^checkpoint {file}: its epoch is missing; remove it"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda held: held.pop("state/alive"), "tensor state/alive is missing"),
+        (lambda held: held.pop("history/training_loss"), "tensor history/training_loss is missing"),
+        (lambda held: held.pop("snapshot/3/embed.W_E"), r"tensor snapshot/3/embed\.W_E is missing"),
+        (lambda held: held.update({"surprise": torch.zeros(1)}), "tensor surprise does not belong to it"),
+        (lambda held: held.update({"snapshot/x/embed.W_E": torch.zeros(1)}), "tensor snapshot/x/embed.W_E does not belong"),
+        (
+            lambda held: held.update({"state/parameters": held["state/parameters"][:, 1:].clone()}),
+            r"tensor state/parameters has shape \(2, \d+\); it must be \(2, \d+\)",
+        ),
+        (lambda held: held.update({"state/first_moment": torch.zeros(1)}), r"tensor state/first_moment has shape \(1,\)"),
+        (
+            lambda held: held.update({"state/parameters": held["state/parameters"].int()}),
+            r"tensor state/parameters is torch\.int32; it must be torch\.float32",
+        ),
+        (
+            lambda held: held.update({"history/training_loss": torch.zeros(7, 2).double()}),
+            r"tensor history/training_loss has shape \(7, 2\)",
+        ),
+        (lambda held: held["state/steps"].fill_(4), "its optimiser has made 4 steps, and its epoch is 5"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_named_before_any_is_taken(
+    edit: Callable[[Tensors], object], message: str, kept: DirectoryCheckpoints
+) -> None:
+    file = interrupted(kept)
+    tamper(file, lambda _, tensors: edit(tensors))
+    with pytest.raises(InputError, match=f"^{file} cannot be continued: {message}"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
+    fresh = Ensemble(plan(TRANSFORMERS, device="cpu")[0], Watch(snapshot_epochs=(3,)))
+    before = fresh.checkpoint().tensors["state/parameters"].clone()
+    with pytest.raises(InputError, match=f"^this checkpoint cannot be continued: {message}"):
+        fresh.restore(kept.read(kept.pending()[0]))
+    assert torch.equal(fresh.checkpoint().tensors["state/parameters"], before)
+
+
+def test_a_renamed_checkpoint_is_continued_under_its_name_and_removed(kept: DirectoryCheckpoints) -> None:
+    straight = train(TRANSFORMERS, device="cpu", snapshot_epochs=(3,))
+    renamed = interrupted(kept).rename(kept.directory / "mine.safetensors")
+    with pytest.raises(InputError, match=f"^{renamed} holds these runs at epoch 5 and cannot be continued"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept)
+    again = DirectoryCheckpoints(kept.directory)
+    with pytest.raises(TrainingInterrupted):
+        train(TRANSFORMERS, device="cpu", checkpoint=again, progress=interrupt_at(9), snapshot_epochs=(3,))
+    assert list(kept.directory.iterdir()) == [renamed]
+    assert_same(straight, train(TRANSFORMERS, device="cpu", checkpoint=again, snapshot_epochs=(3,)))
+    assert not kept.directory.exists()
+
+
+def test_two_checkpoints_of_the_same_runs_are_refused(kept: DirectoryCheckpoints) -> None:
+    file = interrupted(kept)
+    copied = kept.directory / "zz-copy.safetensors"
+    copied.write_bytes(file.read_bytes())
+    with pytest.raises(InputError, match=f"^checkpoints {file} and {copied} hold the same runs; remove one of them$"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))

@@ -1,16 +1,26 @@
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks import initialise
+from algophase.networks import Cache, Clock, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import LINEAR_MODELS, LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.settings import (
+    LINEAR_MODELS,
+    ClockSettings,
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
 from algophase.storage import find_networks, load, save
 
 network_settings: st.SearchStrategy[NetworkSettings] = st.one_of(
@@ -88,6 +98,39 @@ def test_nan_weights_are_neither_saved_nor_loaded(tmp_path: Path) -> None:
         save(network, tmp_path / "a")
 
 
+class Doubled(Clock):
+    """The Clock's tensors, and another function of them."""
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        return 2 * super().logits_from_embeddings(first, second, cache)
+
+
+def clock_with(change: Callable[[Clock], object]) -> Clock:
+    network = handmade_clock(5, (1,))
+    change(network)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (clock_with(lambda one: one.register_buffer("scale", torch.ones(1))), "tensor scale does not belong to this kind"),
+        (clock_with(lambda one: delattr(one.embed, "weight")), r"tensor embed\.weight is missing"),
+        (clock_with(lambda one: setattr(one, "settings", ClockSettings((1, 2)))), r"has shape \(5, 2\); .* for \(5, 4\)"),
+        (clock_with(lambda one: one.half()), r"tensor embed\.weight is torch\.float16; it must be float32 or float64"),
+        (clock_with(lambda one: setattr(one, "run", RunSettings())), "its run has another task"),
+        (Doubled(TaskSettings(modulus=5), ClockSettings()), "it is a Doubled, and would be loaded as a Clock"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path, network: Clock, message: str) -> None:
+    network.id = "mine"
+    for parameter in network.parameters():
+        parameter.data.fill_(1.0)
+    with pytest.raises(InputError, match=f"network mine cannot be saved: .*{message}"):
+        save(network, tmp_path / "a")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     return save(handmade_pizza(5, (1,)), tmp_path / "pizza")
@@ -135,7 +178,7 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
     edit(saved, network={"kind": "clock", "frequencies": [1]})
     with pytest.raises(InputError, match=r"tensor l1\.bias, l1\.weight, unembed\.weight does not belong"):
         load(saved)
-    edit(saved, network={**network, "hidden": 10**12})  # a lie about size costs no memory
+    edit(saved, network={**network, "hidden": 10**6})  # a lie about size costs no memory
     with pytest.raises(InputError, match="its settings call for"):
         load(saved)
 
@@ -151,6 +194,15 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
         ({"network": None}, "it must be a JSON object"),
         ({"task": {"modulus": "59"}}, "modulus is '59'"),
         ({"task": []}, "it must be a JSON object"),
+        ({"task": {"modulus": 10**400}}, "modulus is 1000"),
+        ({"network": {"kind": "transformer", "width": 2**40}}, "width is 1099511627776; it must be an integer from 4 to"),
+        ({"network": {"kind": "transformer", "width": 10**30}}, "width is 1000"),
+        ({"network": {"kind": "transformer", "layers": 20_000}}, "layers is 20000, but the file holds 0 blocks"),
+        ({"run": "abc"}, "RunSettings is 'abc'; it must be a JSON object"),
+        ({"run": {"task": None}}, "TaskSettings is None; it must be a JSON object"),
+        ({"run": {"training": {"learning_rate": 10**400}}}, "learning_rate is 1000"),
+        ({"run": {"task": {"modulus": 5}}}, "its run has another network than it says it is"),
+        ({"run": {"network": {"kind": "linear", "model": "alpha"}}}, "its run has another task than it says it solves"),
     ],
 )
 def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], message: str) -> None:
@@ -159,7 +211,17 @@ def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], mes
         load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000])
+@pytest.mark.parametrize("error", [RuntimeError("too large\nat 0x7f"), TypeError("too large"), MemoryError()], ids=repr)
+def test_settings_that_torch_cannot_build_are_one_line(saved: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("algophase.storage.network_files.template", fail)
+    with pytest.raises(InputError, match=r"no network of its settings can be built: (too large|MemoryError)$"):
+        load(saved)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[1]", b"[" * 100_000, b"1" * 5000])
 def test_broken_descriptions(saved: Path, content: bytes) -> None:
     saved.with_suffix(".json").write_bytes(content)
     with pytest.raises(InputError, match=r"pizza\.json"):

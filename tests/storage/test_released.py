@@ -117,6 +117,11 @@ def test_any_other_name_takes_the_json_beside_it(tmp_path: Path) -> None:
         ({"C": 1}, "modulus is 1"),
         ({"n_layers": 0}, "layers is 0"),
         ({"d_model": "128"}, "width is '128'"),
+        ({"d_model": 1e400}, "width is inf"),
+        ({"C": 10**400}, "modulus is 1000"),
+        ({"n_layers": 20_000}, "layers is 20000, but the file holds 1 block"),
+        ({"model_type": ["A"]}, r"model_type is \['A'\]; choose one of A"),
+        ({"act_fn": ["ReLU"]}, r"act_fn is \['ReLU'\]; choose one of ReLU"),
     ],
 )
 def test_bad_configs_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

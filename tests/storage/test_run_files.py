@@ -2,12 +2,14 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage import find_networks, load
 from algophase.storage.run_files import find_run, history_path, is_complete, network_path, save_run
+from algophase.training.loop import EarlyStop
 from algophase.training.train import train
 from algophase.training.trained import TrainedRun
 
@@ -36,10 +38,34 @@ def test_a_run_is_complete_once_its_history_is_there(trained: TrainedRun, tmp_pa
     assert not is_complete(RUN, tmp_path)
 
 
-def test_a_run_that_stopped_early_is_complete_for_who_stops_early(trained: TrainedRun, tmp_path: Path) -> None:
-    save_run(replace(trained, epochs=4), tmp_path)
-    assert is_complete(RUN, tmp_path, snapshot_epochs=(5,), stopping_early=True)
+def test_a_run_that_stopped_early_is_complete_for_who_stops_as_early(trained: TrainedRun, tmp_path: Path) -> None:
+    save_run(replace(trained, epochs=4), tmp_path, EarlyStop(1e-3, 3))
+    assert is_complete(RUN, tmp_path, (5,), EarlyStop(1e-3, 3))
+    assert is_complete(RUN, tmp_path, (5,), EarlyStop(1e-2, 2))  # this one would have stopped before
+    assert not is_complete(RUN, tmp_path, (5,), EarlyStop(1e-4, 3))
+    assert not is_complete(RUN, tmp_path, (5,), EarlyStop(1e-3, 4))
     assert not is_complete(RUN, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("loss", "accuracy", "complete"), [(1e-4, 1.0, True), (1e-4, np.nan, True), (1e-4, 0.9, False), (1e-2, 1.0, False)]
+)
+def test_a_history_without_a_rule_is_judged_by_its_last_point(
+    trained: TrainedRun, tmp_path: Path, loss: float, accuracy: float, complete: bool
+) -> None:
+    points = len(trained.history.epochs)
+    history = replace(trained.history, training_loss=np.full(points, loss), validation_accuracy=np.full(points, accuracy))
+    save_run(replace(trained, epochs=4, history=history), tmp_path)
+    path = history_path(RUN, tmp_path)
+    data = json.loads(path.read_text())
+    assert data.pop("early_stop") is None
+    path.write_text(json.dumps(data))  # as it was written before rules were
+    assert is_complete(RUN, tmp_path, (), EarlyStop(1e-3)) is complete
+
+
+def test_a_run_of_all_epochs_is_complete_whatever_the_rule(trained: TrainedRun, tmp_path: Path) -> None:
+    save_run(trained, tmp_path)
+    assert is_complete(RUN, tmp_path, (), EarlyStop(1e-30))
 
 
 def test_a_diverged_run_is_complete_with_or_without_a_network(trained: TrainedRun, tmp_path: Path) -> None:
@@ -57,6 +83,9 @@ def test_a_history_that_cannot_be_used_is_one_clear_line(trained: TrainedRun, tm
         ({"version": 2}, "'algophase-history' 2; this program reads"),
         ({"id": "another"}, "id is 'another'"),
         ({"history": {}}, "is not a readable history"),
+        ({"early_stop": 3}, "is not a readable history"),
+        ({"early_stop": {"training_loss": "x", "points": 3}}, "is not a readable history"),
+        ({"early_stop": {"training_loss": -1.0, "points": 3}}, "is not a readable history"),
     ]
     for change, message in changes:
         path.write_text(json.dumps({**good, **change}))

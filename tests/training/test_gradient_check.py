@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training import gradient_check
 from algophase.training.gradient_check import Comparison, away_from_kinks, cases, check, compare, quick, telling_run
 from algophase.training.grid import GridTransformer
 from algophase.training.plan import distinct_engines
@@ -65,7 +68,17 @@ def test_nan_does_not_pass() -> None:
     assert not Comparison("grid", "cpu", "float32", "case", "loss", float("nan"), 1.0).passed
 
 
-def test_seeds_are_moved_off_the_kink() -> None:
-    run = away_from_kinks(RUN)
-    assert (run.task, run.network) == (RUN.task, RUN.network)
-    assert run.seed >= RUN.seed
+def test_a_seed_on_a_kink_is_moved_to_the_next_off_it() -> None:
+    on_kink = replace(RUN, seed=503)  # a pre-activation of 2e-8 of their size
+    assert away_from_kinks(on_kink) == replace(RUN, seed=504)
+
+
+def test_a_seed_off_the_kinks_is_kept() -> None:
+    assert away_from_kinks(RUN) == RUN
+
+
+def test_a_network_that_no_seed_keeps_off_a_kink_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient_check, "KINK", 1.0)
+    monkeypatch.setattr(gradient_check, "MOST_SEEDS", 3)
+    with pytest.raises(InputError, match="no seed from 0 to 2 keeps every pre-activation of this network off 0"):
+        away_from_kinks(RUN)

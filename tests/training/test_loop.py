@@ -230,6 +230,14 @@ def test_early_stop_is_off_unless_asked_for() -> None:
     assert max(first.history.training_loss[-3], second.history.training_loss[-3]) >= 1e-2  # and no later than that
 
 
+def test_without_validation_pairs_the_training_loss_alone_stops_early() -> None:
+    run = replace(small(epochs=400, weight_decay=0.0), task=TaskSettings(modulus=5, training_fraction=1.0))
+    (trained,) = outcomes([run], watch=Watch(5, (), EarlyStop(training_loss=0.1, points=2)))
+    assert trained.epochs < 400
+    assert (trained.history.training_loss[-2:] < 0.1).all()
+    assert trained.history.training_loss[-3] >= 0.1
+
+
 def replace_epochs(run: RunSettings, epochs: int) -> RunSettings:
     return replace(run, training=replace(run.training, epochs=epochs))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from algophase.networks import Network
 
@@ -45,7 +45,13 @@ class Download:
 def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> SomeNetwork:
     """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding."""
     copied = copy.deepcopy(network).requires_grad_(False)
-    names, parameters = zip(*copied.named_parameters(), strict=True)
-    values = upload(parameters, torch.device(device), torch.float64)
-    copied.load_state_dict(dict(zip(names, values, strict=True)), assign=True)
+    held: list[Tensor] = [*copied.parameters(), *copied.buffers()]  # each once, however many names it has
+    floating = [tensor for tensor in held if tensor.is_floating_point()]
+    moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
+    moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
+    for module in copied.modules():
+        parameters = module.named_parameters(recurse=False, remove_duplicate=False)
+        buffers = module.named_buffers(recurse=False, remove_duplicate=False)
+        for name, tensor in [*parameters, *buffers]:  # tied names get one and the same tensor again
+            setattr(module, name, moved[tensor] if tensor in moved else tensor.to(device))
     return copied

@@ -111,7 +111,7 @@ def push_to_hub(
         raise InputError(f"repo_id is {repo_id!r}; give 'name' or 'user/name' of letters, digits, '-', '_' and '.'")
     check_license(license)
     hub = _import_hub()
-    network.check_finite()
+    encode(network)  # that it can be
     analysis = analyze(network) if analysis is None else analysis  # before anything is made on the Hub
     api = hub.HfApi(token=token, library_name="algophase")
     with _clear_errors(f"cannot create repository {repo_id}", repo_id, revision):

@@ -28,7 +28,11 @@ def circle(modulus: int, frequency: int) -> Tensor:
     return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1)
 
 
-def _check_frequencies(modulus: int, frequencies: Sequence[int]) -> list[int]:
+def _check_frequencies(modulus: int, frequencies: Sequence[int] | None) -> list[int]:
+    """The frequencies, or where none are said those of 1, 5 and 17 that fit. The modulus they must fit is checked first."""
+    TaskSettings(modulus=modulus)
+    if frequencies is None:
+        return [k for k in (1, 5, 17) if 2 * k < modulus] or [1]
     for frequency in frequencies:
         if isinstance(frequency, bool) or not isinstance(frequency, int) or not 1 <= frequency < modulus:
             raise InputError(f"frequency is {frequency!r}; at modulus {modulus} choose integers from 1 to {modulus - 1}")
@@ -68,8 +72,8 @@ class Clock(Network):
 
 
 @torch.no_grad()
-def handmade_clock(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17)) -> Clock:
-    """A Clock with one unit circle per frequency."""
+def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) -> Clock:
+    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus, unless others are given."""
     frequencies = _check_frequencies(modulus, frequencies)
     network = Clock(TaskSettings(modulus=modulus), ClockSettings(tuple(frequencies))).double()
     network.embed.weight.copy_(torch.cat([circle(modulus, k) for k in frequencies], dim=1))
@@ -78,8 +82,8 @@ def handmade_clock(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17)) -
 
 
 @torch.no_grad()
-def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] = (1, 5, 17), *, accompanied: bool = False) -> Linear:
-    """A Pizza as a Model alpha, one unit circle per frequency.
+def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] | None = None, *, accompanied: bool = False) -> Linear:
+    """A Pizza as a Model alpha, one unit circle per frequency: 1, 5 and 17, as far as they fit, unless others are given.
 
     accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice the frequency. At even
     p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones cannot tell their label

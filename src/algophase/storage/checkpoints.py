@@ -28,26 +28,42 @@ class DirectoryCheckpoints:
 
     def __init__(self, directory: str | Path, every_seconds: float = 300.0) -> None:
         self.directory, self.every_seconds = Path(directory), every_seconds
+        self._found: dict[tuple[RunSettings, ...], Path] = {}
 
     def path(self, runs: Sequence[RunSettings]) -> Path:
+        """The file of these runs: where it was found, for someone may have renamed it, or where it will be written."""
         names = ",".join(run.run_id for run in runs)
-        return self.directory / f"{hashlib.sha256(names.encode()).hexdigest()[:12]}.safetensors"
+        named = self.directory / f"{hashlib.sha256(names.encode()).hexdigest()[:12]}.safetensors"
+        return self._found.get(tuple(runs), named)
 
     def where(self, description: Description) -> str:
         return str(self.path(description.runs))
 
     def pending(self) -> list[Description]:
+        self._found.clear()
         if not self.directory.is_dir():
             return []
         files = sorted(entry for entry in self.directory.iterdir() if entry.suffix == ".safetensors")
-        return [_describe(file) for file in files if not file.name.startswith(".")]
+        held = []
+        for file in files:
+            if file.name.startswith("."):
+                continue
+            description = _describe(file)
+            other = self._found.setdefault(description.runs, file)
+            if other != file:
+                raise InputError(f"checkpoints {other} and {file} hold the same runs; remove one of them")
+            held.append(description)
+        return held
 
     def read(self, description: Description) -> Checkpoint:
         path = self.path(description.runs)
         held = _describe(path)
-        with safe_open(path, framework="pt") as file:
-            names = file.keys()  # its own method: the file is no mapping
-            return Checkpoint(held, {name: file.get_tensor(name) for name in names})
+        try:
+            with safe_open(path, framework="pt") as file:
+                names = file.keys()  # its own method: the file is no mapping
+                return Checkpoint(held, {name: file.get_tensor(name) for name in names})
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"checkpoint {path} is not readable ({error}); remove it to start anew") from None
 
     def write(self, checkpoint: Checkpoint) -> None:
         tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
@@ -56,6 +72,7 @@ class DirectoryCheckpoints:
 
     def remove(self, runs: Sequence[RunSettings]) -> None:
         self.path(runs).unlink(missing_ok=True)
+        self._found.pop(tuple(runs), None)
         try:
             self.directory.rmdir()  # the last one takes the empty directory along
         except OSError:
@@ -73,5 +90,5 @@ def _describe(path: Path) -> Description:
         raise InputError(f"checkpoint {path} is {found[0]!r} version {found[1]!r}; this program reads {FORMAT!r} {VERSION!r}")
     try:
         return Description.from_dict(json.loads(header["ensemble"]))
-    except (InputError, KeyError, json.JSONDecodeError) as error:
+    except (InputError, KeyError, ValueError, RecursionError) as error:  # ValueError: not JSON
         raise InputError(f"checkpoint {path}: {error}; remove it to start anew") from None

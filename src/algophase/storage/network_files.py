@@ -18,8 +18,16 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network, build, template
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings, network_from_dict, network_to_dict
+from algophase.settings import (
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+    network_from_dict,
+    network_to_dict,
+)
 from algophase.storage.files import read_bytes, write_atomically
+from algophase.wording import counted
 
 FORMAT = "algophase-network"
 VERSION = 1
@@ -41,6 +49,7 @@ def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path
 def encode(network: Network) -> tuple[bytes, bytes]:
     """A network as the content of its two files: the tensors, then what they are."""
     network.check_finite()
+    _check_loads(network)
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     content = safetensors.torch.save(tensors)
     description = {
@@ -53,6 +62,18 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     return content, (json.dumps(description, indent=2) + "\n").encode()
+
+
+def _check_loads(network: Network) -> None:
+    """That `load` would give this network back: a file that nobody can read is not written."""
+    like = template(network.task, network.settings)
+    try:
+        _check_run(network.run, network.task, network.settings)
+        _check_tensors(dict(like.named_parameters()), network.state_dict())
+        if type(network) is not type(like):
+            raise InputError(f"it is a {type(network).__name__}, and would be loaded as a {type(like).__name__}")
+    except InputError as error:
+        raise InputError(f"network {network.id} cannot be saved: {error}") from None
 
 
 def _with_suffix(path: Path, suffix: str) -> Path:
@@ -70,7 +91,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
         raise InputError(f"{what} {path} is missing")
     try:
         data = json.loads(read_bytes(path))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
         raise InputError(f"{what} {path} is not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise InputError(f"{what} {path} holds {type(data).__name__}, not a JSON object")
@@ -104,6 +125,7 @@ def load_network(path: Path) -> Network:
         task = TaskSettings.from_dict(data.get("task", {}))
         settings = network_from_dict(data.get("network", {}))
         run = None if data.get("run") is None else RunSettings.from_dict(data["run"])
+        _check_run(run, task, settings)
     except (InputError, TypeError) as error:
         raise InputError(f"{description_path}: {error}") from None
     try:
@@ -119,24 +141,47 @@ def load_network(path: Path) -> Network:
     return network
 
 
+def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSettings) -> None:
+    """That a network's training settings are its own."""
+    if run is not None and run.task != task:
+        raise InputError("its run has another task than it says it solves")
+    if run is not None and run.network != settings:
+        raise InputError("its run has another network than it says it is")
+
+
+def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    """That tensors are those of a template, by name, shape and type."""
+    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    if missing:
+        raise InputError(f"tensor {', '.join(sorted(missing))} is missing")
+    if extra:
+        raise InputError(f"tensor {', '.join(sorted(extra))} does not belong to this kind of network")
+    for name, parameter in expected.items():
+        if tensors[name].shape != parameter.shape:
+            raise InputError(
+                f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
+            )
+        if tensors[name].dtype not in FLOATS:
+            raise InputError(f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+
+
 def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Tensor], path: Path) -> Network:
     """A network from named tensors, each checked against the template of its settings before anything is allocated."""
+    if isinstance(settings, TransformerSettings):
+        held = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+        if settings.layers > held:  # before a template of as many layers is built
+            raise InputError(f"{path}: layers is {settings.layers}, but the file holds {counted(held, 'block')}")
     try:
         expected = dict(template(task, settings).named_parameters())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
-    if missing:
-        raise InputError(f"{path}: tensor {', '.join(sorted(missing))} is missing")
-    if extra:
-        raise InputError(f"{path}: tensor {', '.join(sorted(extra))} does not belong to this kind of network")
-    for name, parameter in expected.items():
-        if tensors[name].shape != parameter.shape:
-            raise InputError(
-                f"{path}: tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
-            )
-        if tensors[name].dtype not in FLOATS:
-            raise InputError(f"{path}: tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # sizes that torch cannot hold
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
+    try:
+        _check_tensors(expected, tensors)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
     network = build(task, settings).to(next(iter(tensors.values())).dtype)
     network.load_state_dict(dict(tensors))
     network.id = clean_id(path.stem)

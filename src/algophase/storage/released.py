@@ -62,13 +62,13 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
     modulus = _value(config, "C", int)
     if "model_type" in config:
         model_type = config["model_type"]
-        if model_type not in MODEL_TYPES:
+        if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
             choices = ", ".join(f"{short} ({name})" for short, name in MODEL_TYPES.items())
             raise InputError(f"model_type is {model_type!r}; choose one of {choices}")
         width, hidden = _value(config, "d_model", int), _value(config, "d_hidden", int)
         return TaskSettings(modulus=modulus), LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")
-    if activation not in ACTIVATION_NAMES:
+    if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
         raise InputError(f"act_fn is {activation!r}; choose one of {', '.join(ACTIVATION_NAMES)}")
     task = TaskSettings(
         modulus=modulus,

@@ -3,14 +3,16 @@
 Where checkpoints are kept is the business of a `Checkpointer` (files: `storage.checkpoints`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, Protocol
 
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.settings import RunSettings
+from algophase.settings import RunSettings, shown
 from algophase.training.plan import Group
 
 
@@ -36,11 +38,31 @@ class Description:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Description":
-        try:
-            runs = tuple(RunSettings.from_dict(run) for run in data["runs"])
-            return cls(**{**data, "runs": runs, "history_epochs": tuple(data["history_epochs"])})
-        except (KeyError, TypeError) as error:
-            raise InputError(f"the description of a checkpoint is not readable: {error}") from None
+        """From JSON, every entry checked: what is written in a file may be anything."""
+        if not isinstance(data, Mapping):
+            raise InputError(f"its description is {shown(data)}; it must be a JSON object")
+        names = [entry.name for entry in fields(cls)]
+        for name in data:
+            if name not in names:
+                raise InputError(f"it has no entry {shown(name)}")
+        for name in names:
+            if name not in data:
+                raise InputError(f"its {name} is missing")
+        _require("runs", data["runs"], isinstance(data["runs"], list) and data["runs"], "a list of run settings")
+        runs = tuple(RunSettings.from_dict(run) for run in data["runs"])
+        for name in ("engine", "device_type", "precision"):
+            _require(name, data[name], isinstance(data[name], str), "text")
+        for name in ("watching", "layout"):
+            _require(name, data[name], isinstance(data[name], Mapping), "a JSON object")
+        epoch, seconds, history = data["epoch"], data["seconds"], data["history_epochs"]
+        last = min(run.training.epochs for run in runs)
+        _require("epoch", epoch, _is_integer(epoch) and 0 <= epoch <= last, f"an integer from 0 to {last}")
+        number = _is_integer(seconds) or isinstance(seconds, float)
+        _require("seconds", seconds, number and 0 <= seconds < math.inf, "a number of at least 0")
+        ascending = isinstance(history, list) and all(_is_integer(point) and 0 <= point <= epoch for point in history)
+        ascending = ascending and all(one < other for one, other in pairwise(history))
+        _require("history_epochs", history, ascending, f"ascending integers from 0 to {epoch}")
+        return cls(**{**data, "runs": runs, "history_epochs": tuple(history)})
 
     def refusal(self, group: Group, watching: Mapping[str, Any]) -> str | None:
         """Why training that group would not continue this checkpoint, or None if it would."""
@@ -56,6 +78,15 @@ class Description:
             if held != asked:
                 return f"its {name.replace('_', ' ')} is {held!r}, not {asked!r}"
         return None
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _require(name: str, value: object, fine: object, allowed: str) -> None:
+    if not fine:
+        raise InputError(f"its {name} is {shown(value)}; it must be {allowed}")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from algophase.training.optimizer import AdamW
 from algophase.training.plan import Group
 from algophase.training.precision import missing_triton
 from algophase.training.recorder import Recorder
-from algophase.training.trained import Notice, TrainedRun, TrainingInterrupted, ignore
+from algophase.training.trained import CURVES, Notice, TrainedRun, TrainingInterrupted, ignore
 
 CHUNK_SECONDS = 0.5
 
@@ -31,7 +31,8 @@ CHUNK_SECONDS = 0.5
 @dataclass(frozen=True)
 class EarlyStop:
     """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss`
-    at the last `points` history points. Networks that diverged are not waited for."""
+    at the last `points` history points. Networks that diverged are not waited for. Without validation pairs the loss decides.
+    """
 
     training_loss: float = 1e-6
     points: int = 3
@@ -144,7 +145,8 @@ class Ensemble:
             np.stack([self.recorder.curves[name][place] for place in points[-rule.points :]])
             for name in ("training_loss", "validation_accuracy")
         )
-        there = ((losses < rule.training_loss) & (accuracies == 1)).all(axis=0)
+        right = (accuracies == 1) | np.isnan(accuracies)  # NaN: the split has no validation pair
+        there = ((losses < rule.training_loss) & right).all(axis=0)
         return bool((there | (self.diverged_at >= 0).cpu().numpy()).all())
 
     def _next_stop(self) -> int:
@@ -225,14 +227,13 @@ class Ensemble:
             tensors |= {f"snapshot/{epoch}/{name}": value for name, value in stacked.items()}
         return Checkpoint(self.description(), tensors)
 
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint of the same ensemble stopped. One of another ensemble is refused."""
-        held, here = checkpoint.description, self.description()
-        refusal = held.refusal(self.group, self.watch.to_dict())
-        if refusal is None and dict(held.layout) != dict(here.layout):
-            refusal = "it was written by a version with another layout of parameters"
+    def restore(self, checkpoint: Checkpoint, where: str = "this checkpoint") -> None:
+        """Go on where a checkpoint of the same ensemble stopped. One of another, or one that was changed, is refused, and
+        then nothing of it is taken. where: its place, for the message."""
+        held = checkpoint.description
+        refusal = self._refusal(checkpoint)
         if refusal is not None:
-            raise InputError(f"this checkpoint cannot be continued: {refusal}")
+            raise InputError(f"{where} cannot be continued: {refusal}")
         parts: dict[str, dict[str, Tensor]] = {"state": {}, "history": {}, "snapshot": {}}
         for name, value in checkpoint.tensors.items():
             kind, _, rest = name.partition("/")
@@ -244,6 +245,35 @@ class Ensemble:
         for name, value in parts["snapshot"].items():
             epoch, _, rest = name.partition("/")
             self.snapshots.setdefault(int(epoch), {})[rest] = value
+
+    def _refusal(self, checkpoint: Checkpoint) -> str | None:
+        """Why a checkpoint is not one of this ensemble, or None if it is."""
+        held, tensors = checkpoint.description, checkpoint.tensors
+        refusal = held.refusal(self.group, self.watch.to_dict())
+        if refusal is not None:
+            return refusal
+        if dict(held.layout) != dict(self.description().layout):
+            return "it was written by a version with another layout of parameters"
+        expected = self._kept(held.epoch, len(held.history_epochs))
+        for name in sorted(expected.keys() ^ tensors.keys()):
+            return f"tensor {name} {'is missing' if name in expected else 'does not belong to it'}"
+        for name, (shape, dtype) in expected.items():
+            if tensors[name].shape != shape:
+                return f"tensor {name} has shape {tuple(tensors[name].shape)}; it must be {tuple(shape)}"
+            if tensors[name].dtype != dtype:
+                return f"tensor {name} is {tensors[name].dtype}; it must be {dtype}"
+        steps = tensors["state/steps"].item()
+        return None if steps == held.epoch else f"its optimiser has made {steps:g} steps, and its epoch is {held.epoch}"
+
+    def _kept(self, epoch: int, points: int) -> dict[str, tuple[torch.Size, torch.dtype]]:
+        """Shape and type of every tensor in a checkpoint at that epoch, with so many points of history."""
+        kept = {f"state/{name}": (value.shape, value.dtype) for name, value in self._state().items()}
+        kept |= {f"history/{name}": (torch.Size((points, len(self.group.runs))), torch.float64) for name in CURVES}
+        taken = [snapshot for snapshot in self.watch.snapshot_epochs if snapshot <= epoch]
+        exported = self.engine.export() if taken else {}
+        for snapshot in taken:
+            kept |= {f"snapshot/{snapshot}/{name}": (value.shape, value.dtype) for name, value in exported.items()}
+        return kept
 
     def results(self) -> list[TrainedRun]:
         """Every run as it stands, in the group's order."""

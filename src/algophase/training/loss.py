@@ -27,8 +27,13 @@ def loss_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def loss_and_right(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Loss of each row, and whether its largest logit is the label's: what an engine says of all pairs."""
-    return loss_and_slope(logits, labels)[0], logits.argmax(-1) == labels
+    """Loss of each row, and whether the label's logit is strictly the largest: what an engine says of all pairs.
+
+    A tie is no answer, and neither is a row that holds NaN, which is below nothing.
+    """
+    at_label = labels.expand(logits.shape[:-1])[..., None]
+    below = (logits < logits.gather(-1, at_label)).sum(-1)
+    return loss_and_slope(logits, labels)[0], below == logits.shape[-1] - 1
 
 
 class _WeightedCrossEntropy(torch.autograd.Function):

@@ -124,7 +124,7 @@ def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer 
     if checkpoint is not None:
         for held in checkpoint.pending():
             if held.runs == group.runs:
-                ensemble.restore(checkpoint.read(held))
+                ensemble.restore(checkpoint.read(held), checkpoint.where(held))
                 count = f"{len(group.runs)} {plural(len(group.runs), 'network')}"
                 notice(f"continuing {count} at epoch {held.epoch} of {group.epochs}")
                 break

@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from algophase.analysis.grid import right_answers
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.task import labels
+from algophase.training.loss import loss_and_right, loss_and_slope
+from algophase.training.plan import plan
+
+TRANSFORMER, LINEAR = TransformerSettings(width=8), LinearSettings("alpha", 6, 6)
+
+
+def test_an_answer_is_strictly_the_largest_logit() -> None:
+    nan, inf = torch.nan, torch.inf
+    rows = torch.tensor(
+        [[2, 1, 0], [1, 1, 0], [0, 1, 2], [0, 0, 0], [1, nan, 0], [nan, 1, 0], [nan] * 3, [inf, 1, 0], [inf, inf, 0]]
+    )
+    losses, right = loss_and_right(rows, torch.tensor(0))
+    assert right.tolist() == [True, False, False, False, False, False, False, True, False]
+    torch.testing.assert_close(losses, loss_and_slope(rows, torch.tensor(0))[0], rtol=0, atol=0, equal_nan=True)
+
+
+def test_training_and_analysis_agree_on_what_is_right() -> None:
+    logits = torch.randint(0, 4, (7, 7, 7), generator=torch.Generator().manual_seed(0)).float()  # many ties
+    right = right_answers(logits)
+    assert 0 < right.double().mean() < 1
+    assert torch.equal(loss_and_right(logits, labels(7))[1], right)
+
+
+@pytest.mark.parametrize("value", [0.0, torch.nan])
+@pytest.mark.parametrize(
+    ("engine", "network"),
+    [("plain", TRANSFORMER), ("stacked", TRANSFORMER), ("grid", TRANSFORMER), ("stacked", LINEAR), ("grid", LINEAR)],
+)
+def test_a_network_that_says_nothing_is_never_right(engine: str, network: NetworkSettings, value: float) -> None:
+    (group,) = plan([RunSettings(TaskSettings(modulus=7), network)], engine, "cpu")
+    trained = group.engine_class(list(group.runs), group.device, group.precision)
+    trained.parameters.flat.fill_(value)
+    assert not trained.all_pairs()[1].any()
