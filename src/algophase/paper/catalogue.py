@@ -8,6 +8,8 @@ from algophase.paper import (
     isolation_items,
     network_items,
     population_items,
+    population_unfiltered,
+    population_variants,
     text_items,
     variant_items,
 )
@@ -54,6 +56,8 @@ _MODULES = (
     isolation_items,
     variant_items,
     population_items,
+    population_unfiltered,
+    population_variants,
     dynamics_items,
     anatomy_items,
     text_items,

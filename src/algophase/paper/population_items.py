@@ -1,11 +1,10 @@
-"""The phase space of the main experiments (section 4, appendix C): metrics by attention rate, width and depth."""
+"""The phase space of the main experiments (section 4): metrics by attention rate and width."""
 
 from typing import TYPE_CHECKING
 
 import numpy
 
 from algophase.analysis.verdict import Thresholds
-from algophase.paper import population_variants
 from algophase.paper.population_claims import (
     MEASURES,
     MOST,
@@ -14,13 +13,9 @@ from algophase.paper.population_claims import (
     PIZZA_IRRELEVANCE,
     Population,
     above_zero,
-    apart,
     bend,
     decided,
-    points,
     population,
-    printed_share,
-    published_share,
     share_claim,
     share_of,
     some_claim,
@@ -30,15 +25,12 @@ from algophase.paper.population_claims import (
     transitions,
 )
 from algophase.paper.population_figures import (
-    by_circularity,
     by_verdict,
     metrics_figure,
     plane_figure,
-    plane_panels,
-    rate_panel,
     rates_figure,
 )
-from algophase.paper.population_released import beside, released_population, released_share
+from algophase.paper.population_released import beside, released_population
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.sources import Missing, Sources
@@ -58,18 +50,17 @@ MAIN = {
     "layers-4": "4 layers",
 }
 BY_DEFINITION = "distance irrelevance is the paper's definition, on the correct logit"
-LOW_RATE, HIGH_RATE = 0.2, 0.8
 STRAIGHT = 0.1  # attention rate
 
 
-def _name(one: Population) -> str:
+def name_of(one: Population) -> str:
     """What a population is called in tables and pictures."""
     if one.space != "varying-width":
         return MAIN[one.space]
     return f"widths {one.runs['width'].min():.0f} to {one.runs['width'].max():.0f}"
 
 
-def _optional(sources: Sources, space: str) -> Population | None:
+def optional(sources: Sources, space: str) -> Population | None:
     try:
         return population(sources.sweep(space), space, ("attention_rate",))
     except Missing:
@@ -83,7 +74,7 @@ def _symmetric_at_low(runs: "pandas.DataFrame", measure: str = IRRELEVANCE) -> S
 
 def metricvs(sources: Sources) -> Product:
     first = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate", "pizza_share"))
-    others = [one for space in list(MAIN)[1:] if (one := _optional(sources, space)) is not None]
+    others = [one for space in list(MAIN)[1:] if (one := optional(sources, space)) is not None]
     everything = [first, *others]
     lacking = [space for space in MAIN if space not in {one.space for one in everything}]
     claims = []
@@ -95,10 +86,10 @@ def metricvs(sources: Sources) -> Product:
         claims.append(share_claim(text, share, NEARLY_ALL, what))
     claims += _typical(everything)
     for one in everything:
-        text = f"majority of the runs reached 100% validation accuracy, {_name(one)}"
+        text = f"majority of the runs reached 100% validation accuracy, {name_of(one)}"
         claims.append(share_claim(text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"))
-    rows = [_metric_row(_name(one), one) for one in everything]
-    figures = {"": metrics_figure([(_name(one), one.accurate) for one in everything])}
+    rows = [_metric_row(name_of(one), one) for one in everything]
+    figures = {"": metrics_figure([(name_of(one), one.accurate) for one in everything])}
     tables = {"": Table(("runs", "finished", "accurate", "circular, of accurate", "symmetric at low irrelevance"), tuple(rows))}
     source = "; ".join(one.source for one in everything) + f"; {BY_DEFINITION}"
     if lacking:
@@ -107,7 +98,7 @@ def metricvs(sources: Sources) -> Product:
     released = [(f"released, {MAIN[space]}", one) for space, one in theirs if one is not None]
     if released:
         figures["released"] = metrics_figure([(name, one.accurate) for name, one in released], WRONG_LOGIT)
-        pairs = [(_name(one), one) for one in everything if WRONG_LOGIT in one.runs] + released
+        pairs = [(name_of(one), one) for one in everything if WRONG_LOGIT in one.runs] + released
         tables["released"] = Table(
             ("runs", "symmetric at low irrelevance (wrong logit), accurate", "the same, circular"),
             tuple(
@@ -205,14 +196,14 @@ def _dominance(runs: "pandas.DataFrame", rates: list[float]) -> list[Claim]:
     return claims
 
 
-def _lines(runs: "pandas.DataFrame") -> dict[str, Boundary]:
+def lines_by_width(runs: "pandas.DataFrame") -> dict[str, Boundary]:
     return {measure: metric_boundary(runs, measure, by_width=True) for measure in MEASURES}
 
 
 def variouswidth(sources: Sources) -> Product:
     one = population(sources.sweep("varying-width"), "varying-width", ("attention_rate", "width"))
     runs = one.circular
-    lines, claims, rows = _lines(runs), [], []
+    lines, claims, rows = lines_by_width(runs), [], []
     for measure in MEASURES:
         line = lines[measure]
         slope = line.slope
@@ -235,106 +226,6 @@ def variouswidth(sources: Sources) -> Product:
     return Product(source, {"": plane_figure(runs, lines)}, {"": table}, tuple(claims))
 
 
-def noncirc2(sources: Sources) -> Product:
-    from algophase.report.style import new_figure
-
-    one = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate",))
-    wide = _optional(sources, "varying-width")
-    runs = one.accurate
-    found = transitions(runs)
-    among = f"; of the accurate {one.circular_share_of_accurate}"
-    claims = [printed_share(one.circular_share, "fixed-width", among), *released_share(sources, "fixed-width")]
-    claims += [_noise(runs, measure, found[measure].rate) for measure in MEASURES]
-    low = runs[runs["_rate"] < LOW_RATE]
-    high = runs[runs["_rate"] > HIGH_RATE]
-    shares = [share_of(some, some["circularity"] < Thresholds().circularity) for some in (low, high)]
-    note = f"at rates below {LOW_RATE:g} (above {HIGH_RATE:g}: {shares[1]}; "
-    note += f"less that share: {points(apart(shares[0], shares[1]))})"
-    text = "non-circular networks appear at low attention rates"
-    claims.append(some_claim(text, shares[0], note))
-    plain = low[low["circularity"] < Thresholds().circularity]
-    pizzas = share_of(plain, (plain[SYMMETRICITY] > 0.98) & (plain[IRRELEVANCE] < PIZZA_IRRELEVANCE))
-    what = f"non-circular runs at rates below {LOW_RATE:g} with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}"
-    claims.append(some_claim("the Pizza continues to be observed among them", pizzas, what))
-    title = "width 128"
-    if wide is None:
-        figure = rates_figure([(title, by_circularity(runs), found)])
-    else:
-        figure = new_figure(6.6, 5.2)
-        grid = figure.subplots(2, 2)
-        for axes, measure in zip(grid[0], MEASURES, strict=True):
-            rate_panel(axes, by_circularity(runs), measure, found[measure])
-        plane_panels(list(grid[1]), wide.accurate, _lines(wide.accurate), figure)
-        grid[0, 0].set_title("width 128 (blue: circular, grey: not)", loc="left")
-        grid[1, 0].set_title(_name(wide), loc="left")
-    tables = {"": transition_table({"all accurate": found, "circular": transitions(one.circular)})}
-    source = f"{one.source}, of which {len(runs):,} at 100% validation accuracy; {BY_DEFINITION}; "
-    source += "varying-width is not there yet" if wide is None else f"{wide.source}, of which {len(wide.accurate):,} accurate"
-    return Product(source, {"": figure}, tables, tuple(claims))
-
-
-def _noise(runs: "pandas.DataFrame", measure: str, rate: float | None) -> Claim:
-    """More noise without the filter: runs that are not circular lie on the wrong side of the boundary more often."""
-    text = f"more noise with non-circular networks unfiltered, by {NAMES[measure]}"
-    if rate is None:
-        return statement(text, None, "no boundary", len(runs), "there is no boundary")
-    wrong = inside_phase(runs, measure) != (runs["_rate"] < rate)
-    kinds = by_circularity(runs)
-    shares = [share_of(kinds[kind], wrong[kinds[kind].index]) for kind in ("not circular", "circular")]
-    difference = apart(shares[0], shares[1])
-    note = f"runs on the wrong side of the boundary at {rate:.3f}: not circular {shares[0]}, circular {shares[1]}; "
-    note += "rule: the interval of the difference lies above 0"
-    return statement(text, above_zero(difference), points(difference), len(runs), note)
-
-
-def multilayers(sources: Sources) -> Product:
-    deep = [each for space in DEEP if (each := _optional(sources, space)) is not None]
-    if not deep:
-        sources.sweep(DEEP[0])  # which says how to make one
-    lacking = [space for space in DEEP if space not in {each.space for each in deep}]
-    one = _optional(sources, "fixed-width")
-    shallow = one.circular_share if one is not None else published_share("fixed-width")
-    claims: list[Claim] = []
-    for each in deep:
-        also = f"; of the accurate {each.circular_share_of_accurate}"
-        claims += [printed_share(each.circular_share, each.space, also), *released_share(sources, each.space)]
-    for space in lacking:
-        claims += [printed_share(Share(0, 0), space), *released_share(sources, space)]
-    for each in deep:
-        difference = apart(shallow, each.circular_share)
-        beside_what = "ours" if one is not None else "published"
-        note = f"one layer ({beside_what}) {shallow}; rule: the interval of its share circular less this one's lies above 0"
-        text = f"deeper networks are more likely non-circular: {_name(each)} against one"
-        shown = f"{each.circular_share}; {points(difference)}"
-        claims.append(statement(text, above_zero(difference), shown, each.circular_share.total, note))
-    for each in deep:
-        runs = each.accurate
-        pizzas = share_of(runs, (runs[SYMMETRICITY] > 0.98) & (runs[IRRELEVANCE] < PIZZA_IRRELEVANCE))
-        note = f"accurate runs with symmetricity > 98% and irrelevance < {PIZZA_IRRELEVANCE:g}"
-        text = f"the Pizza continues to be observed, {_name(each)}"
-        claims.append(some_claim(text, pizzas, note))
-    rows = [
-        (
-            _name(each),
-            f"{len(each.runs):,}",
-            str(each.accuracy_share),
-            str(each.circular_share),
-            str(each.circular_share_of_accurate),
-        )
-        for each in ([one] if one is not None else []) + deep
-    ]
-    heads = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
-    panels = [(_name(each), by_circularity(each.accurate), transitions(each.accurate)) for each in deep]
-    import pandas
-
-    figures, tables, told = beside(sources, pandas.concat([each.runs for each in deep], ignore_index=True))
-    source = "; ".join(each.source for each in deep) + f"; at 100% validation accuracy; {BY_DEFINITION}{told}"
-    if lacking:
-        source += f"; not there yet: {', '.join(lacking)}"
-    tables = {"": Table(heads, tuple(rows)), "transitions": transition_table({t: f for t, _, f in panels}), **tables}
-    return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables, tuple(claims))
-
-
 FIXED = ("sweep:fixed-width",)
 ITEMS = [
     Item("metricvs", "figure", "section 4.1.3", "distance irrelevance against gradient symmetricity", FIXED, metricvs),
@@ -347,7 +238,4 @@ ITEMS = [
         ("sweep:varying-width",),
         variouswidth,
     ),
-    Item("noncirc2", "figure", "appendix C", "one layer, non-circular networks unfiltered", FIXED, noncirc2),
-    Item("multilayers", "figure", "appendix C", "two to four layers", (f"sweep:{DEEP[0]}",), multilayers),
-    *population_variants.ITEMS,
 ]
