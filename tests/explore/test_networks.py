@@ -153,7 +153,8 @@ def damage(copy: Path, run_id: str, how: str) -> None:
     elif how == "other settings":
         network = load_network(tensors)
         data = json.loads(description.read_text())
-        data["network"]["attention_rate"] = 0.125
+        for described in (data, data["run"]):
+            described["network"]["attention_rate"] = 0.125
         description.write_text(json.dumps(data))
         assert network is not None
 

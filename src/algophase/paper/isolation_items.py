@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.formulas import half_angle_cosine
+from algophase.analysis.formulas import half_angle_cosine, variance_explained
 from algophase.analysis.grid import right_answers
 from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Item, Product, Table
@@ -13,6 +14,7 @@ from algophase.paper.published import number
 from algophase.paper.rules import APPROXIMATES
 from algophase.paper.sources import Sources
 from algophase.paper.specimens import HALF, Specimen, judged, measured, source_of, specimen, spread_of
+from algophase.waves import cos_turn
 
 INVARIANT = 0.2  # standard deviation over mean below which an accuracy does not depend on a - b
 HIGHLY = 0.9
@@ -199,8 +201,25 @@ def explained(sources: Sources) -> Product:
             "at least 10 points more, for every circle of the table",
         )
     )
+    others = [variance_explained(a.keep([item]).logits[..., : a.modulus], _absolute_dot(a, item)) for item in pizzas]
+    claims.append(
+        judged(
+            "the absolute value of the dot product of E_ab with (cos w c/2, sin w c/2) is not what a Pizza takes",
+            bool(others) and all(other < item.fve_pizza for other, item in zip(others, pizzas, strict=True)),
+            f"it explains {spread_of(others)}",
+            "less than the Pizza's formula, for every circle of the table (section 3.1: not commonly observed)",
+        )
+    )
     columns = ("Circle", "w_k", "Clock FVE", "Pizza FVE", "paper: w_k", "paper: Clock FVE", "paper: Pizza FVE")
     return Product(source_of(a), tables={"": Table(columns, tuple(rows))}, claims=tuple(claims))
+
+
+def _absolute_dot(a: Specimen, item: CircleEvidence) -> Tensor:
+    """|cos w(a - b)/2| |cos w(a + b - c)/2|, (p, p, p)."""
+    p, k = a.modulus, item.circle.frequency
+    n = torch.arange(p)
+    angle = cos_turn(k * (n[:, None, None] + n[:, None] - n), 2 * p)
+    return half_angle_cosine(p, k, item.circle.offset) * angle.abs()
 
 
 def explained_side(sources: Sources) -> Product:
