@@ -1,3 +1,4 @@
+import errno
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -285,3 +286,15 @@ def test_two_checkpoints_of_the_same_runs_are_refused(kept: DirectoryCheckpoints
     copied.write_bytes(file.read_bytes())
     with pytest.raises(InputError, match=f"^checkpoints {file} and {copied} hold the same runs; remove one of them$"):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
+
+
+def test_a_file_that_cannot_be_read_for_the_moment_is_not_called_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    (tmp_path / "one.safetensors").write_bytes(b"")
+    monkeypatch.setattr("algophase.storage.checkpoints.safe_open", busy)
+    with pytest.raises(InputError, match=r"^cannot read checkpoint .*one\.safetensors: Input/output error$"):
+        list(DirectoryCheckpoints(tmp_path).pending())

@@ -63,7 +63,7 @@ class DirectoryCheckpoints:
                 names = file.keys()  # its own method: the file is no mapping
                 return Checkpoint(held, {name: file.get_tensor(name) for name in names})
         except (SafetensorError, OSError) as error:
-            raise InputError(f"checkpoint {path} is not readable ({error}); remove it to start anew") from None
+            raise _unreadable(path, error) from None
 
     def write(self, checkpoint: Checkpoint) -> None:
         tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
@@ -79,12 +79,19 @@ class DirectoryCheckpoints:
             return
 
 
+def _unreadable(path: Path, error: Exception) -> InputError:
+    """A file that cannot be read for the moment is no reason to remove it."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return InputError(f"cannot read checkpoint {path}: {error.strerror}")
+    return InputError(f"checkpoint {path} is not readable ({error}); remove it to start anew")
+
+
 def _describe(path: Path) -> Description:
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
     except (SafetensorError, OSError) as error:
-        raise InputError(f"checkpoint {path} is not readable ({error}); remove it to start anew") from None
+        raise _unreadable(path, error) from None
     found = (header.get("format"), header.get("version"))
     if found != (FORMAT, VERSION):
         raise InputError(f"checkpoint {path} is {found[0]!r} version {found[1]!r}; this program reads {FORMAT!r} {VERSION!r}")
