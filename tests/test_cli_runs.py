@@ -209,7 +209,8 @@ def test_retraining_gives_the_very_network(sweep: Path) -> None:
 
 def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: Path) -> None:
     (name,) = SweepDirectory(sweep).kept()
-    assert "its network is there already" in done("retrain", sweep, name, "--out", tmp_path / "other")
+    assert "its network is there already" in done("retrain", sweep, name, "--out", tmp_path / "copy")
+    assert (tmp_path / "copy" / f"{name}.safetensors").exists()
     with SweepDirectory(sweep).hold("a sweep"):  # writing elsewhere needs no lock
         done("retrain", sweep, name, "--out", tmp_path / "other", "--force")
     file = f"{name}.safetensors"
@@ -225,6 +226,14 @@ def test_other_arithmetic_is_told(sweep: Path, tmp_path: Path) -> None:
     )
     assert "not the network of the table, but the same verdict (not learned):" in result.stdout
     assert "  circularity: " in result.stdout
+
+
+def test_a_network_that_is_not_the_tables_is_kept_aside(sweep: Path) -> None:
+    before = SweepDirectory(sweep).kept()
+    said = done("retrain", sweep, 3, "--precision", "float64", "--force")
+    assert SweepDirectory(sweep).kept() == before
+    (file,) = (sweep / "retrained").glob("*.safetensors")
+    assert f"the network is in {file}" in said
 
 
 def test_what_cannot_be_retrained_is_named(sweep: Path) -> None:

@@ -207,3 +207,18 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert result.stdout == ""
     (line,) = result.stderr.strip().splitlines()
     assert line == "algophase: error: engine is 'warp'; choose one of auto, plain, stacked, grid, fused"
+
+
+def test_an_output_that_cannot_be_written_is_named_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run(*SMALL, "--epochs", 2, "--out", tmp_path / "file" / "networks")
+    assert result.exit_code == 1
+    assert str(result.exception) == f"{tmp_path / 'file'} is a file; give a directory"
+    assert "training 1 network" not in result.output
+
+
+def test_pictures_that_cannot_be_drawn_leave_the_table_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run(*SMALL, "--epochs", 2, "--out", tmp_path / "networks", "--figures", tmp_path / "file")
+    assert result.exit_code == 1
+    assert result.stdout.rstrip().endswith("verdicts: 1 not learned")

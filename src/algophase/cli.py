@@ -121,7 +121,7 @@ def analyze(
                 complain(error)
                 failed += 1
             progress.advance(bar)
-    if as_json and analyses:
+    if as_json:
         typer.echo(json.dumps([analysis.to_dict() for analysis in analyses], indent=2))
     if failed:
         raise typer.Exit(1)

@@ -54,6 +54,8 @@ def paper(
         write_atomically(page, results_page(made, page, shlex.join(["algophase", *sys.argv[1:]])).encode())
         typer.echo(f"the results page is {page}")
     typer.echo(f"pictures, tables and claims.csv are in {out}")
+    for path, space in sources.unused.items():
+        typer.echo(f"note: {path} was not used: it holds space {space}, and no item here asks for that one", err=True)
     if any(item.problem for item in made):
         raise typer.Exit(1)
 

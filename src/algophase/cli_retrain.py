@@ -19,7 +19,12 @@ def retrain(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="The sweep's directory.")],
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run's index, its id, or the beginning of its id.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory to write the network to.", show_default="DIR/networks")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory to write the network to.",
+            show_default="DIR/networks, or DIR/retrained if it is not the table's",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Train although the network is there.")] = False,
     engine: Annotated[
@@ -37,7 +42,8 @@ def retrain(
     Alone, the fused engine gives the same bits as in an ensemble padded to the same width; the other engines round by what
     trains together, and another machine by its own arithmetic. Training amplifies rounding.
     """
-    from algophase.storage.network_files import save
+    from algophase.storage.files import check_directory
+    from algophase.storage.network_files import load_network, save
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.retrain import choose, find_run
     from algophase.sweeps.retrain import retrain as train_again
@@ -48,11 +54,16 @@ def retrain(
     row = find_run(path, name)
     run = run_from_row(row)
     target = directory.networks if out is None else out
-    for place in (directory.networks, target):
+    aside = directory.path / "retrained"  # for what is not the table's own, which the sweep's networks must be
+    for place in (target, directory.networks, aside) if out is not None else (target, aside):
         file = place / f"{run.run_id}.safetensors"
         if file.exists() and file.with_suffix(".json").exists() and not force:
             typer.echo(f"run {row['index']}, {run.run_id}: its network is there already, {file} (--force trains it again)")
+            if place != target:
+                typer.echo(f"a copy is in {save(load_network(file), target / run.run_id)}")
             return
+    if out is not None:
+        check_directory(out)
     group, note = choose(run, row, engine, device, precision, lambda line: typer.echo(line, err=True))
     own = target.resolve() == directory.networks.resolve()
     held = directory.hold(f"retraining run {run.run_id}") if own else contextlib.nullcontext()
@@ -65,6 +76,7 @@ def retrain(
             except TrainingInterrupted:
                 bar.say("interrupted: nothing was saved")
                 raise typer.Exit(130) from None
+        target = aside if own and not difference.same else target
         saved = None if trained.network is None else save(trained.network, target / run.run_id, overwrite=True)
     if analysis is None:
         why = "cannot be analysed" if trained.diverged_at is None else f"diverged at epoch {trained.diverged_at}"

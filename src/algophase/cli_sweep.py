@@ -117,7 +117,7 @@ def sweep(
             outcome = sweep_on_ray(request, directory, address, shard, bar, bar.say)
         else:
             outcome = run_sweep(request, directory, bar, bar.say)
-    _conclude(outcome, directory)
+    _conclude(outcome, directory, keep_all=keep_weights == "all")
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
 
@@ -145,7 +145,7 @@ def tally(counts: "dict[str, int]") -> str:
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))
 
 
-def _conclude(outcome: "Outcome", directory: "SweepDirectory") -> None:
+def _conclude(outcome: "Outcome", directory: "SweepDirectory", *, keep_all: bool) -> None:
     from algophase.sweeps.overview import unfair_sample
 
     say = {
@@ -162,6 +162,9 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory") -> None:
     if outcome.new:
         training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
         typer.echo(f"seconds a run: {training:.3f} training, {analysis:.3f} analysis", err=True)
+    lacking = outcome.done - outcome.counts.get("diverged", 0) - len(directory.kept())
+    if keep_all and lacking > 0:
+        typer.echo(f"the weights of {lacking:,} runs were not kept when they were made; `algophase retrain` brings one back")
     typer.echo(f"the table is in {directory.path}")
 
 

@@ -148,12 +148,15 @@ def _train(
 ) -> None:
     """Train what is not in the directory yet, each ensemble saved as soon as it is done."""
     from algophase.storage.checkpoints import DirectoryCheckpoints
+    from algophase.storage.files import check_directory
     from algophase.storage.run_files import is_complete, save_run
     from algophase.training.train import train_by_ensemble
     from algophase.training.trained import TrainingInterrupted
 
     missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)]
     kept = DirectoryCheckpoints(directory / ".checkpoints")
+    if missing:
+        check_directory(directory)
     with TrainingBar() as bar:
         if len(missing) < len(runs):
             bar.say(f"{len(runs) - len(missing)} of {len(runs)} networks are in {directory} already")
@@ -190,23 +193,29 @@ def _report(
 
     found: list[tuple[RunSettings, Analysis | None]] = []
     drawn: dict[str, int] = {}
+    undrawn = 0
     with Progress(console=Console(stderr=True), transient=True) as progress:
         for run in progress.track(runs, description="analysing"):
             try:
                 network, analysis, text = _analysed(run, watch, directory)
-                found.append((run, analysis))
-                if len(runs) <= FEW:
-                    typer.echo(text)
-                if figures is not None:
-                    draw(network, analysis, figures, figure_format, drawn)
             except InputError as error:  # the others are still analysed
                 complain(error)
                 found.append((run, None))
+                continue
+            found.append((run, analysis))
+            if len(runs) <= FEW:
+                typer.echo(text)
+            if figures is not None:
+                try:
+                    draw(network, analysis, figures, figure_format, drawn)
+                except InputError as error:
+                    complain(error)
+                    undrawn += 1
     if len(runs) > FEW:
         typer.echo("\n".join(_table(found)))
     verdicts = Counter(NOTHING if analysis is None else analysis.verdict.label for _, analysis in found)
     typer.echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
-    return verdicts[NOTHING]
+    return verdicts[NOTHING] + undrawn
 
 
 def _analysed(run: "RunSettings", watch: "Watch", directory: Path) -> tuple["Network", "Analysis", str]:

@@ -200,6 +200,7 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         ('[network]\nkind = "linear"\n[task]\nequals_sign = true', "a linear network takes the plain token layout"),
         ("[network]\nwidth = {grid = []}", r"grid of network.width is \[\]"),
         ("[network", "is not a TOML file"),
+        ("", r"file.toml defines no space; give it one of the tables \[task\], \[network\], \[training\]"),
     ],
 )
 def test_what_is_wrong_with_a_space_is_named_before_anything_runs(tmp_path: Path, text: str, message: str) -> None:

@@ -78,6 +78,7 @@ class Sources:
                 raise InputError(f"{path} is not a directory")
         self.gallery = gallery or default_gallery()
         self.own, self.released = own, released
+        self.unused = {path: SweepDirectory(path).description()["space"]["name"] for path in own}  # until an item asks
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:
@@ -134,6 +135,7 @@ class Sources:
         """The directory of a space's sweep: one of the user's that holds it, else the gallery's."""
         for path in self.own:
             if SweepDirectory(path).description()["space"]["name"] == space:
+                self.unused.pop(path, None)
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():
             return self.gallery / space

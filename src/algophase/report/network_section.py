@@ -255,6 +255,9 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
     differ = foreign_settings(item.network, population)
     if differ:
         page.add(paragraph(f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.", "note"))
+    if not placed:
+        page.add(paragraph(f"{population.name} has no runs to set it against.", "note"))
+        return
     below = "Below, the runs' metrics, stacked by verdict; the upright line is this network."
     page.add(paragraph(f"{among} {below}".strip(), "note"), key(placed))
     drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]

@@ -184,7 +184,8 @@ def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Bou
     at = " (at the middle width)" if group.continuous_width else ""
     page.add(
         paragraph(
-            f"The rate at which half of the {group.core_name} are inside a phase{at}, with 95% bootstrap intervals. In the "
+            f"The rate at which a logistic fit has half of the {group.core_name} inside a phase{at}, with 95% bootstrap "
+            "intervals. In the "
             "pictures, points are the runs of one tenth of the rate with 95% intervals, the curve is a logistic fit with its "
             "bootstrap band."
         )

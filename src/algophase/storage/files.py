@@ -1,5 +1,6 @@
 """Writing beside and renaming into place: a killed process leaves the old file or the new one, never half of one."""
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -27,6 +28,15 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def check_directory(path: Path) -> None:
+    """That results can be written into a directory, there already or not: said before an hour's work, not after."""
+    there = next(each for each in (path, *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise InputError(f"{there} is a file; give a directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into {there}: {os.strerror(errno.EACCES)}")
 
 
 def _umask() -> int:

@@ -172,6 +172,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     if isinstance(error, OSError) and error.errno is not None:
         return InputError(f"cannot read {path}: {os.strerror(error.errno)}")
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return InputError(
-        f"{path} is not a readable Parquet file ({reason}); remove a broken shard, and the sweep makes its runs again"
-    )
+    advice = "give a sweep's directory or a Parquet file"
+    if path.name.startswith("runs-"):
+        advice = "remove a broken shard, and the sweep makes its runs again"
+    return InputError(f"{path} is not a readable Parquet file ({reason}); {advice}")

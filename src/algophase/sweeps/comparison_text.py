@@ -183,7 +183,7 @@ def _boundaries(comparison: Comparison) -> list[str]:
         if any(side is not None and side.slope is not None for side in row.sides):
             told = ["-" if side is None or side.slope is None else str(side.slope) for side in row.sides]
             slopes.append([_where(row.phase, row.group), *told])
-    title = f"phase boundaries: the rate{at} at which half of the runs are inside, with 95% bootstrap intervals"
+    title = f"phase boundaries: the rate{at} at which a logistic fit has half of the runs inside, with 95% bootstrap intervals"
     lines = [title, *_table(["", *names, "difference", "agree"], rows), ""]
     if slopes:
         lines += ["change of that rate per doubling of the width", *_table(["", *names], slopes), ""]

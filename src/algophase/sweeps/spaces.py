@@ -163,9 +163,12 @@ def load_space(path: Path) -> Space:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from None
     try:
-        return Space.from_dict({"name": path.stem, **data})
+        space = Space.from_dict({"name": path.stem, **data})
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    if not any(section in data for section in SECTIONS):
+        raise InputError(f"{path} defines no space; give it one of the tables {', '.join(f'[{name}]' for name in SECTIONS)}")
+    return space
 
 
 def varying(space: Space) -> list[str]:
