@@ -48,12 +48,13 @@ class LiveBar:
     def __init__(self, title: str, description: str = "", total: int | None = None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
 
         self.console = Console(stderr=True)
         self.bar = Progress(
             TextColumn(title),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}", markup=False),
+            TextColumn("{task.fields[state]}", markup=False, table_column=Column(no_wrap=False)),  # a narrow terminal wraps it
             console=self.console,
             transient=True,
         )

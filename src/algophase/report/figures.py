@@ -223,7 +223,8 @@ def draw_tokens(
         x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
         axes.annotate(str(token), (x, y), fontsize=6 if shift >= 1 else 5.5, ha="center", va="center", color=colour)
     axes.set_aspect("equal", adjustable="datalim")
-    axes.margins(max(0.1, shift / 2 - 0.4))
+    axes.update_datalim(((max(shift, 1.0) + 0.18) * points).tolist())  # labels reach further than points
+    axes.margins(0.02)
 
 
 def draw_gradients(subject: Subject) -> "Figure":
@@ -275,7 +276,8 @@ def draw_attention(subject: Subject) -> "Figure":
             axes.set_title(f"layer {layer + 1}, head {head + 1}" + (f", on {operands[position]}" if len(operands) > 1 else ""))
             axes.set(xlabel="b", ylabel="a" if head == 0 else None)
     assert image is not None
-    figure.colorbar(image, ax=panels, label="weight on " + " or ".join(operands))
+    beside = "" if len(operands) > 1 else f"\n(on b: {2 - rate:.3g} less that)"
+    figure.colorbar(image, ax=panels, label="weight on " + " or ".join(operands) + beside)
     set_title(figure, f"{subject.title}, attention of the last position (rate {rate:g})")
     return figure
 
