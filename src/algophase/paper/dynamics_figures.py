@@ -90,6 +90,7 @@ def draw_state(network: Network, evidence: Sequence[CircleEvidence]) -> "Figure"
     for column, item in enumerate(shown):
         above, below = grid[:, column]
         draw_circle(above, components, item.circle, FEW_LABELS)
+        above.tick_params(labelsize=6.5)
         above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
         # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
         k = item.accompanies or item.circle.frequency
