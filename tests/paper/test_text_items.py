@@ -4,7 +4,9 @@ from pathlib import Path
 import pandas
 import pytest
 from populations_for_items import claims_of, transformers, write_sweep
+from typer.testing import CliRunner
 
+from algophase.cli import app
 from algophase.paper.make import make
 from algophase.paper.product import Claim
 from algophase.paper.published import numbers
@@ -74,3 +76,10 @@ def test_companions_are_counted_by_network(tmp_path: Path, companion: int | None
 def test_two_pizzas_are_copies(tmp_path: Path) -> None:
     claims = words_of(tmp_path, [["Pizza", "Pizza"]] * 30, [[3, 5]] * 30, [[None, None]] * 30)
     assert found_in(claims, "multiple, imperfect copies").verdict == "supported"
+
+
+def test_a_sweep_that_no_item_asks_for_is_named(tmp_path: Path) -> None:
+    own = write_sweep(tmp_path / "own", "gelu", with_settings(transformers(5)))
+    result = CliRunner().invoke(app, ["paper", "approx", "--from", str(own), "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert f"{own} was not used: it holds space gelu" in result.stderr

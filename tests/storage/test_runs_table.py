@@ -201,3 +201,9 @@ def test_the_metadata_of_shards_is_no_part_of_the_table(tmp_path: Path) -> None:
     table = read_table(shards(tmp_path, [{"index": 0}], [{"index": 1}]))
     assert not table.schema.metadata
     assert json.loads(pyarrow.parquet.read_schema(tmp_path / "runs-1.parquet").metadata[METADATA_KEY]) == {"number": 1}
+
+
+def test_a_file_that_is_no_table_is_not_called_a_broken_shard(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"not a readable Parquet file .*; give a sweep's directory or a Parquet file$"):
+        read_runs(tmp_path / "runs.csv")
