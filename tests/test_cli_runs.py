@@ -234,6 +234,8 @@ def test_a_network_that_is_not_the_tables_is_kept_aside(sweep: Path) -> None:
     assert SweepDirectory(sweep).kept() == before
     (file,) = (sweep / "retrained").glob("*.safetensors")
     assert f"the network is in {file}" in said
+    assert f"its network is there already, {file}" in done("retrain", sweep, 3)
+    assert SweepDirectory(sweep).kept() == before
 
 
 def test_what_cannot_be_retrained_is_named(sweep: Path) -> None:

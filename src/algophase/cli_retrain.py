@@ -55,11 +55,11 @@ def retrain(
     run = run_from_row(row)
     target = directory.networks if out is None else out
     aside = directory.path / "retrained"  # for what is not the table's own, which the sweep's networks must be
-    for place in (target, directory.networks, aside) if out is not None else (target, aside):
+    for place in (target, directory.networks, aside):
         file = place / f"{run.run_id}.safetensors"
         if file.exists() and file.with_suffix(".json").exists() and not force:
             typer.echo(f"run {row['index']}, {run.run_id}: its network is there already, {file} (--force trains it again)")
-            if place != target:
+            if out is not None and place != target:
                 typer.echo(f"a copy is in {save(load_network(file), target / run.run_id)}")
             return
     if out is not None:

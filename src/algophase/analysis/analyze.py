@@ -28,7 +28,7 @@ from algophase.analysis.metrics import (
     paper_triples_on,
     symmetricity_without_equals_sign,
 )
-from algophase.analysis.principal import PrincipalComponents, principal_components
+from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
@@ -205,7 +205,7 @@ class _Started:
 def _start(network: Network, device: torch.device) -> _Started | InputError:
     """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
     # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
-    resolution = torch.finfo(next(network.parameters()).dtype).eps
+    resolution = resolution_of(network)
     try:
         network.check_finite()
     except InputError as error:
@@ -265,7 +265,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
     opened = None
     if has_anatomy(network):
         idle = IdleReLU(share, without[0], loss, without[1]) if has_second_relu(network) else None
-        opened = open_linear(in_float64(network), idle, resolution=torch.finfo(next(network.parameters()).dtype).eps)
+        opened = open_linear(in_float64(network), idle, resolution=resolution_of(network))
     return Analysis(
         id=network.id,
         accuracy=share,

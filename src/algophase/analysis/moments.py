@@ -20,7 +20,7 @@ from algophase.analysis.device import Download, in_float64, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
-from algophase.analysis.principal import principal_components
+from algophase.analysis.principal import principal_components, resolution_of
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -108,7 +108,7 @@ class _Started:
 
 def _start(network: Network, analysis: Analysis, device: torch.device) -> _Started:
     """Queue what is heavy on the device. Nothing here waits for it."""
-    resolution = torch.finfo(next(network.parameters()).dtype).eps
+    resolution = resolution_of(network)
     principal = principal_components(tuple(table.detach().cpu().double() for table in network.distinct_tables()), resolution)
     pairs = component_pairs(principal, PAIRS)
     accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]

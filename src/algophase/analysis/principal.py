@@ -105,6 +105,11 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
     return left, sizes, right
 
 
+def resolution_of(network: Network) -> float:
+    """Relative rounding of a network's weights, in the precision they are stored in."""
+    return torch.finfo(next(network.parameters()).dtype).eps
+
+
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:
     """Components of a network's operand embeddings: of its one table, or of its two stacked."""
     return principal_components(network.distinct_tables(), resolution)

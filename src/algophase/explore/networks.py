@@ -25,7 +25,7 @@ from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import accuracy, correct_logits, grid_logits
 from algophase.analysis.metrics import circularity, distance_irrelevance
-from algophase.analysis.principal import network_components
+from algophase.analysis.principal import network_components, resolution_of
 from algophase.errors import InputError
 from algophase.explore.row_analysis import analysis_of_row
 from algophase.explore.state import REST, RUN_ID
@@ -304,12 +304,12 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
 
 def _subject(network: Network, analysis: Analysis) -> Subject:
     exact = in_float64(network)
-    return Subject(exact, analysis, network_components(exact, torch.finfo(next(network.parameters()).dtype).eps))
+    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
 
 
 def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:
     """A network with what its row says about it, or None if a few quick numbers say that the row is about another."""
-    exact, resolution = in_float64(network), torch.finfo(next(network.parameters()).dtype).eps
+    exact, resolution = in_float64(network), resolution_of(network)
     components = network_components(exact, resolution)
     analysis = analysis_of_row(row, find_circles(components))
     if analysis is None:

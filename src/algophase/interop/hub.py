@@ -12,11 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.device import in_float64
-from algophase.analysis.principal import network_components
+from algophase.analysis.principal import network_components, resolution_of
 from algophase.errors import InputError
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
@@ -56,7 +54,7 @@ def _write(
     write_atomically(directory / CONFIG_FILE, description)
     write_atomically(directory / CARD_FILE, card.encode())
     exact = in_float64(network)
-    components = network_components(exact, torch.finfo(next(network.parameters()).dtype).eps)
+    components = network_components(exact, resolution_of(network))
     with house_style():
         save_figure(draw_correct_logits(Subject(exact, analysis, components)), directory / PICTURE_FILE)
     return directory

@@ -9,13 +9,12 @@ from algophase.analysis.grid import by_difference_and_sum, correct_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import frequency_shares
 from algophase.paper.isolation_figures import logits_in_steps
-from algophase.paper.population_claims import decided, some_claim, statement
+from algophase.paper.population_claims import decided, estimated, some_claim, statement
 from algophase.paper.product import Claim, Item, Product
 from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
-from algophase.sweeps.boundary import Estimate
 from algophase.sweeps.statistics import Share
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def _shapes(sources: Sources) -> list[Claim]:
     circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
     held = [sum(share for share, round_ in zip(*each, strict=True) if round_ >= ROUND) for each in circles]
     share = Share(sum(part >= HALF for part in held), len(runs))
-    holds = decided(Estimate(share.value, share.interval), high=HALF) if share.total else None
+    holds = decided(estimated(share), high=HALF)
     rule = (
         f"section 4.2; {of}; rule: in fewer than half of them do circles, each of one frequency and at least {ROUND} round, "
         "hold half of the embedding's variance. The filter asks that each of the first four components be a wave: circles of "

@@ -113,7 +113,7 @@ def decided(estimate: Estimate | None, low: float = -math.inf, high: float = mat
     return False if most <= low or least >= high else "undecided"
 
 
-def _estimated(share: Share) -> Estimate | None:
+def estimated(share: Share) -> Estimate | None:
     return Estimate(share.value, share.interval) if share.total else None
 
 
@@ -125,7 +125,7 @@ def statement(text: str, holds: rules.Holds, ours: str, sample: int, note: str, 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
     """Supported if the share's interval lies above the line, not supported if below; otherwise the runs cannot tell."""
     rule = f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: it holds {line:.0%})"
-    holds = decided(_estimated(share), low=line)
+    holds = decided(estimated(share), low=line)
     return statement(text, holds, str(share), share.total, f"{what}; {rule}", published)
 
 
@@ -133,7 +133,7 @@ def some_claim(text: str, share: Share, what: str) -> Claim:
     """Supported if there is at least one; that there is none among few says little."""
     holds: rules.Holds = None
     if share.total:
-        holds = True if share.count else decided(_estimated(share), low=RARE)
+        holds = True if share.count else decided(estimated(share), low=RARE)
     note = f"{what}; rule: there is at least one"
     if not share.count:
         note += f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: it holds {RARE:.0%})"
@@ -188,13 +188,13 @@ class Transition:
             return None
         curve = self.boundary.curve
         if curve is None:  # all runs inside, or none, or too few to tell
-            sure = decided(_estimated(Share(self.boundary.inside, self.boundary.runs)), low=MOST)
+            sure = decided(estimated(Share(self.boundary.inside, self.boundary.runs)), low=MOST)
             return False if self.boundary.rate is None and sure != "undecided" else "undecided"
         ends = [Estimate(curve.probability[at], (curve.low[at], curve.high[at])) for at in (0, -1)]
         parts = [decided(ends[0], low=MOST), decided(ends[1], high=MOST)]
         if clear and self.boundary.within:
-            parts.append(decided(_estimated(self.below), low=MOST))
-            parts.append(decided(_estimated(self.above), high=MOST))
+            parts.append(decided(estimated(self.below), low=MOST))
+            parts.append(decided(estimated(self.above), high=MOST))
         if False in parts:
             return False
         return True if all(part is True for part in parts) else "undecided"

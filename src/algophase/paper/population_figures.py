@@ -54,9 +54,9 @@ def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | Non
         drawn = {"color": colour, "marker": marker, "alpha": 0.7, "zorder": 2 + order}
         points = _scatter(axes, runs["_rate"], runs[measure], _size(total), **drawn)
         points.set_rasterized(total > RASTER_FROM)
-    rate = None if found is None else found.boundary.rate
+    rate = found.boundary.rate if found is not None and found.boundary.within else None
     # without an interval, or with one as wide as all rates, there is no boundary to show
-    if rate is not None and 0 <= rate.value <= 1 and rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
+    if rate is not None and rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
         axes.axvline(rate.value, color="black", linewidth=1, zorder=1)
         axes.axvspan(*rate.interval, color="black", alpha=0.15, linewidth=0, zorder=0)
     axes.axhline(phase_line(measure), color="0.4", linewidth=0.8, linestyle=":", zorder=0)

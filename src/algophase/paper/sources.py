@@ -77,8 +77,8 @@ class Sources:
             if not path.is_dir():
                 raise InputError(f"{path} is not a directory")
         self.gallery = gallery or default_gallery()
-        self.own, self.released = own, released
-        self.unused = {path: SweepDirectory(path).description()["space"]["name"] for path in own}  # until an item asks
+        self.own = {path: SweepDirectory(path).description()["space"]["name"] for path in own}
+        self.unused, self.released = dict(self.own), released  # unused: until an item asks
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:
@@ -133,8 +133,8 @@ class Sources:
 
     def _directory(self, space: str) -> Path:
         """The directory of a space's sweep: one of the user's that holds it, else the gallery's."""
-        for path in self.own:
-            if SweepDirectory(path).description()["space"]["name"] == space:
+        for path, held in self.own.items():
+            if held == space:
                 self.unused.pop(path, None)
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
-import torch
 from torch import Tensor
 
 from algophase.analysis.circles import Isolation, find_circles, isolate_circles, isolate_components
@@ -13,7 +12,7 @@ from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import circularity, gradient_symmetricity, gradient_symmetricity_exact, irrelevance
-from algophase.analysis.principal import PrincipalComponents, principal_components
+from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.networks import Network
 from algophase.paper.product import OTHER_NETWORK, Claim
@@ -33,7 +32,7 @@ class Specimen:
         self.network: Network = in_float64(found.network)
         self.modulus = self.network.task.modulus
         # Weights carry the rounding of the precision they were stored in.
-        self.resolution = torch.finfo(next(found.network.parameters()).dtype).eps
+        self.resolution = resolution_of(found.network)
         self._tables = tuple(table.detach() for table in self.network.distinct_tables())
         self._isolations: dict[tuple[tuple[int, ...], bool], Isolation] = {}
 

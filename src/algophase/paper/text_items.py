@@ -6,15 +6,17 @@ from algophase.analysis.metrics import paper_triples
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.networks import Linear, Transformer
-from algophase.paper.population_claims import MEASURES, MOST, population, share_claim, transitions
+from algophase.paper.population_claims import MEASURES, MOST, Population, population, share_claim, transitions
+from algophase.paper.population_released import released_population
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.rules import statement
-from algophase.paper.sources import RELEASED, Missing, Sources
+from algophase.paper.sources import Missing, Sources
 from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES
+from algophase.sweeps.comparison import IRRELEVANCE, NAMES, WRONG_LOGIT
 from algophase.sweeps.paper_spaces import PAPER_SPACES
-from algophase.sweeps.statistics import Share
+from algophase.sweeps.populations import values
+from algophase.sweeps.statistics import Share, same_distribution
 
 if TYPE_CHECKING:
     import pandas
@@ -112,7 +114,7 @@ def _linear_width(sources: Sources) -> Claim:
             shown.append(f"{role.removeprefix('model-')} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
             sample += 1
     note = "dimensions of an embedding, of what the first layer reads, and of what it gives; delta concatenates two embeddings"
-    if sources.released is not None and "model-delta" in RELEASED:
+    if sources.released is not None:
         return Claim(
             printed.text, printed.printed, "; ".join(shown), "paper contradicts itself", sample, f"{note}, of 128 each"
         )
@@ -156,7 +158,7 @@ def words(sources: Sources) -> Product:
         used.append(found.source)
         claims.append(_first_circle(found.runs, rate))
     pizzas = runs[runs["verdict"] == "Pizza"]
-    claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources)]
+    claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources, one)]
     return Product("; ".join(used), {}, {}, tuple(claims))
 
 
@@ -222,29 +224,24 @@ def _line(runs: "pandas.DataFrame") -> Claim:
     text = "the distance irrelevance that parts Pizzas from Clocks"
     if pizza.empty or clock.empty:
         return Claim(text, published, "no runs", "not tested", 0)
-    wrong = {cut: int((pizza >= cut).sum() + (clock < cut).sum()) for cut in sorted([*pizza, *clock])}
-    best = min(wrong, key=wrong.__getitem__)
-    errors = ", ".join(f"{int((pizza >= cut).sum() + (clock < cut).sum())} at {cut}" for cut in (0.4, 0.6))
-    note = f"on the wrong side: {wrong[best]} at {best:.2f}, {errors}; Pizzas and Clocks by the share of their circles' logits"
+    lines = (0.4, 0.6)
+    wrong = {cut: int((pizza >= cut).sum() + (clock < cut).sum()) for cut in sorted([*pizza, *clock, *lines])}
+    best = min((cut for cut in wrong if cut not in lines), key=wrong.__getitem__)
+    errors = ", ".join(f"{wrong[cut]} at {cut:.2g}" for cut in (best, *lines))
+    note = f"on the wrong side: {errors}; Pizzas and Clocks by the share of their circles' logits"
     return Claim(text, published, f"{best:.2f}", "paper contradicts itself", len(pizza) + len(clock), note)
 
 
-def _which_logit(sources: Sources) -> Claim:
+def _which_logit(sources: Sources, ours: Population) -> Claim:
     """The released table's column is not of the definition's logit: over a population the two differ."""
     text = "distance irrelevance is that of the correct logits (section 4.1.2)"
-    from algophase.paper.population_released import released_population
-
     theirs = released_population(sources, "fixed-width")
-    ours = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate",))
     if theirs is None:
         return Claim(text, "definition 4.2", "-", "not tested", 0, "the authors' own table is taken with --released DIR")
-    from algophase.sweeps.comparison import WRONG_LOGIT
-    from algophase.sweeps.statistics import same_distribution
-
-    known = theirs.circular[WRONG_LOGIT].dropna().to_numpy(float)
+    known = values(theirs.circular, WRONG_LOGIT)
     shown = []
     for name, column in (("correct", IRRELEVANCE), ("largest wrong", WRONG_LOGIT)):
-        distance, p = same_distribution(known, ours.circular[column].dropna().to_numpy(float))
+        distance, p = same_distribution(known, values(ours.circular, column))
         shown.append(f"{name} logit {distance:.3f} (p = {p:.2g})")
     note = (
         "Kolmogorov-Smirnov distance of the released column from ours, circular runs of one layer: it is the largest wrong "

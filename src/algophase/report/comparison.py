@@ -109,7 +109,7 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
                 points["_rate"], points[measure], s=size, color=colour, marker=marker, alpha=0.55, linewidths=0, zorder=3 - side
             )
         boundary = None if row is None else row.sides[side]
-        if boundary is not None and boundary.rate is not None and 0 <= boundary.rate.value <= 1 and boundary.slope is None:
+        if boundary is not None and boundary.rate is not None and boundary.within and boundary.slope is None:
             axes.axvline(boundary.rate.value, color=colour, linewidth=1, linestyle=("-", "--")[side], zorder=1)
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary

@@ -16,7 +16,7 @@ from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
-from algophase.analysis.principal import PrincipalComponents, network_components
+from algophase.analysis.principal import PrincipalComponents, network_components, resolution_of
 from algophase.networks import Network, Transformer
 from algophase.report.style import (
     COLOURS,
@@ -66,7 +66,7 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
     """Write every picture that applies to this network into `directory` and return the paths."""
     check_format(image_format)
     exact = in_float64(network)
-    subject = Subject(exact, analysis, network_components(exact, torch.finfo(next(network.parameters()).dtype).eps))
+    subject = Subject(exact, analysis, network_components(exact, resolution_of(network)))
     pictures: list[tuple[str, Callable[[Subject], Figure]]] = [
         ("correct_logits", draw_correct_logits),
         ("gradients", draw_gradients),

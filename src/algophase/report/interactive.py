@@ -15,7 +15,7 @@ from algophase.analysis.circles import isolate_circles, points_in_plane
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
-from algophase.analysis.principal import network_components
+from algophase.analysis.principal import network_components, resolution_of
 from algophase.networks import Network, Transformer
 from algophase.report.figures import Subject, circle_order
 from algophase.report.plotly_style import HEATMAP, Panel, graph_objects, new_figure
@@ -36,7 +36,7 @@ ACCURACIES = {"training_accuracy": "training", "validation_accuracy": "validatio
 def subject_of(network: Network, analysis: Analysis) -> Subject:
     """A network with what its pictures need, computed once."""
     exact = in_float64(network)
-    return Subject(exact, analysis, network_components(exact, torch.finfo(next(network.parameters()).dtype).eps))
+    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
 
 
 def circle_name(item: CircleEvidence) -> str:

@@ -78,7 +78,7 @@ def rate_by_metric(
     _scatter(figure, runs, "_rate", metric, "attention rate %{x:.4f}<br>" + LABELS[metric] + " %{y:.4f}")
     measured = SYMMETRICITY if metric == EXACT else metric
     figure.add_hline(y=phase_line(measured), line={"color": GREY, "dash": "dot", "width": 1.5})
-    if boundary is not None and boundary.rate is not None and 0 <= boundary.rate.value <= 1:
+    if boundary is not None and boundary.rate is not None and boundary.within:
         figure.add_vline(x=boundary.rate.value, line={"color": GREY, "width": 2})
         if boundary.rate.interval is not None:
             low, high = boundary.rate.interval

@@ -91,7 +91,7 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     sides = tuple(finished(table, name, accuracy) for table, name in zip(tables, names, strict=True))
     a, b = sides[0], sides[1]
     notes: list[str] = [] if accuracy == ACCURACIES[0] else ["full accuracy is over all pairs: no validation accuracy"]
-    continuous = all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b))
+    continuous = _continuous_width(a, b)
     shared: list[str] = []
     for key in MATCHED:
         if key == "width" and continuous:
@@ -228,11 +228,15 @@ def _differences(a: Side, b: Side) -> list[str]:
     return found
 
 
+def _continuous_width(a: Side, b: Side) -> bool:
+    return all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b))
+
+
 def _doubts(a: Side, b: Side) -> list[str]:
     """What would make the tests answer another question than whether the outcomes are alike."""
     found = []
     spread = [("_rate", "attention rates", "read tenths with care")]
-    if all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b)):
+    if _continuous_width(a, b):
         spread.append(("width", "widths", "tenths of the rate hold other widths, read the slices of width"))
     for column, name, advice in spread:
         drawn = tuple(side.runs[column].dropna().to_numpy(float) for side in (a, b))
