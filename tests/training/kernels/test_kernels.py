@@ -59,6 +59,13 @@ def test_bias_relu(rows: int, columns: int) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
+def test_bias_relu_hides_no_nan() -> None:
+    x = random(1, 40, 16, seed=1)
+    x[0, 3, 5] = torch.nan
+    found = bias_relu(x, torch.zeros(1, 16, device=DEVICE), fused=True)
+    assert found.isnan().nonzero().tolist() == [[0, 3, 5]]
+
+
 @pytest.mark.parametrize(("rows", "outputs", "columns"), [(1, 7, 7), (70, 59, 64), (33, 118, 120)])
 @pytest.mark.parametrize("right", [0.0, 20.0, -200.0])
 def test_cross_entropy(rows: int, outputs: int, columns: int, right: float) -> None:
@@ -207,6 +214,19 @@ def test_fused_engine_has_the_specifications_gradients(
     pair_loss, right = engine.all_pairs()
     torch.testing.assert_close((pair_loss * engine.weights).sum((1, 2)), loss, rtol=1e-5, atol=1e-6)
     assert right.shape == pair_loss.shape == (len(runs), task.modulus, task.modulus)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_a_network_that_diverged_loses_every_answer_and_no_other_networks(activation: str) -> None:
+    network = TransformerSettings(16, activation=activation)
+    runs = [RunSettings(task=TaskSettings(modulus=7), network=network, seed=seed) for seed in range(3)]
+    engine = FusedTransformer(runs, DEVICE, "float32")
+    before = engine.loss_and_gradient().clone()
+    engine.parameters.flat[1] = torch.nan
+    loss = engine.loss_and_gradient()
+    assert loss.isnan().tolist() == [False, True, False]
+    assert torch.equal(loss[[0, 2]], before[[0, 2]])
+    assert not engine.all_pairs()[1][1].any()
 
 
 def test_wider_networks_come_in_smaller_blocks() -> None:
