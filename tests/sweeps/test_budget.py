@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from algophase.settings import RunSettings, TransformerSettings
-from algophase.sweeps.budget import TooLong, first_of, fitting, trial
+from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
 from algophase.sweeps.work import Standing
 from algophase.training.plan import Group
 from algophase.training.trained import Progress
@@ -42,12 +42,20 @@ def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Gro
 def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
     epochs = list(range(1, 1000, 7))
     assert watched(1.0, 1100.0, epochs, group(200)) is None
+    assert watched(1.0, 1015.0, epochs, group(200)) == pytest.approx(0.92, rel=0.06)  # too near
     share = watched(1.0, 505.0, epochs, group(200))
     assert share == pytest.approx(0.92 * (500 - 43) / 1000, rel=0.03)
     # What cannot be cut, or goes on from a checkpoint, is left alone: it is saved when time is up.
     assert watched(1.0, 505.0, epochs, group(1)) is None
     assert watched(1.0, 505.0, epochs, group(200, "cpu", "grid")) is None
     assert watched(1.0, 505.0, epochs[20:], group(200)) is None
+
+
+def test_what_is_nearly_done_when_time_is_up_is_finished() -> None:
+    assert time_is_up(progress(994), 0.0)
+    assert not time_is_up(progress(995), 0.0)
+    assert not time_is_up(progress(500), math.inf)
+    assert not time_is_up(progress(500), None)
 
 
 def test_once_something_is_done_its_speed_is_known() -> None:

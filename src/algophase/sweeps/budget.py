@@ -14,6 +14,7 @@ from algophase.training.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
 MARGIN = 0.92  # of the time left that a part is planned for
+NEARLY = 0.995  # of an ensemble's epochs: what is so far when time is up is finished, which takes no longer than saving it
 SOON = 0.02  # of an ensemble's epochs: when they are over, its speed is measured over as many
 
 
@@ -49,6 +50,10 @@ def first_of(group: Group, count: int) -> Group:
     return group.only(range(count // block * block or count))
 
 
+def time_is_up(progress: Progress, deadline: float | None) -> bool:
+    return deadline is not None and progress.epoch < NEARLY * progress.epochs and time.monotonic() >= deadline
+
+
 def trial(
     part: Group, standing: Standing, deadline: float | None, now: Callable[[], float] = time.monotonic
 ) -> Callable[[Progress], None]:
@@ -66,7 +71,7 @@ def trial(
             return
         _, (begun, then), (epoch, here) = seen
         seconds, left = (here - then) / max(1, epoch - begun), deadline - here
-        if seconds * (progress.epochs - epoch) > left:
+        if seconds * (progress.epochs - epoch) > MARGIN * left:
             raise TooLong(MARGIN * left / (seconds * progress.epochs))
 
     return watch

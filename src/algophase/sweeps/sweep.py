@@ -18,7 +18,7 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.budget import TooLong, first_of, fitting, trial
+from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
 from algophase.sweeps.overview import outcome, outcomes
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.work import Finished, Options, Standing, cost, finish
@@ -274,7 +274,7 @@ def _watching(
             f"validation accuracy {progress.validation_accuracy:.1%}"
         )
         report(standing)
-        if deadline is not None and time.monotonic() >= deadline:
+        if time_is_up(progress, deadline):
             raise KeyboardInterrupt  # the loop then saves the ensemble and stops
         also(progress)
 
