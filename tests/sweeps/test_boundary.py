@@ -66,7 +66,7 @@ def test_with_width_the_boundary_is_a_line() -> None:
 
 
 def test_perfect_separation_is_reported_with_its_gap() -> None:
-    rates = numpy.array([0.0, 0.1, 0.2, 0.3, 0.5, 0.6, 0.8, 1.0])
+    rates = numpy.array([0.0, 0.1, 0.15, 0.2, 0.3, 0.5, 0.6, 0.7, 0.8, 1.0])
     for inside in ((rates < 0.4).astype(float), (rates > 0.4).astype(float)):
         boundary = phase_boundary(rates, inside)
         assert boundary.gap == (0.3, 0.5)
@@ -96,13 +96,15 @@ def test_one_rate_has_no_boundary() -> None:
     assert boundary.reason == "all 6 runs have rate 1: there is no boundary"
 
 
-def test_rare_classes_get_no_interval_from_resamples_that_lack_them() -> None:
+@pytest.mark.parametrize("above", [0.99, 0.9])  # one run inside, three
+def test_rare_classes_get_no_interval(above: float) -> None:
     rates = numpy.linspace(0, 1, 30)
-    boundary = phase_boundary(rates, (rates > 0.99).astype(float))
-    assert boundary.no_boundary > 0.3 * 2000  # (29/30)^30 of the resamples miss the only run
+    boundary = phase_boundary(rates, (rates > above).astype(float))
+    assert boundary.no_boundary > 0.03 * 2000  # (9/10)^30 of the resamples miss all three
     assert boundary.rate is not None
     assert boundary.rate.interval is None
     assert boundary.rate.holds(0.99) is None
+    assert boundary.curve is None
     assert str(boundary.rate).endswith("[no interval]")
 
 

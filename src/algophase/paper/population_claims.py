@@ -18,7 +18,7 @@ from algophase.paper import rules
 from algophase.paper.product import Claim, Table, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns
-from algophase.sweeps.boundary import USABLE, Boundary, Estimate, fit
+from algophase.sweeps.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
 from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase, metric_boundary, phase_line
 from algophase.sweeps.populations import accurate, circular, finished
 from algophase.sweeps.statistics import CONFIDENCE, Floats, Share, newcombe
@@ -294,7 +294,8 @@ def bend(
     usable = distance[1:][numpy.isfinite(distance[1:])]
     tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     low, high = numpy.quantile(usable, tails) if len(usable) else (0.0, 0.0)
-    largest = Estimate(float(distance[0]), (float(low), float(high)) if len(usable) >= USABLE * draws else None)
+    enough = len(usable) > 0 and min(inside.sum(), (1 - inside).sum()) >= FEWEST_OF_EACH
+    largest = Estimate(float(distance[0]), (float(low), float(high)) if enough else None)
     gained = _log_likelihood(design, inside, curved[:, 0]) - _log_likelihood(design[:, :3], inside, straight[:, 0])
     return Bend(len(x), largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
 

@@ -16,14 +16,14 @@ from algophase.sweeps.statistics import CONFIDENCE, Floats
 RESAMPLES = 2000
 MOST_STEPS = 40
 TOLERANCE = 1e-8
-USABLE = 0.9  # share of resamples that must have a boundary for an interval to be given
+FEWEST_OF_EACH = 5  # runs inside and outside for an interval: with two or three, resamples vary too little (docs/method.md)
 BLOCK = 2_000_000  # runs x resamples at a time: memory
 CURVE_POINTS = 101
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and its 95% bootstrap interval, None where too few resamples have one."""
+    """A number and its 95% bootstrap interval, None from too few runs."""
 
     value: float
     interval: tuple[float, float] | None
@@ -161,7 +161,7 @@ def phase_boundary(
         fits.append(_boundaries(design, rates, inside, weights[:, mixed], whole[:, 0] if fine[0] else None))
     sampled = numpy.concatenate(fits, axis=1)  # (rate, slope, then coefficients; resamples)
     estimate = _boundaries(design, rates, inside, numpy.ones((runs, 1)), None)[:, 0]
-    usable = sampled.shape[1] >= USABLE * resamples > 0
+    usable = min(count, runs - count) >= FEWEST_OF_EACH and resamples > 0
     return Boundary(
         runs,
         count,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from algophase.sweeps.boundary import FEWEST_OF_EACH
 from algophase.sweeps.comparison import (
     ACCURATE,
     ALL_RATES,
@@ -184,7 +185,10 @@ def _boundaries(comparison: Comparison) -> list[str]:
             told = ["-" if side is None or side.slope is None else str(side.slope) for side in row.sides]
             slopes.append([_where(row.phase, row.group), *told])
     title = f"phase boundaries: the rate{at} at which a logistic fit has half of the runs inside, with 95% bootstrap intervals"
-    lines = [title, *_table(["", *names, "difference", "agree"], rows), ""]
+    lines = [title, *_table(["", *names, "difference", "agree"], rows)]
+    if any("[no interval]" in cell for row in rows for cell in row):
+        lines.append(f"no interval: fewer than {FEWEST_OF_EACH} runs inside the phase or outside it")
+    lines.append("")
     if slopes:
         lines += ["change of that rate per doubling of the width", *_table(["", *names], slopes), ""]
     return lines
