@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
@@ -35,6 +36,8 @@ from algophase.errors import InputError
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.networks import Network
+
+OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory")  # as torch says it of a GPU and of main memory
 
 app = typer.Typer(
     help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
@@ -192,6 +195,11 @@ def main() -> None:
         app()
     except InputError as error:
         complain(error)
+        sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+            raise
+        complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
         sys.exit(1)
     except KeyboardInterrupt:
         complain("interrupted")
