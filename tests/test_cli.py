@@ -102,6 +102,7 @@ def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
         (("analyze", crafted), "refused, nothing in it was run"),
         (("handmade", "clock", "-p", 7, "-k", 9, "--out", tmp_path), "at modulus 7 choose integers from 1 to 6"),
         (("handmade", "clock", "-p", 0, "-k", 1, "--out", tmp_path), "modulus is 0; it must be an integer of at least 2"),
+        (("handmade", "pizza", "-p", 10**6, "--out", tmp_path), "does not fit into memory; choose a smaller network"),
     ]:
         result = command(*arguments)
         assert result.returncode == 1

@@ -1,39 +1,99 @@
-"""algophase: which algorithm did this neural network learn?"""
+"""algophase: which algorithm did this neural network learn?
 
-from algophase.analysis.analyze import Analysis as Analysis
-from algophase.analysis.analyze import analyze as analyze
-from algophase.analysis.analyze import analyze_many as analyze_many
-from algophase.analysis.anatomy import anatomy as anatomy
-from algophase.analysis.circles import find_circles as find_circles
-from algophase.analysis.circles import isolate_circles as isolate_circles
-from algophase.analysis.circles import isolate_components as isolate_components
-from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
-from algophase.analysis.grid import grid_logits as grid_logits
-from algophase.analysis.principal import network_components as network_components
-from algophase.analysis.verdict import Thresholds as Thresholds
-from algophase.errors import InputError as InputError
-from algophase.interop.hub import from_pretrained as from_pretrained
-from algophase.interop.hub import push_to_hub as push_to_hub
-from algophase.interop.hub import save_pretrained as save_pretrained
-from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
-from algophase.interop.transformer_lens import to_transformer_lens as to_transformer_lens
-from algophase.networks import Network as Network
-from algophase.networks import build as build
-from algophase.networks import initialise as initialise
-from algophase.networks.handmade import handmade_clock as handmade_clock
-from algophase.networks.handmade import handmade_pizza as handmade_pizza
-from algophase.settings import LinearSettings as LinearSettings
-from algophase.settings import RunSettings as RunSettings
-from algophase.settings import TaskSettings as TaskSettings
-from algophase.settings import TrainingSettings as TrainingSettings
-from algophase.settings import TransformerSettings as TransformerSettings
-from algophase.storage import load as load
-from algophase.storage import save as save
-from algophase.storage.runs_table import read_runs as read_runs
-from algophase.sweeps.spaces import Space as Space
-from algophase.training.loop import EarlyStop as EarlyStop
-from algophase.training.train import train as train
-from algophase.training.trained import TrainedRun as TrainedRun
-from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
+Names are imported when they are first used: the command line's help and its errors need not wait for torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from algophase.analysis.analyze import Analysis as Analysis
+    from algophase.analysis.analyze import analyze as analyze
+    from algophase.analysis.analyze import analyze_many as analyze_many
+    from algophase.analysis.anatomy import anatomy as anatomy
+    from algophase.analysis.circles import find_circles as find_circles
+    from algophase.analysis.circles import isolate_circles as isolate_circles
+    from algophase.analysis.circles import isolate_components as isolate_components
+    from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
+    from algophase.analysis.grid import grid_logits as grid_logits
+    from algophase.analysis.principal import network_components as network_components
+    from algophase.analysis.verdict import Thresholds as Thresholds
+    from algophase.errors import InputError as InputError
+    from algophase.interop.hub import from_pretrained as from_pretrained
+    from algophase.interop.hub import push_to_hub as push_to_hub
+    from algophase.interop.hub import save_pretrained as save_pretrained
+    from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
+    from algophase.interop.transformer_lens import to_transformer_lens as to_transformer_lens
+    from algophase.networks import Network as Network
+    from algophase.networks import build as build
+    from algophase.networks import initialise as initialise
+    from algophase.networks.handmade import handmade_clock as handmade_clock
+    from algophase.networks.handmade import handmade_pizza as handmade_pizza
+    from algophase.settings import LinearSettings as LinearSettings
+    from algophase.settings import RunSettings as RunSettings
+    from algophase.settings import TaskSettings as TaskSettings
+    from algophase.settings import TrainingSettings as TrainingSettings
+    from algophase.settings import TransformerSettings as TransformerSettings
+    from algophase.storage import load as load
+    from algophase.storage import save as save
+    from algophase.storage.runs_table import read_runs as read_runs
+    from algophase.sweeps.spaces import Space as Space
+    from algophase.training.loop import EarlyStop as EarlyStop
+    from algophase.training.train import train as train
+    from algophase.training.trained import TrainedRun as TrainedRun
+    from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
 
 __version__ = "0.1.0"
+
+_PLACES = {  # the same list for run time; a test compares the two
+    "Analysis": "algophase.analysis.analyze",
+    "analyze": "algophase.analysis.analyze",
+    "analyze_many": "algophase.analysis.analyze",
+    "anatomy": "algophase.analysis.anatomy",
+    "find_circles": "algophase.analysis.circles",
+    "isolate_circles": "algophase.analysis.circles",
+    "isolate_components": "algophase.analysis.circles",
+    "isolate_frequencies": "algophase.analysis.circles",
+    "grid_logits": "algophase.analysis.grid",
+    "network_components": "algophase.analysis.principal",
+    "Thresholds": "algophase.analysis.verdict",
+    "InputError": "algophase.errors",
+    "from_pretrained": "algophase.interop.hub",
+    "push_to_hub": "algophase.interop.hub",
+    "save_pretrained": "algophase.interop.hub",
+    "from_transformer_lens": "algophase.interop.transformer_lens",
+    "to_transformer_lens": "algophase.interop.transformer_lens",
+    "Network": "algophase.networks",
+    "build": "algophase.networks",
+    "initialise": "algophase.networks",
+    "handmade_clock": "algophase.networks.handmade",
+    "handmade_pizza": "algophase.networks.handmade",
+    "LinearSettings": "algophase.settings",
+    "RunSettings": "algophase.settings",
+    "TaskSettings": "algophase.settings",
+    "TrainingSettings": "algophase.settings",
+    "TransformerSettings": "algophase.settings",
+    "load": "algophase.storage",
+    "save": "algophase.storage",
+    "read_runs": "algophase.storage.runs_table",
+    "Space": "algophase.sweeps.spaces",
+    "EarlyStop": "algophase.training.loop",
+    "train": "algophase.training.train",
+    "TrainedRun": "algophase.training.trained",
+    "TrainingInterrupted": "algophase.training.trained",
+}
+
+__all__ = [*_PLACES, "__version__"]
+
+
+if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_PLACES[name]), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})

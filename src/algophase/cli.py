@@ -1,9 +1,14 @@
 """The command line: parse, call, print. Errors a user can cause are one line on standard error and a non-zero exit."""
 
 import json
+import os
+import re
+import signal
 import sys
+import threading
 from enum import StrEnum
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,6 +36,8 @@ from algophase.errors import InputError
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.networks import Network
+
+OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory")  # as torch says it of a GPU and of main memory
 
 app = typer.Typer(
     help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
@@ -171,12 +178,28 @@ app.command(epilog=REPORT_EXAMPLE)(report)
 app.command(epilog=EXPLORE_EXAMPLE)(explore)
 
 
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """As Python does by itself; but torch, while it is imported, loses the exception and goes on half made."""
+    torch = sys.modules.get("torch")
+    if torch is not None and getattr(torch.__spec__, "_initializing", False):
+        os.write(2, b"algophase: error: interrupted\n")
+        os._exit(130)
+    signal.default_int_handler(number, frame)
+
+
 def main() -> None:
     """Entry point of the `algophase` command."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except InputError as error:
         complain(error)
+        sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+            raise
+        complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
         sys.exit(1)
     except KeyboardInterrupt:
         complain("interrupted")
