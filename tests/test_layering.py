@@ -8,6 +8,7 @@ import algophase
 ROOT = Path(algophase.__file__).parent
 ORDER = [
     "errors",
+    "interrupts",
     "wording",
     "waves",
     "seeding",

@@ -1,14 +1,10 @@
 """The command line: parse, call, print. Errors a user can cause are one line on standard error and a non-zero exit."""
 
 import json
-import os
 import re
-import signal
 import sys
-import threading
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,6 +28,7 @@ from algophase.cli_sweep import sweep
 from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
 from algophase.cli_train import train
 from algophase.errors import InputError
+from algophase.interrupts import lose_no_interrupt
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -178,19 +175,9 @@ app.command(epilog=REPORT_EXAMPLE)(report)
 app.command(epilog=EXPLORE_EXAMPLE)(explore)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """As Python does by itself; but torch, while it is imported, loses the exception and goes on half made."""
-    torch = sys.modules.get("torch")
-    if torch is not None and getattr(torch.__spec__, "_initializing", False):
-        os.write(2, b"algophase: error: interrupted\n")
-        os._exit(130)
-    signal.default_int_handler(number, frame)
-
-
 def main() -> None:
     """Entry point of the `algophase` command."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
+    lose_no_interrupt()
     try:
         app()
     except InputError as error:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from algophase.errors import InputError
+from algophase.interrupts import held_interrupts
 from algophase.networks.stacking import padded_settings, round_size, stack_key
 from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
@@ -21,7 +22,6 @@ from algophase.sweeps.ray_cluster import Board, alive, check_address, connected,
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
 from algophase.sweeps.sweep import Outcome, Recorder, Request, begin, complete
 from algophase.sweeps.work import Options, Standing, cost
-from algophase.training.interrupt import held_interrupts
 from algophase.training.plan import choose_precision, plan
 from algophase.training.trained import Notice, ignore
 from algophase.wording import counted

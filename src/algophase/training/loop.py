@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
+from algophase.interrupts import held_interrupts
 from algophase.networks.stacking import take_out
 from algophase.training.checkpoint import Checkpoint, Checkpointer, Description
-from algophase.training.interrupt import held_interrupts
 from algophase.training.optimizer import AdamW
 from algophase.training.plan import Group
 from algophase.training.precision import missing_triton
