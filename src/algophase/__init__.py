@@ -96,4 +96,4 @@ if not TYPE_CHECKING:  # a type checker that saw it would let every name pass
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+    return sorted(__all__)

@@ -102,8 +102,9 @@ def _header(path: Path, table: "Columns") -> list[str]:
     lines, sittings = [], []
     if path.is_dir():
         directory = SweepDirectory(path)
-        lines = describe_space(directory.description(), table) if directory.exists and "index" in table else []
         sittings = directory.sittings()
+        if directory.exists and "index" in table:
+            lines = describe_space(directory.description(), table, sittings)
     elif about := provenance(path):
         sittings = about["shards"] if isinstance(about.get("shards"), list) else [about]
     if not lines:

@@ -156,7 +156,7 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", *, keep_all: bool
     typer.echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
     if outcome.done:
         typer.echo(tally(dict(outcome.counts)))
-        unfair = unfair_sample(directory.description()["space"], list(directory.finished()))
+        unfair = unfair_sample(directory.description()["space"], list(directory.finished()), directory.sittings())
         if unfair:
             typer.echo(unfair)
     if outcome.new:

@@ -28,11 +28,12 @@ def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
         directory.description()
     with directory.hold("a test"):
         directory.describe(SPACE, 3)
+        shard = directory.add(rows(0), {})
         directory.describe({**SPACE, "title": "another", "runs": 9}, 3)
     assert directory.exists
     assert directory.description()["space"] == SPACE
     assert directory.description()["seed"] == 3
-    assert sorted(path.name for path in directory.path.iterdir()) == ["sweep.json"]
+    assert sorted(path.name for path in directory.path.iterdir()) == [shard.name, "sweep.json"]
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,7 @@ def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
 def test_another_sweep_is_refused(tmp_path: Path, space: dict[str, Any], seed: int, message: str) -> None:
     directory = SweepDirectory(tmp_path)
     directory.describe(SPACE, 3)
+    directory.add(rows(0), {})
     with pytest.raises(InputError, match=message):
         directory.describe(space, seed)
 
@@ -111,8 +113,11 @@ def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path) -> None:
     for name in (".runs-0.parquet.abc.partial", "networks/.x.safetensors.abc.partial"):
         (tmp_path / name).write_text("half")
     (tmp_path / "kept.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / ".runs-1.parquet.abc.partial").write_text("a sweep's of its own, which is being written")
     with directory.hold("a test"):
-        assert sorted(path.name for path in tmp_path.rglob("*")) == [".lock", "kept.txt", "networks"]
+        found = sorted(path.name for path in tmp_path.rglob("*"))
+        assert found == [".lock", ".runs-1.parquet.abc.partial", "kept.txt", "networks", "other"]
         with pytest.raises(InputError, match="is in use by process"), SweepDirectory(tmp_path).hold("another"):
             pass
 
@@ -176,10 +181,12 @@ def test_replacing_the_shards_leaves_one_with_all_runs(tmp_path: Path) -> None:
     assert [record["device"] for record in directory.sittings()] == ["again"]
 
 
-def test_an_ensemble_that_is_no_longer_needed_goes(tmp_path: Path) -> None:
+def test_a_checkpoint_that_cannot_be_read_stays_and_an_empty_folder_goes(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     (tmp_path / ".checkpoints").mkdir()
     (tmp_path / ".checkpoints" / "x.safetensors").write_bytes(b"")
     directory.complete()
+    assert (tmp_path / ".checkpoints" / "x.safetensors").exists()
+    (tmp_path / ".checkpoints" / "x.safetensors").unlink()
     directory.complete()
     assert list(tmp_path.iterdir()) == []

@@ -26,8 +26,8 @@ def nothing_done() -> Standing:
     return Standing(200, 0, Counter(), 1.0)
 
 
-def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Group) -> float | None:
-    """The share that would end in time, if the trial says so. Until epoch 1 it takes 5 s longer: kernels are compiled."""
+def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Group) -> int | None:
+    """How many would end in time, if the trial cuts. Until epoch 1 it takes 5 s longer: kernels are compiled."""
     clock = [0.0]
     watch = trial(of, nothing_done(), deadline, lambda: clock[0])
     try:
@@ -35,18 +35,22 @@ def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Gro
             clock[0] = 5 + seconds_an_epoch * epoch
             watch(progress(epoch))
     except TooLong as late:
-        return late.share
+        return len(late.fewer.runs)
     return None
 
 
 def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
     epochs = list(range(1, 1000, 7))
-    assert watched(1.0, 1100.0, epochs, group(200)) is None
-    assert watched(1.0, 1015.0, epochs, group(200)) == pytest.approx(0.92, rel=0.06)  # too near
-    share = watched(1.0, 505.0, epochs, group(200))
-    assert share == pytest.approx(0.92 * (500 - 43) / 1000, rel=0.03)
+    stacked = group(200, engine="stacked")
+    assert watched(1.0, 1100.0, epochs, stacked) is None
+    assert watched(1.0, 1015.0, epochs, stacked) == pytest.approx(200 * 0.92, rel=0.06)  # too near
+    assert watched(1.0, 505.0, epochs, stacked) == pytest.approx(200 * 0.92 * (500 - 43) / 1000, rel=0.03)
+    assert watched(1.0, 505.0, epochs, group(200)) == 64  # of four blocks one and a half would
+    assert watched(1.0, 605.0, epochs, group(200)) == 128
     # What cannot be cut, or goes on from a checkpoint, is left alone: it is saved when time is up.
     assert watched(1.0, 505.0, epochs, group(1)) is None
+    assert watched(1.0, 505.0, epochs, group(64)) is None  # one block
+    assert watched(1.0, 205.0, epochs, stacked) is None  # too small a part to be worth it
     assert watched(1.0, 505.0, epochs, group(200, "cpu", "grid")) is None
     assert watched(1.0, 505.0, epochs[20:], group(200)) is None
 
@@ -67,12 +71,15 @@ def test_once_something_is_done_its_speed_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "engine", "width", "kept"),
-    [(150, "fused", 128, 128), (63, "fused", 128, 63), (50, "fused", 512, 48), (150, "stacked", 128, 150)],
+    ("share", "engine", "width", "kept"),
+    [(0.76, "fused", 128, 192), (0.49, "fused", 128, 64), (0.26, "fused", 512, 52), (0.76, "stacked", 128, 152)],
 )
-def test_a_part_is_made_of_whole_blocks(count: int, engine: str, width: int, kept: int) -> None:
-    part = first_of(group(200, engine=engine, width=width), count)
+def test_a_part_is_made_of_whole_blocks(share: float, engine: str, width: int, kept: int) -> None:
+    part = first_of(group(200, engine=engine, width=width), share)
+    assert part is not None
     assert len(part.runs) == len(part.indices) == kept
+    assert first_of(group(200, engine=engine, width=width), 0.2) is None
+    assert first_of(group(60), 0.99) is None  # a block takes as long however full it is
 
 
 def test_without_a_deadline_everything_fits_and_after_it_nothing() -> None:

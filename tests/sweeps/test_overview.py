@@ -21,8 +21,8 @@ from algophase.sweeps.overview import (
         ([0], True),
         ([0, 1, 2, 3], True),
         ([3, 1, 2, 0], True),
-        ([1, 3, 5], True),  # part 2/2
-        ([2, 5, 8], True),  # part 3/3
+        ([1, 3, 5], False),
+        ([0, 2, 4], False),  # every second one, as ensembles of a grid of two are finished
         ([0, 1, 3], False),
         ([1, 2, 3], False),
         ([4, 6, 8], False),
@@ -33,6 +33,24 @@ from algophase.sweeps.overview import (
 )
 def test_finished_is_the_first_runs_of_a_space_or_of_a_part(indices: list[int], finished: bool) -> None:
     assert is_finished(indices) is finished
+
+
+@pytest.mark.parametrize(
+    ("indices", "parts", "finished"),
+    [
+        ([1, 3, 5], [[2, 2]], True),
+        ([2], [[3, 3]], True),
+        ([0, 4], [[1, 2]], False),
+        ([0, 1, 2, 4], [[1, 2], [2, 2]], True),  # both parts from their beginnings
+        ([0, 1, 2, 3, 4, 6], [None, [1, 2]], True),  # the whole, then more of a part
+        ([0, 2], [None], False),
+        ([0, 2], ["1/2"], False),
+        ([0, 1], [[1, 0], [1]], True),
+    ],
+    ids=str,
+)
+def test_a_part_is_finished_if_the_shards_say_it_is_one(indices: list[int], parts: list[Any], finished: bool) -> None:
+    assert is_finished(indices, [{} if part is None else {"part": part} for part in parts]) is finished
 
 
 def test_an_unfinished_sweep_whose_width_varies_is_no_fair_sample() -> None:

@@ -183,6 +183,7 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         ("name = 3", "name of a space is 3; it must be text"),
         ('name = ""', "the name of a space is ''; use 1 to 60 letters"),
         ('name = "a/b"', "the name of a space is 'a/b'"),
+        ('name = ".."', "the name of a space is '..'; .* no dot at the beginning"),
         (f'name = "{"x" * 61}"', "use 1 to 60 letters"),
         ("snapshots = 3", "snapshots of a space is 3; it must be a list of epochs"),
         ("snapshots = [2, -1]", "a snapshot of space file is -1; it must be an epoch"),

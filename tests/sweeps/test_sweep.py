@@ -1,7 +1,9 @@
 """A sweep on this machine: what it writes, going on, stopping, being killed, a full disk, a second writer."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -93,7 +95,7 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, m
     often = Options(device="cpu", checkpoint_seconds=1e-6)
     with monkeypatch.context() as patch:
         patch.setattr(DirectoryCheckpoints, "remove", lambda *_: None)  # killed after the row, before this
-        patch.setattr(SweepDirectory, "complete_part", lambda _: None)
+        patch.setattr(SweepDirectory, "complete", lambda _: None)
         run(tmp_path, part=(1, 2), options=often)
     left = directory.checkpoints().pending()
     assert {one.run_id for held in left for one in held.runs} <= {run_id for run_id, _ in directory.finished().values()}
@@ -105,6 +107,55 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, m
     assert directory.checkpoints().pending() == unfinished  # the other part goes on from it
     run(tmp_path, part=(2, 2))
     assert not (tmp_path / ".checkpoints").exists()
+
+
+def test_fewer_runs_lose_no_checkpoint_of_others(tmp_path: Path) -> None:
+    directory = SweepDirectory(tmp_path)
+    run(tmp_path, 2)
+    sweep(Request(TINY, 6, minutes=0.02, options=CPU), directory, dawdle)
+    waiting = directory.checkpoints().pending()
+    assert waiting
+    assert run(tmp_path, 2).ended == "complete"
+    assert directory.checkpoints().pending() == waiting
+    assert run(tmp_path, 6).ended == "complete"
+    assert not (tmp_path / ".checkpoints").exists()
+
+
+def test_a_request_that_cannot_be_met_does_not_bind_the_directory(tmp_path: Path) -> None:
+    for options in (Options(device="cpu", engine="foo"), Options(device="cpu", precision="tf32")):
+        with pytest.raises(InputError):
+            run(tmp_path, options=options)
+        assert not list(tmp_path.iterdir())
+    directory = SweepDirectory(tmp_path)
+    directory.describe(TINY.to_dict(), 7)  # as a sweep does that is killed before its first run
+    assert run(tmp_path, 2, seed=8).ended == "complete"
+    assert directory.description()["seed"] == 8
+    with pytest.raises(InputError, match="holds a sweep of space tiny with seed 8"):
+        run(tmp_path, 2, seed=7)
+
+
+def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path) -> None:
+    def press(standing: Standing) -> None:
+        if standing.doing.startswith("analysing network 1 "):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    said: list[str] = []
+    options = Options(device="cpu", ensemble_size=2)
+    outcome = sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press, said.append)
+    assert (outcome.ended, outcome.new) == ("interrupted", 2)
+    assert any("analysed and saved first" in line for line in said)
+    assert len(SweepDirectory(tmp_path).runs()) == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path)).new == 4
+
+
+def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
+    def press(standing: Standing) -> None:
+        if standing.doing.startswith("analysing"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    outcome = sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=3)), SweepDirectory(tmp_path), press)
+    assert (outcome.ended, outcome.new) == ("interrupted", 0)
 
 
 def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -125,18 +176,35 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch:
     def impatient(part: Group, *_: object) -> Callable[[Progress], None]:
         def watch(progress: Progress) -> None:
             if len(part.runs) > 3:
-                raise TooLong(0.51)
+                raise TooLong(part.only(range(3)))
 
         return watch
 
     monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
     said: list[str] = []
     outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path), notice=said.append)
-    assert (outcome.ended, outcome.new) == ("out of time", 3)
-    assert "6 networks would not end in time: training 3 of them" in said
-    assert SweepDirectory(tmp_path).runs()["index"].tolist() == [0, 1, 2]
-    last = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
-    assert (last.ended, last.new) == ("complete", 3)
+    assert (outcome.ended, outcome.new) == ("complete", 6)  # there is time for the others as well
+    assert [line for line in said if "in time" in line] == ["6 networks would not end in time: training 3 of them"]
+    assert sorted(record["runs"] for record in SweepDirectory(tmp_path).sittings()) == [3, 3]
+
+
+def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    same = Space.from_dict({"name": "same", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 40}})
+
+    def never(part: Group, *_: object) -> Callable[[Progress], None]:
+        def watch(progress: Progress) -> None:
+            raise TooLong(part.only(range(len(part.runs) - 1)))
+
+        return watch
+
+    with monkeypatch.context() as patch:
+        patch.setattr("algophase.sweeps.sweep.trial", never)
+        patch.setattr("algophase.sweeps.sweep.fitting", lambda group, standing, _: None if standing.work else group)
+        outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
+    assert (outcome.ended, outcome.new) == ("out of time", 4)
+    assert SweepDirectory(tmp_path).runs()["index"].tolist() == [0, 1, 2, 3]
+    last = sweep(Request(same, 6, options=CPU), SweepDirectory(tmp_path))
+    assert (last.ended, last.new) == ("complete", 2)
 
 
 def test_it_says_where_it_stands(tmp_path: Path) -> None:
@@ -260,10 +328,10 @@ def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one
     ]
     request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
     with directory.hold("a test"):
-        _, _, record = begin(request, directory)
+        _, record = begin(request, runs, directory)
         record(Finished(rows[:2], networks, 0.0, 0.0), "cpu")
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
-        _, done, again = begin(request, directory)
+        done, again = begin(request, runs, directory)
         assert done == {0: "diverged", 1: "not analysed"}
         again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
         assert again.standing.counts == {"diverged": 2, "not analysed": 2}

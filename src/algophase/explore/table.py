@@ -210,7 +210,8 @@ def read_run_table(path: Path) -> RunTable:
     if path.is_dir() and SweepDirectory(path).exists:
         try:
             if isinstance(next(iter(columns.get("index", ())), None), int):
-                about += describe_space(SweepDirectory(path).description(), columns)
+                directory = SweepDirectory(path)
+                about += describe_space(directory.description(), columns, directory.sittings())
             about += describe_outcomes(columns)
         except InputError as error:
             problems.append(str(error))

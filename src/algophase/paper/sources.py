@@ -145,7 +145,8 @@ class Sources:
     def sweep(self, space: str) -> FoundRuns:
         path = self._directory(space)
         runs = read_runs(path)
-        unfair = unfair_sample(SweepDirectory(path).description()["space"], runs["index"].tolist())
+        directory = SweepDirectory(path)
+        unfair = unfair_sample(directory.description()["space"], runs["index"].tolist(), directory.sittings())
         about = f"{space}, no fair sample of it yet" if unfair else space
         return FoundRuns(runs, f"{len(runs):,} runs of {path.name if path.parent == self.gallery else path} ({about})")
 

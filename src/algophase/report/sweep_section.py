@@ -109,7 +109,7 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     population, lines = sweep.population, list[str]()
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
     if sweep.description is not None and indices and all(isinstance(index, int) for index in indices):
-        lines += describe_space(sweep.description, {"index": indices})
+        lines += describe_space(sweep.description, {"index": indices}, sweep.sittings)
     else:
         lines.append(f"{population.rows:,} runs of {population.name}")
     lines += [f"{count:,} left out: {reason}" for count, reason in population.left_out]

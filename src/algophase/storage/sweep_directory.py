@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
+CHECKPOINTS = ".checkpoints"
 SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
 _OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
 FORMAT = "algophase-sweep"
@@ -72,7 +72,7 @@ class SweepDirectory:
         return self.path / "networks"
 
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
-        return DirectoryCheckpoints(self.path / ".checkpoints", every_seconds)
+        return DirectoryCheckpoints(self.path / CHECKPOINTS, every_seconds)
 
     @contextlib.contextmanager
     def hold(self, doing: str) -> Iterator[None]:
@@ -82,8 +82,9 @@ class SweepDirectory:
         except OSError as error:
             raise InputError(f"cannot make {self.path}: {error.strerror or error}") from None
         with locked(self.path, doing):
-            for left in [*self.path.glob(".*.partial"), *self.path.glob("*/.*.partial")]:
-                left.unlink(missing_ok=True)
+            for folder in (self.path, self.moments_path, self.networks, self.path / CHECKPOINTS):  # and no other: not ours
+                for left in folder.glob(".*.partial"):
+                    left.unlink(missing_ok=True)
             for shard in self._moment_shards(finished=False):
                 shard.unlink(missing_ok=True)
             for file in self._orphans():
@@ -98,8 +99,8 @@ class SweepDirectory:
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
         if snapshots:
             record["snapshots"] = list(snapshots)
-        if self.exists:
-            held = self.description()
+        held = self.description() if self.exists else None
+        if held is not None and self._holds_something:
             if not same_sweep(held, record):
                 name, other = held["space"].get("name"), space["name"]
                 reason = (
@@ -217,17 +218,23 @@ class SweepDirectory:
             found += about["shards"] if isinstance(about.get("shards"), list) else [{"shard": path.name, **about}]
         return found
 
-    def complete(self) -> None:
-        """All is done: no interrupted ensemble is of use any more."""
-        shutil.rmtree(self.path / ".checkpoints", ignore_errors=True)
+    @property
+    def _holds_something(self) -> bool:
+        """Whether there is a run, or a beginning of one. A command that failed may have left no more than a description."""
+        return bool(shard_paths(self.path)) or (self.path / CHECKPOINTS).exists()
 
-    def complete_part(self) -> None:
-        """A part is done: an ensemble whose runs are all finished is of no use any more; another part's may be."""
+    def complete(self) -> None:
+        """What was asked for is done: an ensemble whose runs are all finished is of no use any more, and takes gigabytes.
+
+        One with other runs may be: another part's, or that of a command that asked for more runs.
+        """
         checkpoints, finished = self.checkpoints(), {run_id for run_id, _ in self.finished().values()}
         with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
             for held in checkpoints.pending():
                 if all(run.run_id in finished for run in held.runs):
                     checkpoints.remove(held.runs)
+        with contextlib.suppress(OSError):  # not empty, or not there
+            checkpoints.directory.rmdir()
 
 
 def _epochs(epochs: Sequence[int]) -> str:

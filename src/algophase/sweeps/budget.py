@@ -5,6 +5,7 @@ the other engines are the same to rounding only, which training amplifies: the p
 ensemble stays whole; what does not end in time is saved, and goes on in the next sitting with the same bits.
 """
 
+import math
 import time
 from collections.abc import Callable
 
@@ -19,11 +20,11 @@ SOON = 0.02  # of an ensemble's epochs: when they are over, its speed is measure
 
 
 class TooLong(Exception):
-    """An ensemble will not end in time. share: how much of it would."""
+    """An ensemble will not end in time. fewer: the part of it that would."""
 
-    def __init__(self, share: float) -> None:
-        self.share = share
-        super().__init__(f"only {share:.0%} of the ensemble would end in time")
+    def __init__(self, fewer: Group) -> None:
+        self.fewer = fewer
+        super().__init__(f"only {len(fewer.runs)} networks of the ensemble would end in time")
 
 
 def fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
@@ -36,18 +37,18 @@ def fitting(group: Group, standing: Standing, deadline: float | None) -> Group |
     if standing.work == 0 or group.device.type == "cpu":  # nothing to go by yet, or never cut: begin, and see
         return group
     needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
-    if needed <= left * MARGIN:
-        return group
-    count = int(len(group.runs) * MARGIN * left / needed)
-    if count < max(1, LEAST_PART * len(group.runs)):
-        return None
-    return first_of(group, count)
+    share = MARGIN * left / needed
+    return group if share >= 1 else first_of(group, share)
 
 
-def first_of(group: Group, count: int) -> Group:
-    """So many networks of an ensemble; in whole blocks, where the engine takes as long for less than one."""
+def first_of(group: Group, share: float) -> Group | None:
+    """The first networks of an ensemble, so much of its time; in whole blocks, as the engine takes as long for less than one.
+
+    None where that is too little to be worth it.
+    """
     block = group.engine_class.block(group.runs[0])
-    return group.only(range(count // block * block or count))
+    blocks = int(share * math.ceil(len(group.runs) / block))
+    return group.only(range(blocks * block)) if blocks and share >= LEAST_PART else None
 
 
 def time_is_up(progress: Progress, deadline: float | None) -> bool:
@@ -57,8 +58,8 @@ def time_is_up(progress: Progress, deadline: float | None) -> bool:
 def trial(
     part: Group, standing: Standing, deadline: float | None, now: Callable[[], float] = time.monotonic
 ) -> Callable[[Progress], None]:
-    """Called with the progress of the first ensemble of a sitting, raises `TooLong` if its speed shows that it will not end in
-    time. After it the speed is known beforehand."""
+    """Called with the progress of the first ensemble of a sitting, raises `TooLong` if its speed shows that a part of it alone
+    will end in time. One of which no part would is left to go on, and saved when time is up. After it the speed is known."""
     if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
         return ignore
     seen: list[tuple[int, float]] = []  # epoch and time: first heard of, measured from, measured to
@@ -72,6 +73,8 @@ def trial(
         _, (begun, then), (epoch, here) = seen
         seconds, left = (here - then) / max(1, epoch - begun), deadline - here
         if seconds * (progress.epochs - epoch) > MARGIN * left:
-            raise TooLong(MARGIN * left / (seconds * progress.epochs))
+            fewer = first_of(part, MARGIN * left / (seconds * progress.epochs))
+            if fewer is not None:
+                raise TooLong(fewer)
 
     return watch

@@ -1,7 +1,6 @@
 """What a runs table holds, in a few lines: which space, how far, which verdicts, where the runs come from."""
 
 import itertools
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,11 +30,21 @@ def setting_names() -> list[str]:
     return list(dict.fromkeys(["kind", *(name for settings in kinds for name in settings.to_dict())]))
 
 
-def is_finished(indices: Sequence[int]) -> bool:
-    """Whether these are the first runs of a space, or of one of its parts, without a gap."""
-    ordered = sorted(set(indices))
-    step = math.gcd(*(after - before for before, after in itertools.pairwise(ordered))) or 1
-    return not ordered or (ordered[0] < step and len(ordered) == (ordered[-1] - ordered[0]) // step + 1)
+def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> bool:
+    """Whether these are the first runs of a space, without a gap, or the first ones of the parts (`--part`) that were made."""
+    held = set(indices)
+    first = (itertools.takewhile(held.__contains__, itertools.count(number - 1, count)) for number, count in _parts(sittings))
+    return held == set(itertools.chain.from_iterable(first))
+
+
+def _parts(sittings: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
+    """The parts that shards say they are of; one that does not say is of the whole."""
+    found = {(1, 1)} if not sittings else set()
+    for sitting in sittings:
+        part = sitting.get("part")
+        known = isinstance(part, list) and len(part) == 2 and all(isinstance(one, int) and one > 0 for one in part)
+        found.add((part[0], part[1]) if known and part is not None else (1, 1))
+    return found
 
 
 def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
@@ -53,10 +62,10 @@ def verdict_counts(columns: Columns) -> Counter[str]:
     return Counter(outcomes(columns["verdict"], columns))
 
 
-def unfair_sample(space: Mapping[str, Any], indices: Sequence[int]) -> str:
+def unfair_sample(space: Mapping[str, Any], indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> str:
     """Why these runs are no fair sample of their space; "" if they are one."""
     changing = [name for name in varying(space) if name not in TOGETHER]
-    if is_finished(indices) or not changing:
+    if is_finished(indices, sittings) or not changing:
         return ""
     return (
         "ensembles train one shape after the other: "
@@ -64,17 +73,17 @@ def unfair_sample(space: Mapping[str, Any], indices: Sequence[int]) -> str:
     )
 
 
-def describe_space(description: Mapping[str, Any], columns: Columns) -> list[str]:
-    """The space, how many of its runs are there, and whether they are a fair sample of it."""
+def describe_space(description: Mapping[str, Any], columns: Columns, sittings: Sequence[Mapping[str, Any]] = ()) -> list[str]:
+    """The space, how many of its runs are there, and whether they are a fair sample of it. sittings: what its shards say."""
     space, seed = description["space"], description["seed"]
     indices = columns["index"]
     title = f" ({space['title']})" if space.get("title") else ""
     planned = space.get("runs")
     of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
     lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
-    if not is_finished(indices):
+    if not is_finished(indices, sittings):
         lines.append(f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing")
-        unfair = unfair_sample(space, indices)
+        unfair = unfair_sample(space, indices, sittings)
         if unfair:
             lines.append(unfair)
     return lines

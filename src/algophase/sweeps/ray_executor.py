@@ -20,7 +20,7 @@ from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
-from algophase.sweeps.sweep import Outcome, Recorder, Request, begin, complete
+from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
 from algophase.sweeps.work import Options, Standing, cost
 from algophase.training.plan import choose_precision, plan
 from algophase.training.trained import Notice, ignore
@@ -53,8 +53,9 @@ def sweep_on_ray(
         raise InputError(f"device is {request.options.device!r}; on Ray, which hands out the GPUs, choose auto, cpu or cuda")
     import_ray()
     check_address(address)
+    runs = request.members()
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        runs, done, record = begin(request, directory)
+        done, record = begin(request, runs, directory)
         if done:
             notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
         report(record.standing)
@@ -67,7 +68,7 @@ def sweep_on_ray(
                 shards = _shards(request, runs, done, resource, size, notice)
                 ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report, notice).run()
         if ended == "complete":
-            complete(request, directory)
+            directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
 
 

@@ -127,8 +127,10 @@ class Space:
 
 
 def _check(space: Space) -> None:
-    if not space.name or len(space.name) > 60 or not all(letter.isalnum() or letter in "-_." for letter in space.name):
-        raise InputError(f"the name of a space is {space.name!r}; use 1 to 60 letters, digits, dashes, dots and underscores")
+    known = all(letter.isalnum() or letter in "-_." for letter in space.name)
+    if not 1 <= len(space.name) <= 60 or not known or space.name.startswith("."):  # it becomes a directory's name
+        choices = "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
+        raise InputError(f"the name of a space is {space.name!r}; {choices}")
     if isinstance(space.runs, bool) or not isinstance(space.runs, int) or space.runs < 1:
         raise InputError(f"runs of space {space.name} is {space.runs!r}; it must be an integer of at least 1")
     for epoch in space.snapshots:

@@ -6,7 +6,7 @@ interrupted trains what it would have trained.
 
 import platform
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,13 +18,15 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
+from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.overview import outcome, outcomes
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.work import Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
 from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
+
+MOST_CUTS = 2  # of the first ensemble of a sitting: a smaller one is not faster in proportion, and each try costs time
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,13 @@ class Request:
             raise InputError(f"seed is {self.seed!r}; it must be an integer of at least 0")
 
     def members(self) -> dict[int, RunSettings]:
+        """All runs that are asked for, by their places in the space."""
         number, count = self.part
-        return {index: self.space.run(index, self.seed) for index in range(number - 1, self.runs, count)}
+        runs = {index: self.space.run(index, self.seed) for index in range(number - 1, self.runs, count)}
+        snapshots, longest = self.options.snapshot_epochs, max(run.training.epochs for run in runs.values())
+        if snapshots and snapshots[-1] > longest:
+            raise InputError(f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has {longest} epochs")
+        return runs
 
 
 @dataclass(frozen=True)
@@ -125,6 +132,7 @@ class Recorder:
 
         return {
             "command": self.request.command,
+            "part": list(self.request.part),
             "version": version(),
             "commit": commit(),
             "torch": torch.__version__,
@@ -137,13 +145,9 @@ class Recorder:
         }
 
 
-def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSettings], dict[int, str], Recorder]:
-    """Everything there is to check, in a directory that is held: all runs of the request, and what became of those done."""
-    runs, snapshots = request.members(), request.options.snapshot_epochs
-    longest = max(run.training.epochs for run in runs.values())
-    if snapshots and snapshots[-1] > longest:
-        raise InputError(f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has {longest} epochs")
-    directory.describe(request.space.to_dict(), request.seed, snapshots)
+def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
+    """What became of the runs that are done, in a directory that is held and is, or becomes, one of this sweep."""
+    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs)
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -154,7 +158,7 @@ def begin(request: Request, directory: SweepDirectory) -> tuple[dict[int, RunSet
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
     standing = Standing(len(runs), len(done), Counter(done.values()), left)
-    return runs, done, Recorder(directory, request, standing, runs, kept_counts)
+    return done, Recorder(directory, request, standing, runs, kept_counts)
 
 
 def _outcomes(directory: SweepDirectory) -> dict[str, str]:
@@ -173,11 +177,12 @@ def sweep(
     """Train and analyse what is missing. `report` is called with where the sweep stands, `notice` with lines worth telling."""
     begun = time.monotonic()
     deadline = None if request.minutes is None else begun + 60 * request.minutes
+    runs, options = request.members(), request.options
+    # Before anything is written: the directory is not to be bound by a request that cannot be met.
+    groups = plan(list(runs.values()), options.engine, options.device, options.precision, options.ensemble_size, notice)
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
-        runs, done, record = begin(request, directory)
-        standing, options = record.standing, request.options
-        indices, members = list(runs), list(runs.values())
-        groups = plan(members, options.engine, options.device, options.precision, options.ensemble_size, notice)
+        done, record = begin(request, runs, directory)
+        standing, indices = record.standing, list(runs)
         waiting = _waiting(groups, indices, done, directory)
         if done:
             notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
@@ -186,31 +191,23 @@ def sweep(
         report(standing)
         check_planned(waiting)
         standing.started = time.monotonic()
-        ended = "complete"
-        for group in waiting:
+        ended, left = "complete", deque(waiting)
+        while left:
+            group = left.popleft()
             part = fitting(group, standing, deadline)
             if part is None:
                 ended = "out of time"
                 break
             try:
                 part = _finish_in_time(request, directory, record, part, indices, deadline, report, notice)
-            except TrainingInterrupted:
+            except (TrainingInterrupted, KeyboardInterrupt):
                 ended = "out of time" if deadline is not None and time.monotonic() >= deadline else "interrupted"
                 break
             if len(part.runs) < len(group.runs):
-                ended = "out of time"
-                break
+                left.appendleft(group.only(range(len(part.runs), len(group.runs))))
         if ended == "complete":
-            complete(request, directory)
+            directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
-
-
-def complete(request: Request, directory: SweepDirectory) -> None:
-    """No checkpoint outlives its runs: a kill between a shard and the removal of its checkpoint leaves one, of gigabytes."""
-    if request.part == (1, 1):
-        directory.complete()
-    else:
-        directory.complete_part()
 
 
 def _finish_in_time(
@@ -227,8 +224,9 @@ def _finish_in_time(
 
     Returns what was done. Only the first ensemble of a sitting is tried out so: after it the speed is known.
     """
-    standing, options = record.standing, request.options
+    standing, options, cuts = record.standing, request.options, 0
     while True:
+        watch = trial(part, standing, deadline) if cuts < MOST_CUTS else ignore
         places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
         try:
             for finished in finish(
@@ -236,7 +234,7 @@ def _finish_in_time(
                 places,
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
-                _watching(standing, report, deadline, sum(map(cost, part.runs)), trial(part, standing, deadline)),
+                _watching(standing, report, deadline, sum(map(cost, part.runs)), watch),
                 only_news(notice),
                 _analysing(standing, report),
             ):
@@ -244,9 +242,9 @@ def _finish_in_time(
                 report(standing)
             return part
         except TooLong as late:
-            fewer = first_of(part, max(1, int(late.share * len(part.runs))))
+            fewer = late.fewer
         notice(f"{len(part.runs)} networks would not end in time: training {len(fewer.runs)} of them")
-        part, standing.current = fewer, 0.0
+        part, standing.current, cuts = fewer, 0.0, cuts + 1
 
 
 def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from algophase.analysis.analyze import Analysis, analyze_each
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.errors import InputError
+from algophase.interrupts import held_interrupts
 from algophase.networks import Network
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
@@ -132,28 +133,59 @@ def finish(
         check_gradients,
     )
     for group, outcomes in ensembles:
-        started = time.monotonic()
-        along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
-        ends = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
-        earlier = [network for networks in along.values() for network in networks.values()]
-        analyses = _analyses(group, [*ends, *earlier], analysing, notice)
-        details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
-        moments = []
-        for trained in outcomes:
-            networks = dict(along[trained.id])
-            if options.snapshot_epochs and trained.network is not None and trained.diverged_at is None:
-                networks[trained.epochs] = trained.network
-            for epoch, network in networks.items():
-                found = analyses.get(network.id), details.get(network.id)
-                moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
-        yield Finished(
-            rows=[make_row(space, indices[trained.run], trained, analyses.get(trained.id)) for trained in outcomes],
-            networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
-            training_seconds=sum(trained.seconds for trained in outcomes),
-            analysis_seconds=time.monotonic() - started,
-            moments=moments,
-            snapshots={run_id: list(networks.values()) for run_id, networks in along.items() if networks},
-        )
+        with held_interrupts() as pressed:  # until it is saved: nothing else holds what was trained
+            yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed, notice), notice)
+        if pressed():
+            raise KeyboardInterrupt
+
+
+def _telling(
+    analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool], notice: Notice
+) -> Callable[[int, int], None]:
+    told = False
+
+    def watch(done: int, count: int) -> None:
+        nonlocal told
+        if pressed() and not told:
+            told = True
+            notice("interrupted: what was trained is analysed and saved first; interrupt again to lose it")
+        if analysing is not None:
+            analysing(done, count)
+
+    return watch
+
+
+def _analysed(
+    space: str,
+    indices: Mapping[RunSettings, int],
+    options: Options,
+    group: Group,
+    outcomes: Sequence[TrainedRun],
+    analysing: Callable[[int, int], None],
+    notice: Notice,
+) -> Finished:
+    started = time.monotonic()
+    along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
+    ends = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
+    earlier = [network for networks in along.values() for network in networks.values()]
+    analyses = _analyses(group, [*ends, *earlier], analysing, notice)
+    details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
+    moments = []
+    for trained in outcomes:
+        networks = dict(along[trained.id])
+        if options.snapshot_epochs and trained.network is not None and trained.diverged_at is None:
+            networks[trained.epochs] = trained.network
+        for epoch, network in networks.items():
+            found = analyses.get(network.id), details.get(network.id)
+            moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
+    return Finished(
+        rows=[make_row(space, indices[trained.run], trained, analyses.get(trained.id)) for trained in outcomes],
+        networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
+        training_seconds=sum(trained.seconds for trained in outcomes),
+        analysis_seconds=time.monotonic() - started,
+        moments=moments,
+        snapshots={run_id: list(networks.values()) for run_id, networks in along.items() if networks},
+    )
 
 
 def _along(trained: TrainedRun) -> dict[int, Network]:
@@ -162,7 +194,7 @@ def _along(trained: TrainedRun) -> dict[int, Network]:
 
 
 def _analyses(
-    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None] | None, notice: Notice
+    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None], notice: Notice
 ) -> dict[str, Analysis]:
     """By the networks' ids. One that cannot be analysed is told to `notice` and has no metrics."""
     found = {}
@@ -171,8 +203,7 @@ def _analyses(
             notice(str(analysis))
         else:
             found[network.id] = analysis
-        if analysing is not None:
-            analysing(done, len(networks))
+        analysing(done, len(networks))
     return found
 
 
