@@ -69,7 +69,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_against_the_released_table(ours: Path, table: Path, tmp_path: Path) -> None:
-    result = run(ours, "--released", table, "--bootstrap", 50, "--figure", tmp_path / "picture.svg")
+    result = run(ours, "--released", table, "--bootstrap", 100, "--figure", tmp_path / "picture.svg")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("ours and released are indistinguishable at a family-wise level of 1%")
     assert "200 left out: layers 2: not in ours" in result.stdout
@@ -77,19 +77,25 @@ def test_against_the_released_table(ours: Path, table: Path, tmp_path: Path) -> 
 
 
 def test_as_data(ours: Path, table: Path) -> None:
-    result = run(ours, "--released", table, "--bootstrap", 50, "--level", 0.05, "--json")
+    result = run(ours, "--released", table, "--bootstrap", 100, "--level", 0.05, "--json")
     record = json.loads(result.stdout)
     assert record["level"] == 0.05
     assert record["indistinguishable"] is True
     assert [side["used"] for side in record["sides"]] == [200, 200]
 
 
-def test_two_sweeps_that_differ_exit_with_2(ours: Path, tmp_path: Path) -> None:
+def test_two_sweeps_that_differ_exit_with_3(ours: Path, tmp_path: Path) -> None:
     other = sweep(tmp_path / "other", made(3, lower=0.05))
-    result = run(ours, other, "--bootstrap", 50)
-    assert result.exit_code == 2
+    result = run(ours, other, "--bootstrap", 100)
+    assert result.exit_code == 3
     assert result.stdout.startswith("ours and other differ at a family-wise level of 1%")
     assert "gradient symmetricity" in result.stdout.splitlines()[0]
+
+
+def test_a_wrong_option_does_not_exit_as_if_the_sweeps_differ(ours: Path) -> None:
+    result = run(ours, ours, "--levle", 3)
+    assert result.exit_code == 2
+    assert "--levle" in result.output
 
 
 def test_mistakes_are_one_line_and_exit_with_1(
@@ -101,6 +107,7 @@ def test_mistakes_are_one_line_and_exit_with_1(
         ([ours, "--released", tmp_path / "absent.csv"], "absent.csv is not a file"),
         ([tmp_path / "absent", "--released", table], "does not exist"),
         ([ours, "--released", table, "--level", 2], "level is 2.0"),
+        ([ours, "--released", table, "--bootstrap", 99], "bootstrap is 99; choose at least 100 resamples"),
         ([ours, "--released", table, "--figure", tmp_path / "a.bmp"], "figure format is 'bmp'"),
     ]
     for arguments, message in cases:
@@ -117,4 +124,4 @@ def test_mistakes_are_one_line_and_exit_with_1(
 def test_help_says_what_the_exit_code_means() -> None:
     text = " ".join(run("--help").output.split())
     assert "Example:" in text
-    assert "2 if they differ" in text
+    assert "3 if they differ" in text

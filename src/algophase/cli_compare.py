@@ -9,7 +9,7 @@ import typer
 from algophase.errors import InputError
 
 EXAMPLE = "Example:  algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
-DIFFER = 2  # exit code
+DIFFER = 3  # exit code; 2 is that of a wrong option, in every command
 
 
 def compare(
@@ -21,7 +21,9 @@ def compare(
         Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table instead of another sweep.")
     ] = None,
     level: Annotated[float, typer.Option(help="Chance of calling two equal populations different, over all tests.")] = 0.01,
-    bootstrap: Annotated[int, typer.Option(metavar="N", help="Resamples behind each boundary's interval.")] = 2000,
+    bootstrap: Annotated[
+        int, typer.Option(metavar="N", help="Resamples behind each boundary's interval, at least 100.")
+    ] = 2000,
     figure: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Also draw the two populations: PATH.png, .svg or .pdf.")
     ] = None,
@@ -30,7 +32,9 @@ def compare(
     """Say whether two sets of training runs are the same population, with what was tested.
 
     Shares at full accuracy and circular, the metrics in each tenth of the attention rate, by depth and width, and the phase
-    boundaries. The exit code is 0 if they are indistinguishable, 2 if they differ, 1 after an error.
+    boundaries.
+
+    The exit code is 0 if they are indistinguishable, 3 if they differ, 1 after an error, 2 after a wrong option.
     """
     if (other is None) == (released is None):
         given = "neither" if other is None else "both"

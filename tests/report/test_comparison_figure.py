@@ -29,7 +29,7 @@ def runs(seed: int, **settings: object) -> pandas.DataFrame:
 
 def compared(*pairs: tuple[pandas.DataFrame, pandas.DataFrame], names: tuple[str, str] = ("ours", "theirs")) -> Comparison:
     ours, theirs = (pandas.concat([pair[side] for pair in pairs]) for side in (0, 1))
-    return compare(ours, theirs, names, resamples=50)
+    return compare(ours, theirs, names, resamples=100)
 
 
 def one_depth() -> Comparison:

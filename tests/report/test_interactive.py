@@ -2,6 +2,7 @@ import json
 import sys
 
 import numpy
+import pandas
 import pytest
 import torch
 from report_pages import ATTACK, made_runs, numbers
@@ -159,6 +160,21 @@ def test_continuous_widths_give_a_plane_with_transition_lines() -> None:
     assert sum(len(trace.x) for trace in figure.data[:-1]) == len(population.core)
     assert figure.data[-1].name == "line"
     assert abs(numpy.mean(figure.data[-1].x) - 0.5) < 0.1
+
+
+@pytest.mark.parametrize("width", [numpy.nan, 0.0])
+def test_a_run_without_a_width_does_not_cost_the_transitions(width: float) -> None:
+    table = made_runs(300, width=numpy.geomspace(32, 512, 300).round())
+    number = population_of(table, "made").core.index[0]
+    whole = population_of(table.drop(index=number), "made")
+    table.loc[number, "width"] = width
+    population = population_of(table, "made")
+    assert population.left_out == ((1, "no finite width above 0"),)
+    expected = metric_boundary(whole.core, SYMMETRICITY, by_width=True, resamples=20)
+    assert expected.rate is not None
+    assert metric_boundary(population.core, SYMMETRICITY, by_width=True, resamples=20) == expected
+    kept = pandas.concat([whole.core, whole.core[:1].assign(width=width)])  # as the paper's items, which leave out no run
+    assert metric_boundary(kept, SYMMETRICITY, by_width=True, resamples=20) == expected
 
 
 def test_transitions_and_shares_carry_their_intervals() -> None:

@@ -96,6 +96,14 @@ def test_one_rate_has_no_boundary() -> None:
     assert boundary.reason == "all 6 runs have rate 1: there is no boundary"
 
 
+def test_a_fit_that_is_not_finite_is_not_said_to_be_flat() -> None:
+    rates, inside = drawn(60, 1)
+    rates[3] = numpy.nan
+    boundary = phase_boundary(rates, inside)
+    assert boundary.rate is None
+    assert boundary.reason == "the logistic fit is not finite: no boundary can be given"
+
+
 @pytest.mark.parametrize("above", [0.99, 0.9])  # one run inside, three
 def test_rare_classes_get_no_interval(above: float) -> None:
     rates = numpy.linspace(0, 1, 30)

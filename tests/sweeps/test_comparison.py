@@ -10,7 +10,7 @@ from algophase.errors import InputError
 from algophase.sweeps.comparison import CIRCULAR, NOT_CIRCULAR, Comparison, compare
 from algophase.sweeps.released_table import read_released_table
 
-FEW = 50  # bootstrap resamples, where intervals do not matter
+FEW = 100  # bootstrap resamples, where intervals do not matter
 
 
 def quick(ours: pandas.DataFrame, theirs: pandas.DataFrame, **options: object) -> Comparison:
@@ -44,12 +44,13 @@ def test_a_different_share_is_found() -> None:
     assert "circular" in {test.measure for test in result.rejected}
 
 
-def test_the_family_wise_level_holds() -> None:
+def test_the_family_wise_level_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("algophase.sweeps.comparison._boundary_rows", lambda *_: [])  # not of the family, and slow
     generator = numpy.random.default_rng(0)
     alarms = 0
     for _ in range(60):
         ours, theirs = generator.integers(1_000_000, size=2)
-        alarms += not compare(made_runs(250, ours), made_runs(250, theirs), level=0.2, resamples=1).indistinguishable
+        alarms += not quick(made_runs(250, ours), made_runs(250, theirs), level=0.2).indistinguishable
     assert alarms <= 20  # 12 expected at most; 20 or more has a chance of 1%
 
 
@@ -68,8 +69,22 @@ def test_different_rates_are_no_different_shares() -> None:
 def test_rates_that_do_not_meet_cannot_be_compared() -> None:
     ours, theirs = made_runs(600, 1), made_runs(600, 2)
     theirs["validation_accuracy"] = 0.5 + 0.5 * (theirs.index % 3 == 0)
-    with pytest.raises(InputError, match="too few runs"):
+    with pytest.raises(InputError, match=r"no tenth of the attention rate in common \(0 to 0.5 in ours, 0.5 to 1 in theirs\)$"):
         quick(ours[ours["attention_rate"] < 0.5], theirs[theirs["attention_rate"] >= 0.5])
+    ours, theirs = (pandas.concat([made_runs(30, seed + layers, layers=layers) for layers in (1, 2)]) for seed in (1, 3))
+    ours["attention_rate"] = numpy.where(ours["layers"] == 1, 0.0, 0.25)
+    theirs["attention_rate"] = numpy.where(theirs["layers"] == 1, 1.0, numpy.nan)
+    with pytest.raises(InputError, match=r"\(layers 1: 0 in ours, 1 in theirs; layers 2: 0.25 in ours, none in theirs\)$"):
+        quick(ours, theirs)
+
+
+def test_networks_without_a_rate_are_not_compared_with_others_and_what_differs_is_named() -> None:
+    ours, theirs = made_runs(100, 1), made_runs(100, 2, kind="linear", width=256).drop(columns="attention_rate")
+    with pytest.raises(InputError) as caught:
+        quick(ours[(ours["attention_rate"] * 10 // 1).isin([0, 1, 4])], theirs)
+    told = str(caught.value)
+    assert "(0 to 0.2, 0.4 to 0.5 in ours, none in theirs)" in told
+    assert "kind differs: transformer in ours, linear in theirs; width differs: 128 in ours, 256 in theirs" in told
 
 
 def test_a_boundary_that_one_side_lacks_among_the_rates_is_no_agreement() -> None:
@@ -183,6 +198,26 @@ def test_widths_that_vary_are_slices_and_a_second_regressor() -> None:
     assert set(one_width.sides[0].runs["width"]) == {128}
 
 
+@pytest.mark.parametrize("width", [None, 0, -5, numpy.inf])
+def test_runs_without_a_width_are_left_out_where_widths_vary(width: float | None) -> None:
+    ours, theirs = made_runs(600, 1), made_runs(700, 2)
+    for seed, table in enumerate((ours, theirs)):
+        table["width"] = numpy.round(2 ** numpy.random.default_rng(seed).uniform(5, 9, len(table)))
+    whole = quick(ours.drop(index=7), theirs)
+    ours.loc[7, ["width", "circularity", "validation_accuracy"]] = (width, 0.999, 1.0)
+    result = quick(ours, theirs)
+    assert result.sides[0].left_out == ((1, "no finite width above 0"),)
+    assert result.sides[1].left_out == ()
+    assert result.boundaries == whole.boundaries
+    assert result.findings == whole.findings
+    assert "ours: 599 of 600 rows used\n  - 1 left out: no finite width above 0" in str(result)
+
+
+def test_a_width_of_nothing_does_not_make_widths_continuous() -> None:
+    ours, theirs = (pandas.concat([made_runs(50, 4 * seed + i, width=32 * i) for i in range(5)]) for seed in (1, 2))
+    assert [group.label for group in quick(ours, theirs).groups] == [f"width {width}" for width in (0, 128, 32, 64, 96)]
+
+
 def test_circularity_is_not_used_where_it_is_not_defined() -> None:
     ours, theirs = (made_runs(300, seed, separate_vocabularies=True) for seed in (1, 2))
     ours["circularity"] = None
@@ -230,15 +265,21 @@ def test_useless_tables_are_refused() -> None:
         quick(runs, runs[:0])
     with pytest.raises(InputError, match=r"need the column validation_accuracy or accuracy; .* theirs has no columns"):
         quick(runs, pandas.DataFrame())
-    with pytest.raises(InputError, match="too few runs"):
+    with pytest.raises(InputError, match=r"too few runs for any test: .* ours has \d+ and theirs 3, and a test needs 5"):
         quick(runs, runs[:3])
     with pytest.raises(InputError, match="column circularity of ours is not all numbers"):
         quick(runs.assign(circularity="round"), runs)
     for level in (0.0, 1.0, float("nan")):
         with pytest.raises(InputError, match="level is"):
             quick(runs, runs, level=level)
-    with pytest.raises(InputError, match="bootstrap is 0"):
-        compare(runs, runs, resamples=0)
+    for resamples in (-1, 0, 1, 99):
+        with pytest.raises(InputError, match=f"bootstrap is {resamples}; choose at least 100 resamples"):
+            compare(runs, runs, resamples=resamples)
+
+
+@pytest.mark.parametrize(("level", "told"), [(0.00001, "0.001%"), (0.005, "0.5%"), (0.07, "7%"), (0.9999, "99.99%")])
+def test_the_level_is_told_as_it_was_given(level: float, told: str) -> None:
+    assert f"at a family-wise level of {told} (" in str(quick(made_runs(100, 1), made_runs(100, 2), level=level))
 
 
 def test_halves_of_the_released_table_are_one_population(released: Path) -> None:

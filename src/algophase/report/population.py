@@ -18,11 +18,13 @@ from algophase.sweeps.populations import (
     ACCURACIES,
     MATCHED,
     METRICS,
-    MOST_WIDTHS,
+    NO_WIDTH,
     accurate,
     circular,
+    continuous_width,
     finished,
     has_circularity,
+    has_width,
     numbers_of,
     plain_setting,
 )
@@ -55,7 +57,7 @@ class Population:
 
     @property
     def continuous_width(self) -> bool:
-        return "width" in self.runs and self.runs["width"].nunique() > MOST_WIDTHS
+        return continuous_width(self.runs)
 
     @property
     def core_name(self) -> str:
@@ -93,6 +95,7 @@ def population_of(table: "pandas.DataFrame", name: str) -> Population:
             numbers = numbers_of(table, column, name)
             table[column] = numbers.where(numpy.isfinite(numbers))
     side = finished(table, name, accuracy)
+    side = side.without(has_width(side.runs), NO_WIDTH) if continuous_width(side.runs) else side
     runs = side.runs.copy()
     diverged = runs["diverged_at"].notna() if "diverged_at" in runs else pandas.Series(False, index=runs.index)
     instead = pandas.Series("not analysed", index=runs.index, dtype=object).mask(diverged, "diverged")

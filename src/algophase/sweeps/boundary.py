@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from algophase.sweeps.statistics import CONFIDENCE, Floats
 
 RESAMPLES = 2000
+FEWEST_RESAMPLES = 100  # for the 95% percentiles of a comparison: two or three resamples beyond each
 MOST_STEPS = 40
 TOLERANCE = 1e-8
 FEWEST_OF_EACH = 5  # runs inside and outside for an interval: with two or three, resamples vary too little (docs/method.md)
@@ -147,7 +148,9 @@ def phase_boundary(
     design = numpy.stack(columns, axis=1)
     generator = numpy.random.default_rng(seed)
     whole, fine = fit(design, inside, numpy.ones((runs, 1)))
-    if not numpy.isfinite(whole).all() or whole[1, 0] == 0:
+    if not numpy.isfinite(whole).all():
+        return Boundary(runs, count, reason="the logistic fit is not finite: no boundary can be given")
+    if whole[1, 0] == 0:
         return Boundary(runs, count, reason="the phase does not depend on the rate: there is no boundary")
     gap = _gap(rates, inside) if logs is None else None
     fits, single = [], 0

@@ -8,8 +8,8 @@ import numpy
 
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
-from algophase.sweeps.boundary import RESAMPLES, Boundary, Estimate, difference, phase_boundary
-from algophase.sweeps.populations import METRICS, Group, Side, accurate, circular, match, strata, values
+from algophase.sweeps.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, Estimate, difference, phase_boundary
+from algophase.sweeps.populations import METRICS, Group, Side, accurate, circular, has_width, match, strata, values
 from algophase.sweeps.statistics import (
     NO_RATE,
     TENTHS,
@@ -160,12 +160,12 @@ def compare(
 
     same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
     """
-    from algophase.sweeps.comparison_text import not_tested
+    from algophase.sweeps.comparison_text import no_test, not_tested
 
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
-    if resamples < 1:
-        raise InputError(f"bootstrap is {resamples}; choose at least 1 resample")
+    if resamples < FEWEST_RESAMPLES:
+        raise InputError(f"bootstrap is {resamples}; choose at least {FEWEST_RESAMPLES} resamples, such as {RESAMPLES}")
     matched = match((ours, theirs), names, same_settings=same_settings)
     findings: list[Finding] = []
     skipped: list[Skipped] = []
@@ -184,7 +184,7 @@ def compare(
                 (findings if isinstance(found, Finding) else skipped).append(found)  # type: ignore[arg-type]
         boundaries += _boundary_rows(group, matched.continuous_width, resamples, seed)
     if not findings:
-        raise InputError(f"{names[0]} and {names[1]} have too few runs in common settings for any test (fewer than {FEWEST})")
+        raise InputError(no_test(matched, skipped))
     corrected = holm([test.p for test in findings])
     findings = [_completed(test, value, level / len(findings)) for test, value in zip(findings, corrected, strict=True)]
     return Comparison(
@@ -304,8 +304,9 @@ def metric_boundary(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Boundary:
-    """The boundary of one metric's phase among runs that have a rate and this metric."""
+    """The boundary of one metric's phase among runs that have a rate and this metric, and by_width a width."""
     some = runs[runs["_rate"].notna() & runs[measure].notna()]
+    some = some[has_width(some)] if by_width else some
     inside: Floats = inside_phase(some, measure).to_numpy(float)
     widths = some["width"].to_numpy(float) if by_width else None
     return phase_boundary(some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed)

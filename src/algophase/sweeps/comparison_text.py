@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from algophase.sweeps.boundary import FEWEST_OF_EACH
 from algophase.sweeps.comparison import (
     ACCURATE,
+    ALL,
     ALL_RATES,
     CIRCULAR,
     FEWEST,
@@ -19,9 +20,14 @@ from algophase.sweeps.comparison import (
     Skipped,
     tested,
 )
-from algophase.sweeps.populations import METRICS, Group, Side, accurate
+from algophase.sweeps.populations import METRICS, Group, Matched, Side, accurate
+from algophase.sweeps.statistics import NO_RATE, TENTHS
 
-MOST_NAMED = 4  # tests named in the verdict
+if TYPE_CHECKING:
+    import pandas
+
+MOST_NAMED = 4  # tests named in the verdict, or groups where none can be made
+MOST_RATES = 3  # single rates named; more are told by their tenths
 SHORT = {
     "gradient_symmetricity_without_equals_sign": "grad. symm. (no =)",
     "distance_irrelevance_wrong_logit": "dist. irr. (wrong logit)",
@@ -83,10 +89,40 @@ def not_tested(sides: tuple[Side, Side], groups: tuple[Group, ...]) -> list[str]
     return found
 
 
+def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
+    """Why not one test can be made: what the two do not have in common, or too few runs where they meet."""
+    a, b = (side.name for side in matched.sides)
+    sizes = {test.group: test.sizes for test in skipped if (test.among, test.where) == (ALL, ALL_RATES)}
+    label, (ours, theirs) = max(sizes.items(), key=lambda item: min(item[1]))
+    if min(ours, theirs):
+        most = f" ({label}; no other settings have more)" if len(sizes) > 1 else ""
+        why = f"too few runs for any test: in the tenths of the attention rate that both have, {a} has {ours:,} and {b} "
+        return "; ".join([f"{why}{theirs:,}{most}, and a test needs {FEWEST} on each side", *matched.apart])
+    rates = [
+        (f"{group.label}: " if group.label else "") + f"{_rates(group.runs[0])} in {a}, {_rates(group.runs[1])} in {b}"
+        for group in matched.groups
+    ]
+    more = [f"and {len(rates) - MOST_NAMED} more settings"] if len(rates) > MOST_NAMED else []
+    told = "; ".join(rates[:MOST_NAMED] + more)
+    why = f"no test can be made: {a} and {b} have no tenth of the attention rate in common ({told})"
+    return "; ".join([why, *matched.apart])
+
+
+def _rates(runs: "pandas.DataFrame") -> str:
+    """The attention rates of runs: each if there are a few, or the tenths they lie in."""
+    rates = sorted(runs["_rate"].dropna().unique())
+    told = ["none"] if (runs["_tenth"] == NO_RATE).any() else []
+    if len(rates) <= MOST_RATES:
+        return ", ".join(told + [f"{rate:g}" for rate in rates])
+    there = sorted(set(runs["_tenth"]) - {NO_RATE})
+    first = [tenth for tenth in there if tenth - 1 not in there]
+    last = [tenth for tenth in there if tenth + 1 not in there]
+    return ", ".join(told + [f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}" for low, high in zip(first, last, strict=True)])
+
+
 def verdict(comparison: Comparison) -> str:
     a, b = (side.name for side in comparison.sides)
-    level, tests = f"{comparison.level:.3g}".rstrip(), len(comparison.findings)
-    shown = f"a family-wise level of {float(level):.2%}".replace(".00%", "%") + f" ({tests} tests)"
+    shown = f"a family-wise level of {100 * comparison.level:.10g}% ({len(comparison.findings)} tests)"
     if comparison.indistinguishable:
         return f"{a} and {b} are indistinguishable at {shown}"
     rejected = comparison.rejected

@@ -19,6 +19,7 @@ FLAGS = ("separate_vocabularies", "equals_sign")
 NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "weight_decay")
 MOST_WIDTHS = 4  # more than so many on both sides: width is continuous
 FULL = 1 - 1e-9
+NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
 NOTHING = "none"  # in place of a setting a kind of network does not have
 METRICS = (
     "gradient_symmetricity",
@@ -72,10 +73,13 @@ class Group:
 
 @dataclass(frozen=True)
 class Matched:
+    """apart: the settings of which the two share no value, in words; they are among the notes."""
+
     sides: tuple[Side, Side]
     groups: tuple[Group, ...]
     continuous_width: bool
     notes: tuple[str, ...]
+    apart: tuple[str, ...] = ()
 
 
 def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[str, str], *, same_settings: bool) -> Matched:
@@ -92,7 +96,10 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     a, b = sides[0], sides[1]
     notes: list[str] = [] if accuracy == ACCURACIES[0] else ["full accuracy is over all pairs: no validation accuracy"]
     continuous = _continuous_width(a, b)
+    if continuous:
+        a, b = (side.without(has_width(side.runs), NO_WIDTH) for side in (a, b))
     shared: list[str] = []
+    apart: list[str] = []
     for key in MATCHED:
         if key == "width" and continuous:
             continue
@@ -107,7 +114,7 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
             described = f"{_listed(values[0], key)} in {a.name}, {_listed(values[1], key)} in {b.name}"
             if same_settings:
                 raise InputError(f"no runs to compare: {key} is {described}")
-            notes.append(f"{key} differs: {described}")
+            apart.append(f"{key} differs: {described}")
             continue
         a, b = (_keep(side, key, common, other.name) for side, other in ((a, b), (b, a)))
         if len(common) > 1:
@@ -117,7 +124,7 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     a, b = (side.without(_label(side.runs, shared).isin(labels), "no run of its settings on the other side") for side in (a, b))
     if not groups:
         raise InputError(f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}")
-    return Matched((a, b), groups, continuous, (*notes, *_differences(a, b), *_doubts(a, b)))
+    return Matched((a, b), groups, continuous, (*notes, *apart, *_differences(a, b), *_doubts(a, b)), tuple(apart))
 
 
 def _columns(table: "pandas.DataFrame") -> str:
@@ -229,7 +236,16 @@ def _differences(a: Side, b: Side) -> list[str]:
 
 
 def _continuous_width(a: Side, b: Side) -> bool:
-    return all("width" in side.runs and side.runs["width"].nunique() > MOST_WIDTHS for side in (a, b))
+    return all(continuous_width(side.runs) for side in (a, b))
+
+
+def continuous_width(runs: "pandas.DataFrame") -> bool:
+    return "width" in runs and runs["width"][has_width(runs)].nunique() > MOST_WIDTHS
+
+
+def has_width(runs: "pandas.DataFrame") -> "pandas.Series[bool]":
+    """Whether each run has a width to take the logarithm of."""
+    return (runs["width"] > 0) & (runs["width"] < numpy.inf)
 
 
 def _doubts(a: Side, b: Side) -> list[str]:
