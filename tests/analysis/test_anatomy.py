@@ -1,15 +1,21 @@
 import math
+from pathlib import Path
 
 import pytest
 import torch
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.anatomy import anatomy, without_second_relu
+from algophase.analysis.circles import find_circles
 from algophase.analysis.grid import grid_logits
+from algophase.analysis.principal import principal_components
 from algophase.errors import InputError
 from algophase.networks import Linear, build, initialise
-from algophase.networks.handmade import circle, handmade_clock
+from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
+from algophase.storage import load
+
+GALLERY = Path(__file__).resolve().parents[2] / "gallery"
 
 
 def tidy_pizza(model: str, p: int = 13, frequencies: tuple[int, ...] = (2, 3), units: int = 24) -> Linear:
@@ -54,6 +60,26 @@ def test_a_tidy_pizza_is_read_as_built(model: str) -> None:
             assert readout.amplitude > 0
             fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
             assert (fit - readout.values).abs().max() < 0.1 * readout.amplitude
+
+
+def test_accompanying_circles_are_no_pizzas_though_the_unembedding_has_their_frequency() -> None:
+    opened = anatomy(handmade_pizza(60, (1, 7), accompanied=True))  # its unembedding has every frequency
+    assert [pizza.frequency for pizza in opened.pizzas] == [1, 7]
+    assert opened.unmatched == (2, 14)
+    assert min(readout.amplitude for pizza in opened.pizzas for readout in pizza.readouts) > 0.5
+
+
+def test_a_trace_of_an_accompanying_circle_in_the_unembedding_leaves_the_domino_pattern() -> None:
+    """Circle 15 accompanies 22; the unembedding holds 0.56% of its variance there, just enough for a circle."""
+    network = load(GALLERY / "linear-beta" / "networks" / "fc484d76b51c.safetensors")
+    assert isinstance(network, Linear)
+    assert 15 in [found.frequency for found in find_circles(principal_components((network.unembed.weight,)))]
+    for opened in (anatomy(network), analyze(network).anatomy):
+        assert opened is not None
+        assert [pizza.frequency for pizza in opened.pizzas] == [22, 3, 24, 23, 29]
+        assert opened.unmatched == (15, 6, 13, 1, 11)
+        assert opened.exclusive_share == pytest.approx(0.808, abs=0.001)  # 0.335 if 15 counted
+        assert min(pizza.readouts[0].amplitude for pizza in opened.pizzas) > 4
 
 
 def test_a_mean_that_the_bias_cancels_can_be_put_back() -> None:
@@ -104,15 +130,27 @@ def test_other_networks_have_no_such_anatomy() -> None:
 
 def test_units_that_read_no_pizza_do_not_count_as_writing_to_the_right_one() -> None:
     tidy = tidy_pizza("alpha")
-    idle = build(tidy.task, LinearSettings("alpha", width=4, hidden=tidy.settings.hidden + 200)).double()
+    units = tidy.settings.hidden
+    idle = build(tidy.task, LinearSettings("alpha", width=4, hidden=2 * units + 200)).double()
     assert isinstance(idle, Linear)
     with torch.no_grad():
         for parameter in idle.parameters():
             parameter.zero_()
         idle.embed.weight.copy_(tidy.embed.weight)
-        idle.l1.weight[: tidy.settings.hidden] = tidy.l1.weight
-        idle.unembed.weight[:, : tidy.settings.hidden] = tidy.unembed.weight.roll(24, 1)  # each writes to the other pizza
-    assert anatomy(idle).same_pizza_share == 0
+        idle.l1.weight[:units] = tidy.l1.weight
+        idle.unembed.weight[:, :units] = tidy.unembed.weight
+        idle.l1.weight[units : 2 * units] = 0.2 * tidy.l1.weight
+        idle.unembed.weight[:, units : 2 * units] = 0.2 * tidy.unembed.weight.roll(24, 1)  # each writes to the other pizza
+    assert anatomy(idle).same_pizza_share == 0.5
+
+
+def test_a_circle_that_nobody_reads_is_no_pizza() -> None:
+    network = tidy_pizza("alpha")
+    with torch.no_grad():
+        network.l1.weight[:, 2:] = 0
+    opened = anatomy(network)
+    assert [pizza.frequency for pizza in opened.pizzas] == [2]
+    assert opened.unmatched == (3,)
 
 
 def test_analyze_opens_a_network_with_the_resolution_its_weights_have() -> None:

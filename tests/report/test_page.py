@@ -107,8 +107,8 @@ def test_the_inside_of_a_linear_pizza_is_opened() -> None:
     found = of_network(Examined(network, analysis))
     cells = found.texts["td"]
     assert "100.0%, 100.0%" in cells  # the readout is cos 2t, on both axes
-    # Of the accompanying circles the unembedding has rounding at most: they are no part of the table.
-    assert any("Not in the unembedding, as accompanying circles are: 2" in line for line in found.texts["p"])
+    # The unembedding has the frequencies of the accompanying circles too, but these are no Pizzas.
+    assert any("Other circles, with another role or not in the unembedding: 2" in line for line in found.texts["p"])
     assert sum("first axis: 100.0% of it is A cos(2t + φ)" in caption for caption in found.texts["figcaption"]) == 2
 
 

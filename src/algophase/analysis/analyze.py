@@ -265,7 +265,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
     opened = None
     if has_anatomy(network):
         idle = IdleReLU(share, without[0], loss, without[1]) if has_second_relu(network) else None
-        opened = open_linear(in_float64(network), idle, resolution=resolution_of(network))
+        opened = open_linear(in_float64(network), evidence, idle, resolution=resolution_of(network))
     return Analysis(
         id=network.id,
         accuracy=share,

@@ -8,10 +8,15 @@ W_2: it is the identity, without a second ReLU. In each plane of a matching pair
     f(x, y) = (aligned W_2) relu((aligned W_1)(x, y) + b_1)
 
 at (cos t, sin t) is the Pizza's A cos(2t + phi).
+
+"Each pair of matching circles forms an instance of Pizza" (L.2): a pair is a circle of the embedding with the role of a
+Pizza and the unembedding's circle of its frequency. A circle of another role is no pair, whatever the unembedding has: the
+logits of an accompanying circle follow the frequency of its Pizza, whose units read it.
 """
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -19,6 +24,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.circles import find_circles, plane
+from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
 from algophase.analysis.principal import network_components, principal_components
 from algophase.errors import InputError
@@ -65,7 +71,7 @@ class PizzaAnatomy:
 class Anatomy:
     """aligned_w1: (hidden, embedding components); aligned_w2: (unembedding components, hidden).
 
-    unmatched: frequencies of embedding circles with no partner in the unembedding, such as accompanying ones.
+    unmatched: frequencies of the embedding's other circles: those of another role, and those the unembedding has not.
     exclusive_share: of the hidden units that read any pizza, how many read one alone (the domino pattern).
     same_pizza_share: of the hidden units that read a pizza, how many write most to the one they read most.
     """
@@ -133,14 +139,21 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
     if not has_anatomy(network):
         kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")
-    return open_linear(copy.deepcopy(network).cpu(), _idle_relu(network, logits), with_mean=with_mean)
+    principal = network_components(network)
+    circles = circle_evidence(network, find_circles(principal), principal)
+    return open_linear(copy.deepcopy(network).cpu(), circles, _idle_relu(network, logits), with_mean=with_mean)
 
 
 @torch.no_grad()
 def open_linear(
-    network: Linear, second_relu: IdleReLU | None, *, with_mean: bool = False, resolution: float | None = None
+    network: Linear,
+    circles: Sequence[CircleEvidence],
+    second_relu: IdleReLU | None,
+    *,
+    with_mean: bool = False,
+    resolution: float | None = None,
 ) -> Anatomy:
-    """The anatomy of a network on the CPU, given what the second ReLU does. It is small: no other device is worth it.
+    """The anatomy of a network on the CPU, where it is small, given what its circles and its second ReLU do.
 
     resolution: relative rounding of the weights, where they were stored in less than their precision here.
     """
@@ -156,13 +169,13 @@ def open_linear(
     point = torch.stack([angles.cos(), angles.sin()])  # (2, points)
     pizzas, unmatched = [], []
     read_strength, write_strength = [], []  # of every hidden unit, one entry a pizza
-    for circle in find_circles(embedding):
-        reading = w1 @ plane(embedding, circle).T  # (hidden, 2)
-        rows = (reading.abs() > SIGNIFICANT).any(dim=1)
-        answer = answers.get(circle.frequency)
-        if answer is None:
+    for item in circles:
+        circle, answer = item.circle, answers.get(item.circle.frequency)
+        if item.role != "Pizza" or answer is None:
             unmatched.append(circle.frequency)
             continue
+        reading = w1 @ plane(embedding, circle).T  # (hidden, 2)
+        rows = (reading.abs() > SIGNIFICANT).any(dim=1)
         hidden = torch.relu(reading[rows] @ point + bias[rows, None])  # (rows, points)
         writing = plane(unembedding, answer) @ w2  # (2, hidden)
         values = writing[:, rows] @ hidden  # (2, points)

@@ -98,7 +98,8 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
             f"{percent(readout.variance_explained)} of its variance"
         )
     if opened.unmatched:
-        lines.append(f"    no circle in the unembedding for frequency {', '.join(map(str, opened.unmatched))}")
+        others = ", ".join(map(str, opened.unmatched))
+        lines.append(f"    other circles, with another role or not in the unembedding: {others}")
     if not math.isnan(opened.exclusive_share):
         lines.append(f"    {percent(opened.exclusive_share)} of the hidden units in use read one of these circles alone")
     return lines

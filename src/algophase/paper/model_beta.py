@@ -11,7 +11,7 @@ def open_model_beta(sources: Sources) -> tuple[FoundNetwork, Linear, Anatomy]:
     found = sources.network("model-beta")
     opened = anatomy(found.network)
     if not opened.pizzas:
-        raise InputError(f"{found.source} has no circle in its embedding that its unembedding matches")
+        raise InputError(f"{found.source} has no Pizza among its circles that its unembedding matches")
     assert isinstance(found.network, Linear)  # nothing else has an anatomy
     return found, found.network, opened
 

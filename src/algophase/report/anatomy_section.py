@@ -9,21 +9,18 @@ from algophase.report.style import COLOURS
 
 MOST_DRAWN = 4
 EVERY = 6  # of a readout's angles, one is drawn
-FAINTEST = 1e-9  # of the strongest readout: less is rounding, and no circle of the unembedding
 
 
 def add_anatomy(page: Page, anatomy: Anatomy) -> None:
-    """The circles that the unembedding shares, the hidden units that serve them, and the readout against cos 2t."""
-    strongest = max(map(_strength, anatomy.pizzas), default=0.0)
-    pizzas = [pizza for pizza in anatomy.pizzas if _strength(pizza) > FAINTEST * strongest]
-    if not pizzas:
+    """The Pizzas that the unembedding shares, the hidden units that serve them, and the readout against cos 2t."""
+    if not anatomy.pizzas:
         return
     page.heading(3, "Inside the linear Pizza")
     page.add(
         paragraph(
-            "Circles of the embedding that the unembedding has too. Hidden units read a circle, and what they make of the "
-            "point at angle t should be the Pizza's A cos(2t + φ): the last column says how much of the readout's variance, on "
-            "either axis of the answer's circle, that is."
+            "Circles of the embedding that act as a Pizza and that the unembedding has too. Hidden units read a circle, and "
+            "what they make of the point at angle t should be the Pizza's A cos(2t + φ): the last column says how much of the "
+            "readout's variance, on either axis of the answer's circle, that is."
         )
     )
     rows = [
@@ -34,7 +31,7 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
             len(pizza.rows),
             ", ".join(_percent(readout.variance_explained) for readout in pizza.readouts),
         ]
-        for pizza in pizzas
+        for pizza in anatomy.pizzas
     ]
     head = ["frequency", "embedding components", "unembedding components", "hidden units", "explained by cos 2t"]
     page.add(table(head, rows, "Circles of the embedding and of the unembedding", numbers=(0, 3)))
@@ -47,16 +44,12 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
             f"Without its second ReLU the network answers {_percent(relu.accuracy_without)} of all pairs right, "
             f"with it {_percent(relu.accuracy)}."
         )
-    unmatched = [*anatomy.unmatched, *(pizza.frequency for pizza in anatomy.pizzas if pizza not in pizzas)]
-    if unmatched:
-        told.append(f"Not in the unembedding, as accompanying circles are: {', '.join(map(str, unmatched))}.")
+    if anatomy.unmatched:
+        others = ", ".join(map(str, anatomy.unmatched))
+        told.append(f"Other circles, with another role or not in the unembedding: {others}.")
     if told:
         page.add(paragraph(" ".join(told)))
-    page.pictures([readout_panel(pizza) for pizza in pizzas[:MOST_DRAWN]], "small")
-
-
-def _strength(pizza: PizzaAnatomy) -> float:
-    return max((readout.values.abs().max().item() for readout in pizza.readouts), default=0.0)
+    page.pictures([readout_panel(pizza) for pizza in anatomy.pizzas[:MOST_DRAWN]], "small")
 
 
 def readout_panel(pizza: PizzaAnatomy) -> Panel:
