@@ -18,7 +18,7 @@ from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
 from algophase.storage.files import read_bytes
-from algophase.storage.network_files import clean_id, fill, read_json
+from algophase.storage.network_files import check_plain, clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
@@ -117,6 +117,10 @@ def _to_our_names(tensors: dict[str, Tensor], settings: NetworkSettings, path: P
         leaf = name.rsplit(".", 1)[-1]
         if leaf == "mask":
             continue
+        try:
+            check_plain(name, value)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         if leaf in ("W_E", "W_in", "W_out") and value.ndim == 2:
             value = value.T
         elif leaf in ("W_Q", "W_K", "W_V") and value.ndim == 3:
