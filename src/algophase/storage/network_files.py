@@ -116,6 +116,11 @@ def read_description(description_path: Path) -> dict[str, Any]:
     return data
 
 
+def stored_id(path: Path) -> str:
+    """The id of a network in NAME.safetensors, without its tensors being read."""
+    return clean_id(read_description(_description_path(path))["id"])
+
+
 def load_network(path: Path) -> Network:
     """A network from NAME.safetensors, with NAME.json beside it."""
     content = read_bytes(path)

@@ -33,8 +33,17 @@ def load_released(path: Path) -> Network:
     except InputError as error:
         raise InputError(f"{config_path}: {error}") from None
     network = fill(task, settings, _to_our_names(_read_tensors(path), settings, path), path)
-    network.id = clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
+    network.id = _id(config, path)
     return network
+
+
+def released_id(path: Path) -> str:
+    """The id of a released network, without its tensors being read."""
+    return _id(read_json(_config_path(path), "the config of this network,"), path)
+
+
+def _id(config: Mapping[str, Any], path: Path) -> str:
+    return clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
 
 
 def _config_path(path: Path) -> Path:
