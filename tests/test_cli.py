@@ -1,4 +1,6 @@
 import json
+import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,9 +9,13 @@ import pytest
 import torch
 from typer.testing import CliRunner, Result
 
+import algophase
+from algophase.analysis.analyze import Analysis
 from algophase.cli import app, main
+from algophase.interop.model_card import model_card
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load, save
+from algophase.wording import floored
 
 
 def run(*arguments: object) -> Result:
@@ -49,7 +55,8 @@ def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
 
 def test_figures_go_to_a_folder_a_network(networks: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures"
-    result = run("analyze", networks, networks / "clock.safetensors", "--figures", out, "--figure-format", "svg")
+    save(handmade_clock(11, (1, 3)), networks / "copy")  # of the same id
+    result = run("analyze", networks, "--figures", out, "--figure-format", "svg")
     assert result.exit_code == 0
     assert sorted(entry.name for entry in out.iterdir()) == ["clock-p11-k1-3", "clock-p11-k1-3-2", "pizza-p11-k1-3"]
     assert (out / "pizza-p11-k1-3" / "isolated_logits.svg").exists()
@@ -65,6 +72,45 @@ def test_one_bad_file_does_not_lose_the_others(networks: Path) -> None:
     assert all(line.startswith("algophase: error: ") for line in complaints)
     assert "broken.json is missing" in complaints[0]
     assert "absent.pt does not exist" in complaints[1]
+
+
+def test_networks_of_one_id_are_told_apart_by_their_files(networks: Path) -> None:
+    copy = save(handmade_clock(11, (1, 3)), networks / "more" / "clock")
+    torch.save({}, networks / "model_x.pt")  # its id cannot be read, and it is only complained of
+    result = run("analyze", networks, copy)
+    for path in (networks / "clock.safetensors", copy):
+        assert f"clock-p11-k1-3 ({path}): Clock\n" in result.stdout
+    assert "pizza-p11-k1-3: Pizza\n" in result.stdout
+    records = json.loads(run("analyze", networks, copy, "--json").stdout)
+    assert [record["path"] for record in records] == [str(path) for path in (*sorted(networks.glob("*.safetensors")), copy)]
+    assert list(records[0])[:3] == ["id", "path", "accuracy"]
+
+
+def test_a_file_given_twice_is_analysed_once(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (networks / "link.safetensors").symlink_to("clock.safetensors")
+    monkeypatch.chdir(networks.parent)
+    result = run("analyze", "in", networks, "in/../in/pizza.safetensors", "in/absent.pt", networks / "absent.pt", "--json")
+    paths = [record["path"] for record in json.loads(result.stdout)]
+    assert paths == ["in/clock.safetensors", "in/pizza.safetensors"]
+    assert result.stderr.count("absent.pt does not exist") == 1
+
+
+def test_one_accuracy_is_one_number(tmp_path: Path) -> None:
+    path = save(handmade_pizza(14, (1, 3)), tmp_path / "even")
+    network = load(path)
+    shown = {line.split()[-1] for line in run("analyze", path).stdout.splitlines() if "accuracy (all pairs)" in line}
+    told = algophase.analyze(network)
+    assert told.verdict.label == "not learned"
+    assert round(1e4 * told.accuracy) > 1e4 * told.accuracy  # rounded to the nearest it would be another number
+    number = told.verdict.reasons[0].split()[1]
+    assert shown == {number}
+    assert f"| accuracy, all pairs | {number} |" in model_card(network, told)
+    assert run("report", path, "-o", tmp_path / "page.html").exit_code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert number in page
+    assert f"{told.accuracy:.2%}" not in page
+    assert [floored(share) for share in (1.0, 0.99999, 0.0, math.nan)] == ["100.00%", "99.99%", "0.00%", "-"]
+    assert floored(0.9999, 1) == "99.9%"
 
 
 def test_min_accuracy(tmp_path: Path) -> None:
@@ -110,3 +156,88 @@ def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
         (line,) = result.stderr.strip().splitlines()
         assert line.startswith("algophase: error: ")
         assert message in line
+
+
+@pytest.mark.parametrize(("as_json", "name"), [((), "analyze"), (("--json",), "analyze"), (("-o", "page.html"), "report")])
+def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
+    networks: Path, monkeypatch: pytest.MonkeyPatch, as_json: tuple[str, ...], name: str
+) -> None:
+    analyses = iter([algophase.analyze(load(networks / "clock.safetensors"))])
+
+    def pressed(*_: object) -> Analysis:
+        for analysis in analyses:
+            return analysis
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(networks)
+    monkeypatch.setattr("algophase.analysis.analyze.analyze", pressed)
+    result = run(name, networks, *as_json)
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "algophase: error: interrupted"
+    if as_json == ("--json",):
+        assert [record["id"] for record in json.loads(result.stdout)] == ["clock-p11-k1-3"]
+    else:
+        assert result.stdout.startswith("clock-p11-k1-3: Clock\n" if name == "analyze" else "")
+    assert not (networks / "page.html").exists()
+
+
+def test_ctrl_c_in_the_command_itself() -> None:
+    pressed = "import os, signal; import algophase.paper.make as m; m.make = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{pressed}; from algophase.cli import main; main()", "paper", "all"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "algophase: error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "out", "err"),
+    [
+        ((), 2, "Usage:", ""),
+        (("--help",), 0, "Usage:", ""),
+        (("--version",), 0, "algophase ", ""),
+        (("nope",), 2, "", "No such command 'nope'"),
+        (("analyze", "--nope", "x"), 2, "", "No such option: --nope"),
+        (("analyze",), 2, "", "Missing argument 'PATH...'"),
+        (("analyze", "absent.pt"), 1, "", "algophase: error: absent.pt does not exist"),
+    ],
+)
+def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -> None:
+    result = command(*arguments)
+    assert result.returncode == code
+    for text, stream in ((out, result.stdout), (err, result.stderr)):
+        assert text in stream
+        assert bool(text) == bool(stream.strip())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to try")
+@pytest.mark.parametrize("arguments", [("analyze", "."), ("analyze", ".", "--json"), ("--help",), ("--version",)])
+def test_a_full_disk_is_one_line(networks: Path, arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "algophase", *arguments],
+            cwd=networks,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 1
+    assert result.stderr.strip() == "algophase: error: reading or writing failed: No space left on device"
+
+
+def test_a_closed_pipe_is_silent(networks: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run(
+        [sys.executable, "-m", "algophase", "analyze", str(networks)],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (result.returncode, result.stderr.strip()) == (1, "")

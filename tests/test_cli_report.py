@@ -74,6 +74,20 @@ def test_snapshots_of_a_network_in_a_directory_are_left_out(tmp_path: Path) -> N
     assert "1 network," in run(tmp_path / "runs" / "a.epoch5.safetensors", "-o", tmp_path / "report.html").output
 
 
+def test_networks_of_one_id_are_told_apart_by_their_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        save(handmade_clock(7, (1,)), tmp_path / f"{name}.safetensors")
+    save(handmade_clock(7, (2,)), tmp_path / "c.safetensors")
+    monkeypatch.chdir(tmp_path)
+    result = run(".", "b.safetensors", tmp_path / "c.safetensors", "-o", "page.html")
+    assert "(3 networks" in result.stdout  # each file once
+    found = Parsed(tmp_path / "page.html")
+    assert found.texts["h1"] == ["algophase report: clock-p7-k1 (a.safetensors), clock-p7-k1 (b.safetensors), clock-p7-k2"]
+    assert found.texts["h2"][1].startswith("1. clock-p7-k1 (a.safetensors): ")
+    assert found.texts["h2"][3].startswith("3. clock-p7-k2: ")
+    assert {"clock-p7-k1 (a.safetensors)", "clock-p7-k1 (b.safetensors)", "clock-p7-k2"} <= set(found.texts["a"])
+
+
 def test_what_cannot_be_read_costs_one_line(networks: Path, tmp_path: Path) -> None:
     (networks / "torn.safetensors").write_bytes(b"torn")
     broken = tmp_path / "broken"

@@ -1,13 +1,16 @@
 """The command line: parse, call, print. Errors a user can cause are one line on standard error and a non-zero exit."""
 
+import contextlib
 import json
+import os
 import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from algophase.cli_check import EXAMPLE as CHECK_EXAMPLE
 from algophase.cli_check import check_gradients
@@ -15,7 +18,7 @@ from algophase.cli_compare import EXAMPLE as COMPARE_EXAMPLE
 from algophase.cli_compare import compare
 from algophase.cli_explore import EXAMPLE as EXPLORE_EXAMPLE
 from algophase.cli_explore import explore
-from algophase.cli_output import ImageFormat, complain, draw
+from algophase.cli_output import ImageFormat, complain, distinct, draw, names
 from algophase.cli_paper import EXAMPLE as PAPER_EXAMPLE
 from algophase.cli_paper import paper
 from algophase.cli_report import EXAMPLE as REPORT_EXAMPLE
@@ -31,12 +34,24 @@ from algophase.errors import InputError
 from algophase.interrupts import lose_no_interrupt
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
     from algophase.networks import Network
 
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory")  # as torch says it of a GPU and of main memory
 
+
+class Commands(TyperGroup):
+    """All commands. Ctrl-C in one that does not see to it itself is a line; typer would end without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -89,44 +104,49 @@ def analyze(
     """Say which algorithm networks learned, with the evidence.
 
     A file that cannot be read is reported and the others are still analysed; the exit code is then 1.
+    After Ctrl-C the list of --json holds what is finished; the exit code is then 130.
     """
     from rich.console import Console
     from rich.progress import Progress
 
     from algophase.analysis.analyze import analyze as analyze_network
+    from algophase.analysis.summary import summary
     from algophase.analysis.verdict import Thresholds
-    from algophase.storage import find_networks, load
+    from algophase.storage import find_networks, id_of, load
 
     thresholds = Thresholds(accuracy=min_accuracy)
     failed = 0
     files: list[Path] = []
-    for path in paths:
+    for path in distinct(paths):
         try:
             files += find_networks(path)
         except InputError as error:
             complain(error)
             failed += 1
-    analyses: list[Analysis] = []
+    files = distinct(files)
+    records: list[dict[str, Any]] = []
     drawn: dict[str, int] = {}
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        bar = progress.add_task("analysing", total=len(files))
-        for file in files:
-            progress.update(bar, description=f"analysing {file.name}".replace("[", r"\["))
-            try:
-                network = load(file)
-                analysis = analyze_network(network, thresholds)
-                analyses.append(analysis)
-                if not as_json:
-                    progress.console.file.flush()
-                    typer.echo(f"{analysis}\n")
-                if figures is not None:
-                    draw(network, analysis, figures, figure_format, drawn)
-            except InputError as error:
-                complain(error)
-                failed += 1
-            progress.advance(bar)
-    if as_json:
-        typer.echo(json.dumps([analysis.to_dict() for analysis in analyses], indent=2))
+    try:
+        with Progress(console=Console(stderr=True), transient=True) as progress:
+            bar = progress.add_task("analysing", total=len(files))
+            for file, name in zip(files, names([id_of(file) for file in files], files), strict=True):
+                progress.update(bar, description=f"analysing {file.name}".replace("[", r"\["))
+                try:
+                    network = load(file)
+                    analysis = analyze_network(network, thresholds)
+                    records.append({"id": analysis.id, "path": str(file), **analysis.to_dict()})
+                    if not as_json:
+                        progress.console.file.flush()
+                        typer.echo(f"{summary(analysis, name)}\n")
+                    if figures is not None:
+                        draw(network, analysis, figures, figure_format, drawn)
+                except InputError as error:
+                    complain(error)
+                    failed += 1
+                progress.advance(bar)
+    finally:  # what is finished, after Ctrl-C too
+        if as_json:
+            typer.echo(json.dumps(records, indent=2))
     if failed:
         raise typer.Exit(1)
 
@@ -188,6 +208,17 @@ def main() -> None:
             raise
         complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
         sys.exit(1)
-    except KeyboardInterrupt:
+    except OSError as error:  # a full disk behind standard output, for one; a closed pipe ends in typer
+        where = f"{error.filename}: " if error.filename else ""
+        complain(f"reading or writing failed: {where}{error.strerror or error}")
+        _drop_output()
+        sys.exit(1)
+    except KeyboardInterrupt:  # before any command began
         complain("interrupted")
         sys.exit(130)
+
+
+def _drop_output() -> None:
+    """What could not be written is not tried once more when Python ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,6 +1,9 @@
 """What the commands share: one-line complaints, pictures, and progress on standard error."""
 
+import os
 import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from algophase.wording import plural
+from algophase.wording import floored, plural
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -27,6 +30,20 @@ class ImageFormat(StrEnum):
 def complain(message: object) -> None:
     line = " ".join(str(message).split())
     typer.echo(f"algophase: error: {line}", err=True)
+
+
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Each file or directory once, however often and by whatever path it was given."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def names(ids: Sequence[str], files: Sequence[Path]) -> list[str]:
+    """What to call networks: by their ids, and by id and file where several have the same."""
+    count = Counter(ids)
+    return [f"{id} ({file})" if count[id] > 1 else id for id, file in zip(ids, files, strict=True)]
 
 
 def draw(network: "Network", analysis: "Analysis", directory: Path, image_format: str, drawn: dict[str, int]) -> None:
@@ -94,7 +111,7 @@ def describe(progress: "Progress") -> str:
     left = "" if progress.seconds_left != progress.seconds_left else f", {duration(progress.seconds_left)} left"
     return (
         f"epoch {progress.epoch:,} of {progress.epochs:,}, {progress.rate:,.0f} networks x epochs/s{left}, "
-        f"loss {progress.training_loss:.1e}, validation accuracy {progress.validation_accuracy:.1%}"
+        f"loss {progress.training_loss:.1e}, validation accuracy {floored(progress.validation_accuracy, 1)}"
     )
 
 

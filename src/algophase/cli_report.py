@@ -1,11 +1,12 @@
 """`algophase report`: networks and sweeps as one page that opens without a network connection."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from algophase.cli_output import complain
+from algophase.cli_output import complain, distinct, names
 from algophase.errors import InputError
 from algophase.wording import plural
 
@@ -62,7 +63,7 @@ def report(
     home = None if population is None else read_population(population)
     problems: list[InputError] = []
     sweeps, files = [], list[Path]()
-    for path in paths:
+    for path in distinct(paths):
         try:
             if is_sweep(path):
                 sweeps.append(read_sweep(path))
@@ -70,7 +71,7 @@ def report(
                 files += _networks(path)
         except InputError as error:
             problems.append(error)
-    examined = _examine(files, min_accuracy, problems)
+    examined = _examine(distinct(files), min_accuracy, problems)
     for problem in problems:
         complain(problem)
     if not examined and not sweeps:
@@ -122,7 +123,7 @@ def _examine(files: list[Path], min_accuracy: float, problems: list[InputError])
     from algophase.report.network_section import Examined, read_history
     from algophase.storage import load
 
-    examined = []
+    examined, read = list[Examined](), list[Path]()
     with Progress(console=Console(stderr=True), transient=True, disable=len(files) < 2) as progress:
         bar = progress.add_task("analysing", total=len(files))
         for file in files:
@@ -133,12 +134,14 @@ def _examine(files: list[Path], min_accuracy: float, problems: list[InputError])
             except InputError as error:
                 problems.append(error)
             else:
+                read.append(file)
                 try:
                     examined.append(Examined(network, analysis, read_history(network, file)))
                 except InputError as error:
                     examined.append(Examined(network, analysis, notes=(f"Its training curves cannot be shown: {error}",)))
             progress.advance(bar)
-    return examined
+    called = names([item.analysis.id for item in examined], read)
+    return [replace(item, name=name) for item, name in zip(examined, called, strict=True)]
 
 
 def _shipped_population() -> "Population | None":
@@ -157,5 +160,5 @@ def _told(networks: int, sweeps: int) -> str:
 
 
 def _title(examined: list["Examined"], sweeps: list[str]) -> str:
-    names = [*(item.analysis.id for item in examined), *sweeps]
-    return "algophase report: " + (", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])} and {len(names) - 2} more")
+    about = [*(item.title for item in examined), *sweeps]
+    return "algophase report: " + (", ".join(about) if len(about) <= 3 else f"{', '.join(about[:2])} and {len(about) - 2} more")

@@ -11,6 +11,7 @@ import typer
 
 from algophase.cli_output import ImageFormat, TrainingBar, complain, draw
 from algophase.errors import InputError
+from algophase.wording import floored
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -265,7 +266,7 @@ def _title(run: "RunSettings", epochs: int) -> str:
 def _numbers(analysis: "Analysis") -> list[str]:
     values = (analysis.gradient_symmetricity_exact, analysis.distance_irrelevance, analysis.circularity)
     return [
-        f"{analysis.accuracy:.2%}",
+        floored(analysis.accuracy),
         *("-" if math.isnan(value) else f"{value:.4f}" for value in values),
         analysis.verdict.label,
     ]

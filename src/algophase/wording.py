@@ -1,5 +1,7 @@
 """How the package words what it tells people."""
 
+import math
+
 
 def plural(count: int, what: str) -> str:
     """The word after a count: 1 network, 2 networks."""
@@ -9,3 +11,8 @@ def plural(count: int, what: str) -> str:
 def counted(count: int, what: str) -> str:
     """The count and its word: 1 run, 2,000 runs."""
     return f"{count:,} {plural(count, what)}"
+
+
+def floored(share: float, digits: int = 2) -> str:
+    """An accuracy in percent, never rounded up to one that it does not reach: a single wrong pair is not 100.00%."""
+    return "-" if math.isnan(share) else f"{math.floor(10.0 ** (digits + 2) * share) / 10**digits:.{digits}f}%"

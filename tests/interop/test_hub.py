@@ -1,6 +1,7 @@
 import builtins
 import importlib
 import json
+import logging
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -224,6 +225,26 @@ def test_downloads_that_fail(served: list[str], tmp_path: Path, name: str, optio
         from_pretrained(name, cache_dir=tmp_path / "cache", **options)
     assert "\n" not in str(caught.value)
     assert not any(path.endswith((".bin", ".safetensors")) for path in served)
+
+
+@pytest.mark.parametrize(("level", "heard"), [(logging.WARNING, False), (logging.INFO, True), (logging.ERROR, False)])
+def test_attempts_of_the_client_are_not_listed(monkeypatch: pytest.MonkeyPatch, level: int, heard: bool) -> None:
+    client = pytest.importorskip("huggingface_hub")
+    seen = []
+
+    def offline(*_: Any, **__: Any) -> str:
+        seen.append(logging.getLogger("huggingface_hub.utils._http").isEnabledFor(logging.WARNING))
+        raise client.errors.LocalEntryNotFoundError("no connection")
+
+    monkeypatch.setattr(client, "hf_hub_download", offline)
+    before = client.logging.get_verbosity()
+    client.logging.set_verbosity(level)
+    try:
+        with pytest.raises(InputError, match="it was not downloaded before, and the Hub cannot be reached"):
+            from_pretrained("user/name")
+        assert (seen, client.logging.get_verbosity()) == ([heard], level)
+    finally:
+        client.logging.set_verbosity(before)
 
 
 class FakeApi:

@@ -87,6 +87,29 @@ def test_symmetricity_is_the_one_that_both_sides_have() -> None:
     assert alike.axes[0].get_title(loc="right") == ""
 
 
+def test_irrelevance_is_the_papers_where_both_sides_have_it() -> None:
+    ours, theirs = runs(1), runs(2)
+    for table in (ours, theirs):
+        table["distance_irrelevance"] = table["distance_irrelevance_wrong_logit"]
+    with house_style():
+        both = comparison_figure(compared((ours, theirs)))
+        one = comparison_figure(compared((ours, runs(2))))
+    assert [axes.get_ylabel() for axes in both.axes[2:4]] == ["distance irrelevance", "share with\nirrelevance < 0.6"]
+    wrong = ["distance irrelevance\n(wrong logit)", "share with\nirrelevance < 0.6\n(wrong logit)"]
+    assert [axes.get_ylabel() for axes in one.axes[2:4]] == wrong
+    assert not any(axes.get_title(loc="right") for axes in one.axes)
+
+
+def test_the_title_says_how_many_of_how_many_tests_differ() -> None:
+    same, shifted = one_depth(), runs(2)
+    shifted["gradient_symmetricity"] -= 0.1
+    other = compared((runs(1), shifted))
+    with house_style():
+        titles = [comparison_figure(comparison).get_suptitle().splitlines()[0] for comparison in (same, other)]
+    assert titles[0] == f"indistinguishable at a family-wise level of 0.01 ({len(same.findings)} tests)"
+    assert titles[1] == f"{len(other.rejected)} of {len(other.findings)} tests differ at a family-wise level of 0.01"
+
+
 def test_the_same_comparison_gives_the_same_file(tmp_path: Path) -> None:
     first, second = (draw_comparison(one_depth(), tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
     assert first == second

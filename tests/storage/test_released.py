@@ -150,6 +150,9 @@ def change(name: str, value: Tensor | None) -> Callable[[dict[str, Tensor]], Non
         (change("unembed.W_U", None), r"tensor unembed\.W_U is missing"),
         (change("surprise", torch.zeros(1)), r"tensor surprise does not belong"),
         (change("embed.W_E", torch.zeros(8, 5, dtype=torch.int64)), r"tensor embed\.W_E is torch\.int64"),
+        (change("embed.W_E", torch.zeros(8, 5, device="meta")), r"\.pt: tensor embed\.W_E is on device meta: .* no numbers"),
+        (change("embed.W_E", torch.zeros(8, 5).to_sparse()), r"\.pt: tensor embed\.W_E is sparse_coo; it must be .* dense"),
+        (change("blocks.0.attn.W_O", torch.zeros(8, 8).to_sparse()), r"tensor blocks\.0\.attn\.W_O is sparse_coo"),
         (change("embed.W_E", torch.full((8, 5), float("nan"))), r"parameter embed\.W_E holds 40 values that are NaN"),
     ],
 )
@@ -199,3 +202,24 @@ def test_files_that_hold_something_else(tmp_path: Path, content: Any) -> None:
     _, config = example()
     with pytest.raises(InputError, match="does not hold a state dict"):
         load(write(tmp_path, content, config))
+
+
+@pytest.mark.parametrize("tensor", [torch.zeros(7, 8, device="meta"), torch.zeros(7, 8).to_sparse()])
+def test_tensors_without_numbers_in_a_linear_network(tmp_path: Path, tensor: Tensor) -> None:
+    network = initialise(RunSettings(task=TaskSettings(modulus=7), network=LinearSettings(model="alpha", width=8, hidden=6)))
+    tensors = their_tensors(network)
+    name = next(iter(tensors))
+    assert tensors[name].shape == tensor.shape
+    with pytest.raises(InputError, match=r"tensor .* (is on device meta|is sparse_coo)"):
+        load(write(tmp_path, {**tensors, name: tensor}, their_config(network)))
+
+
+def test_tensors_that_torch_cannot_copy_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("Error(s) in loading state_dict:\n\tWhile copying the parameter: no data!")
+
+    monkeypatch.setattr(Network, "load_state_dict", refuse)
+    with pytest.raises(
+        InputError, match=r"model_abc123\.pt: its tensors cannot be used: While copying the parameter: no data!$"
+    ):
+        load(write(tmp_path, *example()))

@@ -6,6 +6,8 @@ Pages and cards write numbers and circles the same way.
 import math
 from typing import TYPE_CHECKING
 
+from algophase.wording import floored
+
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.evidence import CircleEvidence
@@ -22,15 +24,16 @@ def percent(value: float) -> str:
 def circle_cells(item: "CircleEvidence") -> list[str]:
     """A circle's variance, part, what the three forms explain of it (FVE), and its accuracy alone: a row of a table."""
     explained = (item.fve_clock, item.fve_pizza, item.fve_accompanying)
-    return [percent(item.circle.variance_share), item.part, *map(percent, explained), percent(item.accuracy_alone)]
+    return [percent(item.circle.variance_share), item.part, *map(percent, explained), floored(item.accuracy_alone)]
 
 
-def summary(analysis: "Analysis") -> str:
+def summary(analysis: "Analysis", name: str = "") -> str:
+    """name: what to call the network, where its id does not say which one it is."""
     verdict = analysis.verdict
-    title = f"{analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
+    title = f"{name or analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.reasons), ""]
     metrics = [
-        ("accuracy (all pairs)", percent(analysis.accuracy)),
+        ("accuracy (all pairs)", floored(analysis.accuracy)),
         ("gradient symmetricity", f"{metric_text(analysis.gradient_symmetricity)}   (paper's 100 triples)"),
         ("", f"{metric_text(analysis.gradient_symmetricity_exact)}   (all p^3 triples)"),
         *_without_equals_sign(analysis),
@@ -87,7 +90,7 @@ def _anatomy_lines(analysis: "Analysis") -> list[str]:
     relu = opened.second_relu
     if relu is not None:
         lines.append(
-            f"    without the second ReLU: accuracy {percent(relu.accuracy)} -> {percent(relu.accuracy_without)}, "
+            f"    without the second ReLU: accuracy {floored(relu.accuracy)} -> {floored(relu.accuracy_without)}, "
             f"cross-entropy {relu.cross_entropy:.3g} -> {relu.cross_entropy_without:.3g}"
         )
     for pizza in opened.pizzas:

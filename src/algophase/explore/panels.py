@@ -15,6 +15,7 @@ from algophase.report.figures import MOST_CIRCLES, circle_order
 from algophase.report.interactive import circle_name, circle_panel, logit_figure
 from algophase.report.network_section import MEANING
 from algophase.report.plotly_style import Panel
+from algophase.wording import floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -199,6 +200,6 @@ def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", st
     ordered = "their own order" if strongest is None else f"the order of the circle k = {strongest.circle.frequency}"
     return (
         dressed(figure),
-        f"Accuracy {answer.accuracy:.2%}{without}.",
+        f"Accuracy {floored(answer.accuracy)}{without}.",
         f"The logit of the right answer for every pair; rows and columns in {ordered}.",
     )

@@ -5,6 +5,7 @@ can hold code (.bin, .pt, .pkl) are neither downloaded nor opened.
 """
 
 import importlib
+import logging
 import re
 import tempfile
 from collections.abc import Iterator
@@ -138,7 +139,7 @@ def _import_hub() -> Any:
 
 
 def _download(hub: Any, name: str, file: str, revision: str | None, options: dict[str, Any]) -> str:
-    with _clear_errors(f"cannot download {file} of {name}", name, revision):
+    with _clear_errors(f"cannot download {file} of {name}", name, revision), _quiet():
         try:
             return hub.hf_hub_download(name, file, revision=revision, library_name="algophase", **options)
         except hub.errors.LocalEntryNotFoundError:
@@ -156,6 +157,19 @@ def _check_files(where: str, files: list[str]) -> None:
     pickles = sorted(file for file in files if file.endswith(PICKLES))
     refused = f"; {', '.join(pickles[:3])} can hold code and is refused" if pickles and MODEL_FILE in missing else ""
     raise InputError(f"{where} holds no {' and no '.join(missing)}{refused}; save_pretrained writes both")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the client's warnings, one or two for each attempt. Where more was asked for, it is still told."""
+    log = importlib.import_module("huggingface_hub.utils.logging")
+    before = log.get_verbosity()
+    if before == logging.WARNING:
+        log.set_verbosity_error()
+    try:
+        yield
+    finally:
+        log.set_verbosity(before)
 
 
 @contextmanager

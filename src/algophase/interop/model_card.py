@@ -3,12 +3,12 @@
 import re
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.summary import circle_cells, metric_text, percent
+from algophase.analysis.summary import circle_cells, metric_text
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
-from algophase.wording import plural
+from algophase.wording import floored, plural
 
 PAPER = "https://arxiv.org/abs/2306.17844"
 PICTURE_FILE = "correct_logits.png"
@@ -84,7 +84,7 @@ def _what(network: Network) -> str:
 
 def _metrics(analysis: Analysis) -> list[list[str]]:
     rows = [
-        ["accuracy, all pairs", percent(analysis.accuracy)],
+        ["accuracy, all pairs", floored(analysis.accuracy)],
         ["cross-entropy, all pairs", f"{analysis.cross_entropy:.3g}"],
         ["gradient symmetricity, the paper's 100 triples", metric_text(analysis.gradient_symmetricity)],
         ["gradient symmetricity, all p^3 triples", metric_text(analysis.gradient_symmetricity_exact)],

@@ -6,6 +6,7 @@ from algophase.analysis.anatomy import Anatomy, PizzaAnatomy
 from algophase.report.page import Page, paragraph, table
 from algophase.report.plotly_style import Panel, graph_objects, new_figure
 from algophase.report.style import COLOURS
+from algophase.wording import floored
 
 MOST_DRAWN = 4
 EVERY = 6  # of a readout's angles, one is drawn
@@ -41,8 +42,8 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
     relu = anatomy.second_relu
     if relu is not None:
         told.append(
-            f"Without its second ReLU the network answers {_percent(relu.accuracy_without)} of all pairs right, "
-            f"with it {_percent(relu.accuracy)}."
+            f"Without its second ReLU the network answers {floored(relu.accuracy_without)} of all pairs right, "
+            f"with it {floored(relu.accuracy)}."
         )
     if anatomy.unmatched:
         others = ", ".join(map(str, anatomy.unmatched))

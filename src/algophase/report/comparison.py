@@ -9,6 +9,7 @@ import numpy
 from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
 from algophase.sweeps.comparison import (
     ALL_RATES,
+    IRRELEVANCE,
     NAMES,
     SYMMETRIC,
     SYMMETRICITY,
@@ -21,6 +22,7 @@ from algophase.sweeps.comparison import (
 )
 from algophase.sweeps.populations import Group, accurate, circular
 from algophase.sweeps.statistics import TENTHS, Share
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -30,8 +32,13 @@ if TYPE_CHECKING:
 # Blue over vermilion: ours is drawn last, theirs usually has more points.
 SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
 MOST_GROUPS = 4
-PHASES = {**dict.fromkeys(SYMMETRIC, "symmetricity > {:g}"), WRONG_LOGIT: "irrelevance < {:g}"}
-LABELS = {name: NAMES[name].replace(" (", "\n(") for name in (*SYMMETRIC, WRONG_LOGIT)}
+IRRELEVANCES = (IRRELEVANCE, WRONG_LOGIT)
+PHASES = {
+    **dict.fromkeys(SYMMETRIC, "symmetricity > {:g}"),
+    IRRELEVANCE: "irrelevance < {:g}",
+    WRONG_LOGIT: "irrelevance < {:g}\n(wrong logit)",
+}
+LABELS = {name: NAMES[name].replace(" (", "\n(") for name in (*SYMMETRIC, *IRRELEVANCES)}
 
 
 def draw_comparison(comparison: Comparison, path: str | Path) -> Path:
@@ -73,8 +80,13 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     handles = [figure.axes[0].scatter([], [], color=colour, marker=marker, s=16) for colour, marker in SIDES]
     names = [f"{side.name} ({len(side.runs):,} runs)" for side in comparison.sides]
     figure.legend(handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1)
-    state = "indistinguishable" if comparison.indistinguishable else f"different in {len(comparison.rejected)}"
-    told = f"{state} at a family-wise level of {comparison.level:.3g} ({len(comparison.findings)} tests)"
+    found, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
+    level = f"at a family-wise level of {comparison.level:.3g}"
+    told = (
+        f"{found} of {tests} {'differs' if found == 1 else 'differ'} {level}"
+        if found
+        else f"indistinguishable {level} ({tests})"
+    )
     told += f"\npoints: {'circular runs' if all(group.circular for group in groups) else 'runs'} at full accuracy"
     left = len(comparison.groups) - len(groups)
     figure.suptitle(told + (f"; {left} more groups not drawn" if left else ""), fontsize=9)
@@ -82,9 +94,13 @@ def comparison_figure(comparison: Comparison) -> "Figure":
 
 
 def _measures(group: Group) -> tuple[str, str]:
-    """What both sides have: the released table has the symmetricity of a network with an equals sign only without it."""
-    shared = [measure for measure in SYMMETRIC if all(measure in runs for runs in group.runs)]
-    return (*shared, SYMMETRICITY)[0], WRONG_LOGIT
+    """What both sides have: the released table has the symmetricity of a network with an equals sign only without it, and
+    the irrelevance only of the wrong logit."""
+    symmetric, irrelevant = (
+        [measure for measure in measures if all(measure in runs for runs in group.runs)]
+        for measures in (SYMMETRIC, IRRELEVANCES)
+    )
+    return (*symmetric, SYMMETRICITY)[0], (*irrelevant, WRONG_LOGIT)[0]
 
 
 def _population(group: Group, side: int) -> "pandas.DataFrame":
@@ -135,7 +151,7 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
             axes.plot(rates, widths, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
     axes.set_yscale("log", base=2)
     axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-    axes.set_title(f"filled: {PHASES[measure].format(phase_line(measure))}")
+    axes.set_title("filled: " + PHASES[measure].format(phase_line(measure)).replace("\n", " "))
     axes.yaxis.set_major_formatter("{x:g}")
 
 

@@ -29,6 +29,7 @@ from algophase.report.style import (
     save_figure,
     set_title,
 )
+from algophase.wording import floored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,7 @@ def draw_isolated_logits(subject: Subject) -> "Figure":
         order = circle_order(p, k)
         matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
         image = logit_map(axes, matrix)
-        axes.set_title(f"{_circle_title(circle)}\naccuracy alone {isolation.accuracy:.1%}")
+        axes.set_title(f"{_circle_title(circle)}\naccuracy alone {floored(isolation.accuracy, 1)}")
         if math.gcd(k, p) == 1:
             axes.set(xlabel=f"{_times(k, 'a + b')} mod {p}", ylabel=f"{_times(k, 'a − b')} mod {p}")
         else:  # several residues share a place on the circle: positions are an order, not values

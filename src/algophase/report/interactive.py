@@ -20,6 +20,7 @@ from algophase.networks import Network, Transformer
 from algophase.report.figures import Subject, circle_order
 from algophase.report.plotly_style import HEATMAP, Panel, graph_objects, new_figure
 from algophase.report.style import COLOURS
+from algophase.wording import floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -174,7 +175,7 @@ def correct_logits_panel(subject: Subject, frequency: int | None = None) -> Pane
     steps = "in their own order" if frequency is None else f"in the order of the circle k = {frequency}{_spacing(order)}"
     return Panel(
         logit_figure(matrix, order),
-        f"whole network, accuracy {subject.analysis.accuracy:.2%}; rows and columns {steps}",
+        f"whole network, accuracy {floored(subject.analysis.accuracy)}; rows and columns {steps}",
         "Correct logits of the whole network by a minus b (rows) and a plus b (columns). "
         f"Distance irrelevance is {subject.analysis.distance_irrelevance:.3f}: 0 means bands along the rows, 1 none.",
     )
@@ -188,7 +189,7 @@ def isolated_panel(subject: Subject, item: CircleEvidence) -> Panel:
     order = circle_order(subject.modulus, k).tolist()
     return Panel(
         logit_figure(by_difference_and_sum(correct_logits(isolation.logits)), order),
-        f"only {circle_name(item)}, accuracy {isolation.accuracy:.2%}{_spacing(order)}",
+        f"only {circle_name(item)}, accuracy {floored(isolation.accuracy)}{_spacing(order)}",
         f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it {_doing(item)}.",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.summary import circle_cells, metric_text, percent
+from algophase.analysis.summary import circle_cells, metric_text
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
@@ -37,6 +37,7 @@ from algophase.storage.network_files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
 from algophase.training.trained import CURVES
+from algophase.wording import floored
 
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
@@ -51,12 +52,20 @@ MEANING = {
 
 @dataclass(frozen=True)
 class Examined:
-    """A network and what is known about it. note: what should be said about how it was read."""
+    """A network and what is known about it.
+
+    notes: what should be said about how it was read; name: what the page calls it, without one its id.
+    """
 
     network: Network
     analysis: Analysis
     history: Mapping[str, Sequence[Any]] | None = None
     notes: tuple[str, ...] = field(default=())
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.analysis.id
 
 
 def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
@@ -99,14 +108,14 @@ def add_index(page: Page, examined: Sequence[Examined]) -> None:
     for number, item in enumerate(examined, 1):
         a = item.analysis
         metrics = [metric_text(value) for value in (a.gradient_symmetricity_exact, a.distance_irrelevance, a.circularity)]
-        rows.append([number, Link(anchor(number), a.id), a.verdict.label, percent(a.accuracy), *metrics])
+        rows.append([number, Link(anchor(number), item.title), a.verdict.label, floored(a.accuracy), *metrics])
     page.add(table(head, rows, "All networks of this page", numbers=(0, 3, 4, 5, 6)))
 
 
 def add_population(page: Page, population: Population, examined: Sequence[Examined], matched: Sequence[bool]) -> None:
     """The population as phase diagrams, with the networks that belong to it marked by their numbers."""
     marks = [
-        Mark(number, item.analysis.id, item.analysis.verdict.label, _rate(item.network), vars(item.analysis))
+        Mark(number, item.title, item.analysis.verdict.label, _rate(item.network), vars(item.analysis))
         for number, (item, fits) in enumerate(zip(examined, matched, strict=True), 1)
         if fits
     ]
@@ -144,7 +153,7 @@ def add_network(page: Page, number: int, item: Examined, population: Population 
     subject = subject_of(item.network, analysis)
     shape = f" ({verdict.shape})" if verdict.shape else ""
     counted = f"{number}. " if of > 1 else ""
-    page.heading(2, f"{counted}{analysis.id}: {verdict.label}{shape}", anchor(number))
+    page.heading(2, f"{counted}{item.title}: {verdict.label}{shape}", anchor(number))
     page.add(f'<div class="verdict"><strong>{text(MEANING[verdict.label])}</strong>{listed(verdict.reasons)}</div>')
     page.add(paragraph(_describe(item.network), "note"), *(paragraph(note, "note") for note in item.notes))
     _add_metrics(page, item, population)
@@ -219,7 +228,7 @@ def _add_metrics(page: Page, item: Examined, population: Population | None) -> N
         placed = standings(analysis, population)
     places = {standing.metric: standing.percentile for standing in placed}
     rows: list[tuple[str, str, str, str]] = [
-        ("accuracy", "share of all pairs answered right", percent(analysis.accuracy), ""),
+        ("accuracy", "share of all pairs answered right", floored(analysis.accuracy), ""),
         ("gradient symmetricity", "over all triples", metric_text(analysis.gradient_symmetricity_exact), EXACT),
         ("", "over the paper's 100 triples", metric_text(analysis.gradient_symmetricity), SYMMETRICITY),
         (

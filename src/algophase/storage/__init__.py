@@ -4,12 +4,13 @@ from pathlib import Path
 
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.storage.network_files import load_network, save
-from algophase.storage.released import load_released
+from algophase.storage.network_files import load_network, save, stored_id
+from algophase.storage.released import load_released, released_id
 
-__all__ = ["find_networks", "load", "save"]
+__all__ = ["find_networks", "id_of", "load", "save"]
 
 LOADERS = {".safetensors": load_network, ".pt": load_released}
+IDS = {".safetensors": stored_id, ".pt": released_id}
 
 
 def find_networks(path: str | Path) -> list[Path]:
@@ -21,6 +22,14 @@ def find_networks(path: str | Path) -> list[Path]:
     if not found:
         raise InputError(f"{path} holds no network; expected files ending in {' or '.join(LOADERS)}")
     return found
+
+
+def id_of(path: Path) -> str:
+    """The id that `load` will give a network, from the description beside it; empty where that cannot be read."""
+    try:
+        return IDS[path.suffix](path) if path.suffix in IDS else ""
+    except InputError:
+        return ""
 
 
 def load(path: str | Path) -> Network:

@@ -116,6 +116,11 @@ def read_description(description_path: Path) -> dict[str, Any]:
     return data
 
 
+def stored_id(path: Path) -> str:
+    """The id of a network in NAME.safetensors, without its tensors being read."""
+    return clean_id(read_description(_description_path(path))["id"])
+
+
 def load_network(path: Path) -> Network:
     """A network from NAME.safetensors, with NAME.json beside it."""
     content = read_bytes(path)
@@ -149,14 +154,24 @@ def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSet
         raise InputError("its run has another network than it says it is")
 
 
+def check_plain(name: str, tensor: Tensor) -> None:
+    """That a tensor holds its numbers one beside the other. Others can be in a .pt file, and little can be done with them."""
+    if tensor.is_meta:
+        raise InputError(f"tensor {name} is on device meta: it has a shape but no numbers")
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
+        raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
+
+
 def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
-    """That tensors are those of a template, by name, shape and type."""
+    """That tensors are those of a template, by name, shape and type, and hold numbers."""
     missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
     if missing:
         raise InputError(f"tensor {', '.join(sorted(missing))} is missing")
     if extra:
         raise InputError(f"tensor {', '.join(sorted(extra))} does not belong to this kind of network")
     for name, parameter in expected.items():
+        check_plain(name, tensors[name])
         if tensors[name].shape != parameter.shape:
             raise InputError(
                 f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
@@ -183,7 +198,10 @@ def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Te
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     network = build(task, settings).to(next(iter(tensors.values())).dtype)
-    network.load_state_dict(dict(tensors))
+    try:
+        network.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise InputError(f"{path}: its tensors cannot be used: {str(error).splitlines()[-1].strip()}") from None
     network.id = clean_id(path.stem)
     try:
         network.check_finite()

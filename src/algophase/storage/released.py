@@ -18,7 +18,7 @@ from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
 from algophase.storage.files import read_bytes
-from algophase.storage.network_files import clean_id, fill, read_json
+from algophase.storage.network_files import check_plain, clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
@@ -33,8 +33,17 @@ def load_released(path: Path) -> Network:
     except InputError as error:
         raise InputError(f"{config_path}: {error}") from None
     network = fill(task, settings, _to_our_names(_read_tensors(path), settings, path), path)
-    network.id = clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
+    network.id = _id(config, path)
     return network
+
+
+def released_id(path: Path) -> str:
+    """The id of a released network, without its tensors being read."""
+    return _id(read_json(_config_path(path), "the config of this network,"), path)
+
+
+def _id(config: Mapping[str, Any], path: Path) -> str:
+    return clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
 
 
 def _config_path(path: Path) -> Path:
@@ -117,6 +126,10 @@ def _to_our_names(tensors: dict[str, Tensor], settings: NetworkSettings, path: P
         leaf = name.rsplit(".", 1)[-1]
         if leaf == "mask":
             continue
+        try:
+            check_plain(name, value)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
         if leaf in ("W_E", "W_in", "W_out") and value.ndim == 2:
             value = value.T
         elif leaf in ("W_Q", "W_K", "W_V") and value.ndim == 3:
