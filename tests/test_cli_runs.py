@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from algophase.cli import app, main
 from algophase.cli_output import TrainingBar
 from algophase.storage import load
-from algophase.storage.runs_table import read_table, shard_paths
+from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training import loop
 
@@ -143,6 +143,8 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
         (("--where", "attention_rate"), "condition is 'attention_rate'; write COLUMN"),
         (("--where", "attention_rate<low"), "column attention_rate holds numbers"),
         (("--columns", "index,colour"), "there is no column 'colour'"),
+        (("--columns", "", "--csv", "-"), "columns is '', which names none; name some, or leave the option out"),
+        (("--columns", " ,"), "columns is ' ,', which names none"),
         (("--sort", "-colour"), "there is no column 'colour'"),
         (("--sort", "frequencies"), "column frequencies holds list"),
         (("--csv", "-", "--json"), "--csv and --json are two forms of the same; choose one"),
@@ -167,6 +169,43 @@ def test_errors_are_one_line(
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert line.startswith("algophase: error: ")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_moments_are_listed_each(tmp_path: Path) -> None:
+    (tmp_path / "mini.toml").write_text(SPACE)
+    options = ("--runs", 2, "--snapshot", 10, "--snapshot", 20, "--device", "cpu")
+    done("sweep", tmp_path / "mini.toml", "--out", tmp_path / "sweep", *options)
+    moments = tmp_path / "sweep" / "moments"
+    head, *lines = done("runs", moments, "--where", "epoch>10").splitlines()
+    assert head == "6 moments of 2 runs"
+    assert "4 of 6 moments meet epoch>10" in lines
+    assert [line.split()[:3:2] for line in lines[-5:]] == [
+        ["index", "epoch"],
+        *([index, epoch] for index in "01" for epoch in ("20", "30")),
+    ]
+    assert [row["epoch"] for row in json.loads(done("runs", moments, "--json", "--columns", "epoch"))] == [10, 20, 30] * 2
+    assert "wrote 6 moments with 1 columns" in done("runs", moments, "--csv", tmp_path / "a.csv", "--columns", "verdict")
+    for command in (("retrain", moments, "1"), ("explore", moments), ("report", moments)):
+        refused = run(*command)
+        assert refused.exit_code == 1
+        assert "holds runs along training" in str(refused.exception) + refused.output
+
+
+def test_a_shard_without_index_is_named(sweep: Path) -> None:
+    write_shard(sweep / "runs-x.parquet", [{"run_id": "000000000000"}], {})
+    for arguments in (("runs", sweep), ("retrain", sweep, "1"), ("retrain", sweep, "99")):
+        assert "runs-x.parquet has no column 'index'" in str(run(*arguments).exception)
+
+
+def test_other_numbers_of_a_merge_are_explained(sweep: Path, tmp_path: Path) -> None:
+    rows = [{**row, "circularity": 0.25} for row in read_table(sweep).to_pylist()[:2]]
+    other = SweepDirectory(tmp_path / "other")
+    with other.hold("a test"):
+        other.describe(SweepDirectory(sweep).description()["space"], 0)
+        other.add(rows, {})
+    text = " ".join(done("merge", sweep, other.path, "--out", tmp_path / "out").split())
+    assert "2 were there more than once, 2 of them with other numbers" in text
+    assert "come from another machine, or an ensemble of other networks: rounding differs, and training amplifies it" in text
 
 
 def test_merge_says_what_it_did(parts: list[Path], tmp_path: Path) -> None:

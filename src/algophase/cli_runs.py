@@ -58,12 +58,14 @@ def runs(
     conditions = [read_condition(text) for text in where or []]
     there = column_names(path)
     chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    if chosen == []:
+        raise InputError(f"columns is {columns!r}, which names none; name some, or leave the option out")
     asked = [*(chosen or []), *(condition.column for condition in conditions), *([sort.removeprefix("-")] if sort else [])]
     check_columns(asked, there)
     if csv is not None or as_json:
         table = read_columns(path, None if chosen is None else asked)
         places = select(table, conditions, sort)[: limit or None]
-        _export({name: table[name] for name in chosen or table}, places, csv)
+        _export({name: table[name] for name in chosen or table}, places, csv, _rows(table))
         return
     shown = chosen or _handful(path, there)
     table = read_columns(path, [*(name for name in NEEDED if name in there), *shown, *asked])
@@ -72,7 +74,7 @@ def runs(
         typer.echo(line)
     if conditions:
         total = len(next(iter(table.values()), []))
-        typer.echo(f"{len(places):,} of {total:,} runs meet {' and '.join(map(str, conditions))}")
+        typer.echo(f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}")
     rows = places[: (SHOWN if limit is None else limit) or None]
     if rows:
         typer.echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
@@ -91,7 +93,12 @@ def _handful(path: Path, there: Sequence[str]) -> list[str]:
     else:
         known = read_columns(path, [name for name in setting_names() if name in there])
         settings = [name for name in setting_names() if name in known and len(set(map(str, known[name]))) > 1]
-    return [name for name in ("index", "run_id", *settings, "verdict", *METRICS) if name in there] or list(there)[:8]
+    return [name for name in ("index", "run_id", "epoch", *settings, "verdict", *METRICS) if name in there] or list(there)[:8]
+
+
+def _rows(table: "Columns") -> str:
+    """What a row is."""
+    return "moments" if "epoch" in table and "run_id" in table else "runs"
 
 
 def _header(path: Path, table: "Columns") -> list[str]:
@@ -108,7 +115,8 @@ def _header(path: Path, table: "Columns") -> list[str]:
     elif about := provenance(path):
         sittings = about["shards"] if isinstance(about.get("shards"), list) else [about]
     if not lines:
-        lines = [f"{len(next(iter(table.values()), [])):,} runs"]
+        of = f" of {len(set(table['run_id'])):,} runs" if _rows(table) == "moments" else ""
+        lines = [f"{len(next(iter(table.values()), [])):,} {_rows(table)}{of}"]
     return [*lines, *describe_outcomes(table), *describe_origin(sittings)]
 
 
@@ -135,7 +143,7 @@ def _cell(value: Any) -> str:
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
-def _export(columns: "Columns", places: list[int], csv: str | None) -> None:
+def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -> None:
     if csv is None:
         rows = [{name: values[place] for name, values in columns.items()} for place in places]
         typer.echo(json.dumps(rows, indent=1, default=str))
@@ -147,7 +155,7 @@ def _export(columns: "Columns", places: list[int], csv: str | None) -> None:
     from algophase.storage.files import write_atomically
 
     write_atomically(Path(csv), text.encode())
-    typer.echo(f"wrote {len(places):,} runs with {len(columns)} columns to {csv}")
+    typer.echo(f"wrote {len(places):,} {what} with {len(columns)} columns to {csv}")
 
 
 def _csv(columns: "Columns", places: list[int]) -> str:
@@ -183,7 +191,8 @@ def merge(
     if merged.repeated:
         typer.echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
     if merged.differing:
-        typer.echo("other numbers come from another machine's rounding, which training amplifies; the first ones were kept")
+        typer.echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
+        typer.echo("amplifies it; the first ones were kept")
     if merged.networks:
         typer.echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
     if merged.unmatched:

@@ -10,14 +10,16 @@ import typer
 
 from algophase.cli_output import LiveBar, duration
 from algophase.errors import InputError
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
-    from algophase.sweeps.sweep import Outcome
+    from algophase.sweeps.sweep import Outcome, Request
     from algophase.sweeps.work import Standing
 
 EXAMPLE = "Example:  algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
+MANY = 50_000  # runs whose settings take seconds to draw
 
 
 class Executor(StrEnum):
@@ -33,7 +35,9 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")
     ] = None,
-    runs: Annotated[int | None, typer.Option(help="How many runs; those in DIR count.", show_default="the space's own")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="How many runs, a million at most; those in DIR count.", show_default="the space's own")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Another seed gives other runs of the same space.")] = 0,
     minutes: Annotated[
         float | None, typer.Option(help="Stop cleanly after this time; the same command goes on.", show_default="no limit")
@@ -111,13 +115,15 @@ def sweep(
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:
+        if request.runs // request.part[1] > MANY:
+            bar.say(f"drawing the settings of {request.runs // request.part[1]:,} runs before the first is trained")
         if executor is Executor.ray:
             from algophase.sweeps.ray_executor import sweep_on_ray
 
             outcome = sweep_on_ray(request, directory, address, shard, bar, bar.say)
         else:
             outcome = run_sweep(request, directory, bar, bar.say)
-    _conclude(outcome, directory, keep_all=keep_weights == "all")
+    _conclude(outcome, directory, _lacking(request, directory) if outcome.done and keep_weights == "all" else 0)
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
 
@@ -145,7 +151,21 @@ def tally(counts: "dict[str, int]") -> str:
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))
 
 
-def _conclude(outcome: "Outcome", directory: "SweepDirectory", *, keep_all: bool) -> None:
+def _lacking(request: "Request", directory: "SweepDirectory") -> int:
+    """How many of the runs asked for did not diverge and have no network in the directory."""
+    from algophase.storage.runs_table import column_names
+    from algophase.sweeps.overview import outcomes
+    from algophase.sweeps.selection import read_columns
+
+    there, kept, (number, count) = column_names(directory.path), directory.kept(), request.part
+    table = read_columns(directory.path, [name for name in ("verdict", "diverged_at") if name in there])
+    ends = outcomes(table.get("verdict", [None] * len(table["index"])), table)
+    asked = range(number - 1, request.runs, count)
+    rows = zip(table["index"], table["run_id"], ends, strict=True)
+    return sum(index in asked and end != "diverged" and run_id not in kept for index, run_id, end in rows)
+
+
+def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> None:
     from algophase.sweeps.overview import unfair_sample
 
     say = {
@@ -162,9 +182,10 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", *, keep_all: bool
     if outcome.new:
         training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
         typer.echo(f"seconds a run: {training:.3f} training, {analysis:.3f} analysis", err=True)
-    lacking = outcome.done - outcome.counts.get("diverged", 0) - len(directory.kept())
-    if keep_all and lacking > 0:
-        typer.echo(f"the weights of {lacking:,} runs were not kept when they were made; `algophase retrain` brings one back")
+    if lacking:
+        typer.echo(
+            f"the weights of {counted(lacking, 'run')} were not kept when they were made; `algophase retrain` brings one back"
+        )
     typer.echo(f"the table is in {directory.path}")
 
 

@@ -162,9 +162,13 @@ def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
-    write_shard(tmp_path / "a.parquet", [{"run_id": 3, "index": "x", "verdict": 5, "y": 1.0}, {"run_id": 4, "y": 2.0}], {})
+    write_shard(
+        tmp_path / "a.parquet", [{"run_id": 3, "index": 8, "verdict": 5, "y": 1.0}, {"run_id": 4, "index": 7, "y": 2.0}], {}
+    )
+    write_shard(tmp_path / "b.parquet", [{"run_id": 5, "index": "x", "y": 1.0}, {"run_id": 6, "y": 2.0}], {})
     (tmp_path / "sweep.json").write_text('{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}')
     table = read_run_table(tmp_path)
     assert table.count == 2
-    assert table.axes == ["y"]
+    assert table.axes == ["index", "y"]
     assert any("no column of run ids" in line for line in table.problems)
+    assert any("b.parquet is no shard of a sweep: the index of a run is 'x'" in line for line in table.problems)

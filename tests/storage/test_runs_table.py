@@ -207,3 +207,34 @@ def test_a_file_that_is_no_table_is_not_called_a_broken_shard(tmp_path: Path) ->
     (tmp_path / "runs.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"not a readable Parquet file .*; give a sweep's directory or a Parquet file$"):
         read_runs(tmp_path / "runs.csv")
+
+
+def test_along_training_each_run_is_read_once_at_each_epoch(tmp_path: Path) -> None:
+    first = [{"index": 1, "run_id": "b", "epoch": 5, "x": 1}, {"index": 1, "run_id": "b", "epoch": 2, "x": 2}]
+    second = [{"index": 1, "run_id": "b", "epoch": 5, "x": 3}, {"index": 0, "run_id": "a", "epoch": 5, "x": 4}]
+    runs = read_runs(shards(tmp_path, first, second))
+    assert list(zip(runs["index"], runs["epoch"], runs["x"], strict=True)) == [(0, 5, 4), (1, 2, 2), (1, 5, 1)]
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([0, None], "missing"), ([0.5, 1.0], "0.5"), ([None, None], "missing"), (["0", "1"], "'0'"), ([True, False], "True")],
+    ids=str,
+)
+def test_an_index_that_is_no_integer_is_named_with_its_file(tmp_path: Path, values: list[Any], told: str) -> None:
+    bad = [{"index": value, "run_id": name} for value, name in zip(values, "ab", strict=True)]
+    shards(tmp_path, [{"index": 2, "run_id": "c"}], bad)
+    message = rf"/runs-1.parquet is no shard of a sweep: the index of a run is {told}; it must be an integer"
+    for read in (read_runs, read_table):
+        with pytest.raises(InputError, match=message):
+            read(tmp_path)
+    assert read_shard(tmp_path / "runs-1.parquet", ["run_id"])["run_id"].to_pylist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("key", ["index", "run_id"])
+def test_a_file_that_does_not_say_which_run_a_row_is_is_no_shard_among_others(tmp_path: Path, key: str) -> None:
+    rows = [{"index": place, "run_id": name, "x": 1} for place, name in enumerate("ab")]
+    shards(tmp_path, rows[:1], [{name: value for name, value in rows[1].items() if name != key}])
+    with pytest.raises(InputError, match=rf"/runs-1.parquet has no column '{key}', as other files of .* have"):
+        read_runs(tmp_path)
+    assert read_table(tmp_path, ["x"]).num_rows == 2

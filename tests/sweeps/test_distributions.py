@@ -56,6 +56,12 @@ def test_reads_and_writes_plain_data(data: object, rule: Distribution) -> None:
         ({"uniform": [0, math.inf]}, "both finite"),
         ({"uniform": [math.nan, 1]}, "both finite"),
         ({"log_uniform": [0, 1]}, r"log_uniform of width is \[0, 1\]; low must be above 0"),
+        (
+            {"uniform": [8, 10**400]},
+            r"uniform of width is \[8, 10{60,}\.\.\.; low must be below high, and both finite, at most 1.8e308",
+        ),
+        ({"uniform": [-(10**400), 8], "integer": True}, "both finite"),
+        ({"uniform": [0, 1e30], "integer": True}, "with integer = true both ends must be at most 9,007,199,254,740,992"),
         ({"uniform": [0.5, 2], "integer": True}, "with integer = true both ends must be integers"),
     ],
     ids=str,

@@ -204,7 +204,11 @@ def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     assert runs["circularity"].tolist() == [0.999] * len(runs)  # what was in the output is what is read
     assert merge([tmp_path / "a"], tmp_path / "out").runs == 4
     assert len(shard_paths(tmp_path / "out")) == 1
-    assert len(SweepDirectory(tmp_path / "out").sittings()) == 5
+    sittings = SweepDirectory(tmp_path / "out").sittings()
+    assert [(sitting["device"], sitting["indices"]) for sitting in sittings if sitting["device"] == "elsewhere"] == [
+        ("elsewhere", [3])
+    ]
+    assert sorted(index for sitting in sittings for index in sitting["indices"]) == [0, 1, 2, 3]
 
 
 def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
@@ -253,3 +257,33 @@ def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pyt
     assert SweepDirectory(tmp_path / "out").finished() == {}
     assert merge([a.path], tmp_path / "out") == Merged(1, 1, 0, 0, 1, 0)
     assert SweepDirectory(tmp_path / "out").kept() == a.kept()
+
+
+def test_a_source_may_grow_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = sweep_of(tmp_path / "a", [row(0)], [row(1)])
+
+    def grown(path: Path) -> list[Path]:
+        found = shard_paths(path)
+        if path == a.path:
+            a.keep(initialise(TINY.run(2)))
+            a.add([row(2)], {"runs": 1}, [row(2, epoch=3)])
+        return found
+
+    monkeypatch.setattr(merging, "shard_paths", grown)
+    assert merge([a.path], tmp_path / "out") == Merged(2, 2, 0, 0, 0, 1)
+    out = SweepDirectory(tmp_path / "out")
+    assert sorted(out.finished()) == [0, 1]
+    assert out.moments() is None
+    assert out.kept() == set()
+
+
+def test_a_merge_that_fails_in_any_way_leaves_no_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep_of(tmp_path / "a", [row(0)])
+
+    def fail(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(merging, "join", fail)
+    with pytest.raises(KeyboardInterrupt):
+        merge([tmp_path / "a"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()

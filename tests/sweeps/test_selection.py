@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from runs_made import row, sweep_of
 
 from algophase.errors import InputError
+from algophase.storage.runs_table import write_shard
 from algophase.sweeps.selection import Condition, read_columns, read_condition, select
 
 TABLE: dict[str, list[Any]] = {
@@ -66,6 +67,8 @@ def test_what_is_no_condition_is_named(text: str) -> None:
         (["verdict!=Clock"], [1, 2, 3]),
         (["verdict=null"], [2]),
         (["verdict=Cl"], []),
+        (["list=null"], [1]),
+        (["list!=NULL"], [0, 2, 3]),
         (["nothing=3"], []),
         (["nothing=null"], [0, 1, 2, 3]),
         (["rate>0.3", "flag=true"], [3]),
@@ -88,7 +91,8 @@ def test_conditions_compare_as_the_column_does(conditions: list[str], rows: list
         ("flag<true", "column flag holds true and false: use = or !="),
         ("verdict<Pizza", "column verdict holds text: use = or !="),
         ("rate<null", "null has no order: use = or !="),
-        ("list=1", "column list holds list: it has no order to go by"),
+        ("list<null", "null has no order: use = or !="),
+        ("list=1", "condition is 'list=1'; column list holds no single values: compare it with null only"),
     ],
 )
 def test_what_cannot_be_compared_is_named(text: str, message: str) -> None:
@@ -130,3 +134,11 @@ def test_columns_are_read_once_a_run_without_nan(tmp_path: Path) -> None:
         read_columns(tmp_path, ["verdicts"])
     pyarrow.parquet.write_table(pyarrow.table({"x": [math.nan, 1.0]}), tmp_path / "bare.parquet")
     assert read_columns(tmp_path / "bare.parquet") == {"x": [None, 1.0]}
+
+
+def test_moments_are_told_apart_by_their_epoch_wanted_or_not(tmp_path: Path) -> None:
+    write_shard(tmp_path / "runs-a.parquet", [row(1, epoch=9), row(1, epoch=3)], {})
+    write_shard(tmp_path / "runs-b.parquet", [row(1, epoch=3), row(0, epoch=3)], {})
+    found = read_columns(tmp_path, ["verdict"])
+    assert list(found) == ["index", "run_id", "epoch", "verdict"]
+    assert list(zip(found["index"], found["epoch"], strict=True)) == [(0, 3), (1, 3), (1, 9)]

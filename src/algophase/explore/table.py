@@ -14,7 +14,7 @@ from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
 from algophase.report.population import LABELS
-from algophase.storage.runs_table import each_once, join_shards, read_shard, shard_paths
+from algophase.storage.runs_table import each_once, join_shards, read_shard, refuse_moments, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.overview import describe_outcomes, describe_space, outcomes, setting_names
 from algophase.sweeps.selection import Condition, kind_of, select
@@ -223,7 +223,9 @@ def read_run_table(path: Path) -> RunTable:
 
 def _columns(shards: Sequence[Path], path: Path) -> dict[str, list[Any]]:
     try:
-        columns = each_once(join_shards(shards, path)).to_pydict()
+        table = join_shards(shards, path)
+        refuse_moments(table.column_names, path)
+        columns = each_once(table).to_pydict()
     except TypeError:
         raise InputError(f"{path} does not hold runs: its columns index and run_id have no order") from None
     return {name: [None if value != value else value for value in values] for name, values in columns.items()}  # no NaN

@@ -11,7 +11,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import network_to_dict
-from algophase.storage.runs_table import read_runs
+from algophase.storage.runs_table import read_runs, refuse_moments
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
 from algophase.sweeps.populations import (
@@ -106,7 +106,9 @@ def population_of(table: "pandas.DataFrame", name: str) -> Population:
 
 def read_population(path: str | Path) -> Population:
     path = Path(path)
-    return population_of(read_runs(path), path.resolve().name)
+    runs = read_runs(path)
+    refuse_moments(runs.columns, path)
+    return population_of(runs, path.resolve().name)
 
 
 def is_sweep(path: Path) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
+from algophase.settings import shown
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 METADATA_KEY = b"algophase"
+KEYS = ("index", "run_id")  # which run a row is
+EPOCH = "epoch"  # of a row that is a run along training; a run's own row has no such column
 Row = Mapping[str, Any]
 
 
@@ -73,7 +76,7 @@ def shard_paths(path: Path) -> list[Path]:
 
 
 def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
-    """One shard, or those of its columns that are asked for and there."""
+    """One shard, or those of its columns that are asked for and there. An `index` is an integer in every row."""
     import pyarrow
     import pyarrow.parquet
 
@@ -81,9 +84,23 @@ def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Tab
         with pyarrow.parquet.ParquetFile(path) as file:
             there = file.schema_arrow.names
             wanted = None if columns is None else [name for name in columns if name in there]
-            return file.read(columns=wanted)
+            table = file.read(columns=wanted)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
+    if "index" in table.column_names:
+        _check_index(table["index"], path)
+    return table
+
+
+def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
+    import pyarrow
+
+    if pyarrow.types.is_integer(column.type) and not column.null_count:
+        return
+    for value in column.to_pylist():
+        if isinstance(value, bool) or not isinstance(value, int):
+            what = "missing" if value is None else shown(value)
+            raise InputError(f"{path} is no shard of a sweep: the index of a run is {what}; it must be an integer")
 
 
 def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
@@ -93,10 +110,19 @@ def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarr
 
 def join_shards(shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
     """These shards as one table. path: what an error names."""
+    wanted = None if columns is None else list(columns)
+    return join_tables({shard: read_shard(shard, wanted) for shard in shards}, path)
+
+
+def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "pyarrow.Table":
+    """Shards that were read as one table. Either all say which run a row is, or none."""
     import pyarrow
 
-    wanted = None if columns is None else list(columns)
-    tables = [read_shard(shard, wanted).replace_schema_metadata(None) for shard in shards]
+    for key in KEYS:
+        without = [shard for shard, table in shards.items() if key not in table.column_names]
+        if 0 < len(without) < len(shards):
+            raise InputError(f"{without[0]} has no column {key!r}, as other files of {path} have: it is no shard of a sweep")
+    tables = [table.replace_schema_metadata(None) for table in shards.values()]
     try:
         return pyarrow.concat_tables(tables, promote_options="permissive")
     except pyarrow.ArrowException as error:
@@ -104,35 +130,34 @@ def join_shards(shards: Iterable[Path], path: str | Path, columns: Iterable[str]
 
 
 def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Each run once, the first of several with its id, in the order of their index."""
+    """Each run once, the first of several with its id, in the order of their index; along training, once at each epoch."""
     import pyarrow
 
-    places = list(range(table.num_rows))
-    if "index" in table.column_names:
+    names, places = table.column_names, list(range(table.num_rows))
+    epochs = table[EPOCH].to_pylist() if EPOCH in names else [None] * table.num_rows
+    if "index" in names:
         indices = table["index"].to_pylist()
-        places.sort(key=lambda place: (indices[place] is None, indices[place]))
-    if "run_id" in table.column_names:
+        places.sort(key=lambda place: (indices[place] is None, indices[place], epochs[place] is None, epochs[place]))
+    if "run_id" in names:
         ids, first = table["run_id"].to_pylist(), dict[Any, int]()
         for place in places:
-            first.setdefault(ids[place] if ids[place] is not None else place, place)
+            first.setdefault(place if ids[place] is None else (ids[place], epochs[place]), place)
         places = list(first.values())
     return table.take(pyarrow.array(places, pyarrow.int64()))
 
 
-def each_moment_once(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Each run once at each epoch, in the order of their index and epoch."""
-    import pyarrow
-
-    indices, ids, epochs = (table[name].to_pylist() for name in ("index", "run_id", "epoch"))
-    first: dict[tuple[Any, Any], int] = {}
-    for place in sorted(range(table.num_rows), key=lambda place: (indices[place], epochs[place])):
-        first.setdefault((ids[place], epochs[place]), place)
-    return table.take(pyarrow.array(list(first.values()), pyarrow.int64()))
-
-
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index."""
+    """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index.
+
+    Of `moments` in a sweep's directory: each run once at each epoch.
+    """
     return each_once(read_table(path)).to_pandas()
+
+
+def refuse_moments(columns: Iterable[str], path: str | Path) -> None:
+    """Stop where rows are runs along training, several a run: what needs one row a run would take each moment for a run."""
+    if EPOCH in columns and "run_id" in columns:
+        raise InputError(f"{path} holds runs along training, a row for each epoch looked at; give the sweep's own directory")
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -149,7 +174,11 @@ def _shards(path: str | Path) -> list[Path]:
 
 def provenance(path: Path) -> dict[str, Any]:
     """What a shard says about where it comes from; empty where it says nothing readable."""
-    metadata = _schema(path).metadata or {}
+    return origin(_schema(path))
+
+
+def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
+    metadata = schema.metadata or {}
     try:
         found = json.loads(metadata.get(METADATA_KEY, b"{}"))
     except ValueError:

@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from algophase.storage.lock import locked
 from algophase.storage.network_files import read_json, save
 from algophase.storage.runs_table import (
     Row,
-    each_moment_once,
+    each_once,
     encode_table,
     join_shards,
     provenance,
@@ -202,10 +202,14 @@ class SweepDirectory:
         shards = shard_paths(self.moments_path) if self.moments_path.is_dir() else []
         return [shard for shard in shards if (self.path / shard.name).exists() == finished]
 
-    def moments(self) -> "pyarrow.Table | None":
-        """Every run along training, one row a run and epoch, by index and epoch; None where it was not followed."""
-        shards = self._moment_shards()
-        return each_moment_once(join_shards(shards, self.moments_path)) if shards else None
+    def moments(self, beside: Iterable[Path] | None = None) -> "pyarrow.Table | None":
+        """Every run along training, one row a run and epoch, by index and epoch; None where it was not followed.
+
+        beside: only those of the runs in these shards.
+        """
+        names = None if beside is None else {shard.name for shard in beside}
+        shards = [shard for shard in self._moment_shards() if names is None or shard.name in names]
+        return each_once(join_shards(shards, self.moments_path)) if shards else None
 
     def runs(self) -> "pandas.DataFrame":
         return read_runs(self.path)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from algophase.errors import InputError
+from algophase.settings import LARGEST_COUNT, shown
 
 FORMS = "a value, {uniform = [low, high]}, {log_uniform = [low, high]}, {choice = [...]} or {grid = [...]}"
 Value = int | float | str | bool
@@ -98,16 +99,16 @@ def read_distribution(name: str, data: object) -> Distribution:
     if isinstance(data, str | bool | int | float):
         return Fixed(data)
     if not isinstance(data, dict):
-        raise InputError(f"{name} is {data!r}; it must be {FORMS}")
+        raise InputError(f"{name} is {shown(data)}; it must be {FORMS}")
     options = dict(data)
     integer = options.pop("integer", False)
     if len(options) != 1 or not isinstance(integer, bool):
-        raise InputError(f"{name} is {data!r}; it must be {FORMS}")
+        raise InputError(f"{name} is {shown(data)}; it must be {FORMS}")
     [(form, values)] = options.items()
     if form not in ("uniform", "log_uniform", "choice", "grid"):
         raise InputError(f"{name} has no form {form!r}; it must be {FORMS}")
     if not isinstance(values, list) or not values:
-        raise InputError(f"{form} of {name} is {values!r}; it must be a list of values")
+        raise InputError(f"{form} of {name} is {shown(values)}; it must be a list of values")
     if form in ("choice", "grid"):
         return _read_list(name, form, values, integer)
     return _read_interval(name, form, values, integer)
@@ -118,23 +119,31 @@ def _read_list(name: str, form: str, values: list[object], integer: bool) -> Dis
         raise InputError(f"{name}: integer goes with uniform and log_uniform; write integers into the {form}")
     for value in values:
         if not isinstance(value, str | bool | int | float):
-            raise InputError(f"{form} of {name} holds {value!r}; its values must be numbers, text, true or false")
+            raise InputError(f"{form} of {name} holds {shown(value)}; its values must be numbers, text, true or false")
     if len({(type(value), value) for value in values}) < len(values):
-        raise InputError(f"{form} of {name} is {values!r}; it names a value twice")
+        raise InputError(f"{form} of {name} is {shown(values)}; it names a value twice")
     members = tuple(values)
     return Choice(members) if form == "choice" else Grid(members)  # type: ignore[arg-type]
 
 
 def _read_interval(name: str, form: str, values: list[object], integer: bool) -> Distribution:
     if len(values) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in values):
-        raise InputError(f"{form} of {name} is {values!r}; it must be two numbers, [low, high]")
+        raise InputError(f"{form} of {name} is {shown(values)}; it must be two numbers, [low, high]")
     low, high = values
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"{form} of {name} is {values!r}; low must be below high, and both finite")
+    try:
+        finite = math.isfinite(low) and math.isfinite(high)
+    except OverflowError:  # an integer beyond the largest float
+        finite = False
+    if not (finite and low < high):
+        raise InputError(f"{form} of {name} is {shown(values)}; low must be below high, and both finite, at most 1.8e308")
     if form == "log_uniform" and low <= 0:
-        raise InputError(f"log_uniform of {name} is {values!r}; low must be above 0")
+        raise InputError(f"log_uniform of {name} is {shown(values)}; low must be above 0")
     if integer and not (float(low).is_integer() and float(high).is_integer()):
-        raise InputError(f"{form} of {name} is {values!r}; with integer = true both ends must be integers")
+        raise InputError(f"{form} of {name} is {shown(values)}; with integer = true both ends must be integers")
+    if integer and max(abs(low), abs(high)) > LARGEST_COUNT:
+        raise InputError(
+            f"{form} of {name} is {shown(values)}; with integer = true both ends must be at most {LARGEST_COUNT:,}"
+        )
     return Uniform(float(low), float(high), integer, form == "log_uniform")

@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.storage.files import read_bytes, write_atomically
-from algophase.storage.runs_table import (
-    column_names,
-    each_moment_once,
-    each_once,
-    provenance,
-    read_shard,
-    read_table,
-    shard_paths,
-)
+from algophase.storage.runs_table import KEYS, each_once, join_tables, origin, read_shard, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory, same_sweep
+from algophase.sweeps.origins import Shard, origins
 from algophase.sweeps.provenance import commit, version
 
 if TYPE_CHECKING:
@@ -44,17 +37,21 @@ class Merged:
 
 @dataclass(frozen=True)
 class Held:
-    """A source's runs, each once. shards: for each, its shard's columns, and whether that shard is itself a merged one."""
+    """A source's runs, each once, and the same along training. shards: for each run, its shard."""
 
     table: "pyarrow.Table"
-    shards: list[tuple[frozenset[str], bool]]
+    shards: list[Shard]
+    moments: "pyarrow.Table | None"
 
 
 @dataclass(frozen=True)
 class Joined:
-    """matching: for each source, ids of the runs whose row there is the joined table's, or equal to it."""
+    """taken: index of each run, and the shard its row is from, source after source. matching: for each source, ids of the runs
+    whose row there is the joined table's, or equal to it.
+    """
 
     table: "pyarrow.Table"
+    taken: list[tuple[int, Shard]]
     matching: list[set[str]]
     repeated: int
     differing: int
@@ -74,13 +71,14 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
     try:
         with target.hold(command or f"a merge of {len(sources)} sweeps"):
             before = len(target.finished())
-            joined = join({str(source.path): _read(source) for source in sources})
-            moments = _join_moments(sources, joined.matching)
+            held = {str(source.path): _read(source) for source in sources}
+            joined = join(held)
+            moments = _join_moments(held, joined.matching)
             target.describe(description["space"], description["seed"], description.get("snapshots", ()))
             # The networks first, as in a sweep: where a run is in the table, what was kept of it is there.
             networks, unmatched = _copy_networks(sources, joined.matching, target)
-            target.replace(joined.table, _about(sources, joined.table.num_rows, command), moments)
-    except InputError:
+            target.replace(joined.table, _about(joined, command), moments)
+    except BaseException:
         if fresh:
             with contextlib.suppress(OSError):  # what was made for nothing, unless something is in it
                 target.path.rmdir()
@@ -108,19 +106,24 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
 
 
 def _read(source: SweepDirectory) -> Held | None:
+    """Its shards are listed once: a sweep that goes on there may add others at any moment."""
     import pyarrow
 
-    paths = shard_paths(source.path)
-    if not paths:
+    tables = {path: read_shard(path) for path in shard_paths(source.path)}
+    if not tables:
         return None
-    table = read_table(source.path)
-    for name in ("index", "run_id"):
+    table = join_tables(tables, source.path)
+    for name in KEYS:
         if name not in table.column_names or table[name].null_count:
             raise InputError(f"{source.path} has runs without {name}: it is no sweep's table")
-    shards = [(frozenset(column_names(path)), "shards" in provenance(path)) for path in paths]
-    owners = [shard for shard, path in enumerate(paths) for _ in range(read_shard(path, ("run_id",)).num_rows)]
+    shards = [
+        Shard(path.name, frozenset(own.column_names), origin(own.schema), tuple(own["index"].to_pylist()))
+        for path, own in tables.items()
+    ]
+    owners = [place for place, shard in enumerate(shards) for _ in shard.indices]
     table = each_once(table.append_column(OWNER, pyarrow.array(owners, pyarrow.int64())))
-    return Held(table.drop_columns([OWNER]), [shards[owner] for owner in table[OWNER].to_pylist()])
+    of_rows = [shards[owner] for owner in table[OWNER].to_pylist()]
+    return Held(table.drop_columns([OWNER]), of_rows, source.moments(tables))
 
 
 def join(sources: Mapping[str, Held | None]) -> Joined:
@@ -156,22 +159,24 @@ def join(sources: Mapping[str, Held | None]) -> Joined:
     records = zip(copies, _rows(everything, dropped), _rows(everything, kept), strict=True)
     differing = 0
     for (row, winner), record, other in records:
-        both = _measured(record, *shards[row]) & _measured(other, *shards[winner])
+        both = _measured(record, shards[row]) & _measured(other, shards[winner])
         if all(record[name] == other[name] for name in both):
             matching[owner[row]].add(ids[row])
         else:
             differing += 1
     order = [winners[index] for index in sorted(winners)]
-    return Joined(everything.take(pyarrow.array(order, pyarrow.int64())), matching, len(copies), differing)
+    table = everything.take(pyarrow.array(order, pyarrow.int64()))
+    taken = [(index, shards[row]) for index, row in winners.items()]
+    return Joined(table, taken, matching, len(copies), differing)
 
 
-def _measured(record: Mapping[str, Any], columns: frozenset[str], merged: bool) -> set[str]:
+def _measured(record: Mapping[str, Any], shard: Shard) -> set[str]:
     """The columns to compare a run by: those of its own shard, for what a shard lacks is null in the table and no outcome.
 
     A merged shard has the columns of all its sources, so a null in it may be such a lack, unless the run has no analysis.
     """
-    lacks = merged and record.get("verdict") is not None
-    return {name for name in columns if name not in HOW and not (lacks and record[name] is None)}
+    lacks = shard.merged and record.get("verdict") is not None
+    return {name for name in shard.columns if name not in HOW and not (lacks and record[name] is None)}
 
 
 def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
@@ -180,17 +185,18 @@ def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
     return table.take(pyarrow.array(places, pyarrow.int64())).to_pylist()
 
 
-def _join_moments(sources: Sequence[SweepDirectory], matching: list[set[str]]) -> "pyarrow.Table | None":
+def _join_moments(sources: Mapping[str, Held | None], matching: list[set[str]]) -> "pyarrow.Table | None":
     """The moments of all runs of the joined table, from the source whose row it took, or one equal to it."""
     import pyarrow
     import pyarrow.compute
 
-    tables = []
-    for source, mine in zip(sources, matching, strict=True):
-        table = source.moments()
+    tables = {}
+    for (name, source), mine in zip(sources.items(), matching, strict=True):
+        table = source.moments if source is not None else None
         if table is not None:
-            tables.append(table.filter(pyarrow.compute.is_in(table["run_id"], pyarrow.array(sorted(mine), pyarrow.string()))))
-    return each_moment_once(pyarrow.concat_tables(tables, promote_options="permissive")) if tables else None
+            wanted = pyarrow.array(sorted(mine), pyarrow.string())
+            tables[Path(name)] = table.filter(pyarrow.compute.is_in(table["run_id"], wanted))
+    return each_once(join_tables(tables, ", ".join(map(str, tables)))) if tables else None
 
 
 def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory) -> tuple[int, int]:
@@ -211,17 +217,13 @@ def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], 
     return copied, unmatched
 
 
-def _about(sources: Sequence[SweepDirectory], runs: int, command: str) -> dict[str, Any]:
-    """Where the merged shard comes from: of every shard that went into it, what that one said."""
-    shards: list[dict[str, Any]] = []
-    for sitting in (sitting for source in sources for sitting in source.sittings()):
-        if sitting not in shards:
-            shards.append(sitting)
+def _about(joined: Joined, command: str) -> dict[str, Any]:
+    """Where the merged shard comes from: of every shard that a run in it is from, what that one said."""
     return {
         "command": command,
         "version": version(),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "runs": runs,
-        "shards": shards,
+        "runs": len(joined.taken),
+        "shards": origins(joined.taken),
     }

@@ -8,7 +8,7 @@ from typing import Any
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.errors import InputError
 from algophase.settings import RunSettings
-from algophase.storage.runs_table import each_once, read_table
+from algophase.storage.runs_table import KEYS, column_names, each_once, read_table, refuse_moments
 from algophase.sweeps.rows import make_row, settings_columns
 from algophase.sweeps.selection import read_columns
 from algophase.sweeps.work import Options
@@ -22,7 +22,8 @@ SHORTEST = 4  # digits of an id that could be an index too
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
     """The row of a run, named by its id, the beginning of its id, or its index."""
-    keys = read_columns(path, ("index", "run_id"))
+    refuse_moments(column_names(path), path)
+    keys = read_columns(path, KEYS)
     indices, ids = keys["index"], keys["run_id"]
     if name in ids:
         found = [ids.index(name)]
@@ -30,7 +31,7 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
         found = [indices.index(int(name))]
     else:
         long_enough = len(name) >= SHORTEST or not name.isdecimal()
-        found = [place for place, run_id in enumerate(ids) if name and long_enough and run_id.startswith(name)]
+        found = [place for place, run_id in enumerate(ids) if name and long_enough and str(run_id).startswith(name)]
     if len(found) > 1:
         listed = ", ".join(ids[place] for place in found[:5])
         raise InputError(f"{name!r} is the beginning of {len(found)} run ids in {path}: {listed}; give more of it")

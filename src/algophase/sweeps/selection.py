@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algophase.errors import InputError
-from algophase.storage.runs_table import column_names, each_once, read_table
+from algophase.storage.runs_table import EPOCH, KEYS, column_names, each_once, read_table
 
 Columns = Mapping[str, list[Any]]  # of equal length, None for what is missing
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -55,11 +55,14 @@ def check_columns(wanted: Sequence[str], there: Sequence[str]) -> None:
 
 
 def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, list[Any]]:
-    """Columns of a sweep's directory or a Parquet file, all unless told, each run once, in the order of their index."""
+    """Columns of a sweep's directory or a Parquet file, all unless told, each run once, in the order of their index.
+
+    Columns that tell rows apart come first, wanted or not: along training each run is there once at each epoch.
+    """
     there = column_names(path)
     if wanted is not None:
         check_columns(wanted, there)
-    keys = [name for name in ("index", "run_id") if name in there]
+    keys = [name for name in (*KEYS, EPOCH) if name in there]
     table = read_table(path, None if wanted is None else dict.fromkeys([*keys, *wanted]))
     columns = each_once(table).to_pydict()
     return {name: [None if value != value else value for value in values] for name, values in columns.items()}  # no NaN
@@ -77,9 +80,19 @@ def kind_of(name: str, values: Sequence[Any]) -> str:
 
 
 def matches(condition: Condition, values: Sequence[Any]) -> list[bool]:
-    """Which values meet a condition. A missing one meets `=null` and every `!=` but `!=null`."""
-    compare, wanted = OPERATORS[condition.operator], _wanted(condition, kind_of(condition.column, values))
-    if wanted is None or condition.operator == "!=":
+    """Which values meet a condition. A missing one meets `=null` and every `!=` but `!=null`, whatever the column holds."""
+    if condition.value.casefold() == "null":
+        if condition.operator not in ("=", "!="):
+            raise InputError(f"condition is {str(condition)!r}; null has no order: use = or !=")
+        return [(value is None) == (condition.operator == "=") for value in values]
+    try:
+        kind = kind_of(condition.column, values)
+    except InputError:
+        raise InputError(
+            f"condition is {str(condition)!r}; column {condition.column} holds no single values: compare it with null only"
+        ) from None
+    compare, wanted = OPERATORS[condition.operator], _wanted(condition, kind)
+    if condition.operator == "!=":
         return [compare(_comparable(value), wanted) for value in values]
     return [value is not None and compare(_comparable(value), wanted) for value in values]
 
@@ -91,12 +104,8 @@ def _comparable(value: Any) -> Any:
 def _wanted(condition: Condition, kind: str) -> Any:
     """A condition's value as the column's kind."""
     value, column = condition.value.casefold(), condition.column
-    if value == "null" or kind in ("text", "true and false"):
-        if condition.operator not in ("=", "!="):
-            held = "null has no order" if value == "null" else f"column {column} holds {kind}"
-            raise InputError(f"condition is {str(condition)!r}; {held}: use = or !=")
-        if value == "null":
-            return None
+    if kind in ("text", "true and false") and condition.operator not in ("=", "!="):
+        raise InputError(f"condition is {str(condition)!r}; column {column} holds {kind}: use = or !=")
     if kind == "numbers":
         try:
             number = float(value)

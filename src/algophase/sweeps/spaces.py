@@ -1,6 +1,7 @@
 """A space of runs: how each setting varies, so that the i-th run of a space with a seed is always the same run."""
 
 import math
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -19,12 +20,14 @@ from algophase.settings import (
     TransformerSettings,
     network_from_dict,
     published_training,
+    shown,
 )
 from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
 
 SECTIONS = ("task", "network", "training")
 KINDS = (TransformerSettings.kind, LinearSettings.kind)
 LARGEST_SEED = 2**48
+MOST_RUNS = 1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Space:
         for section in SECTIONS:
             entries = data.get(section, {})
             if not isinstance(entries, Mapping):
-                raise InputError(f"{section} is {entries!r}; it must be a table of settings")
+                raise InputError(f"{section} is {shown(entries)}; it must be a table of settings")
             for setting, value in entries.items():
                 if (section, setting) == ("network", "kind"):
                     kind = value
@@ -117,27 +120,33 @@ class Space:
                     settings[f"{section}.{setting}"] = read_distribution(f"{section}.{setting}", value)
         for key in ("name", "title"):
             if not isinstance(data.get(key, ""), str):
-                raise InputError(f"{key} of a space is {data[key]!r}; it must be text")
+                raise InputError(f"{key} of a space is {shown(data[key])}; it must be text")
         snapshots = data.get("snapshots", [])
         if not isinstance(snapshots, list):
-            raise InputError(f"snapshots of a space is {snapshots!r}; it must be a list of epochs")
+            raise InputError(f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs")
         return cls(
             data.get("name", ""), settings, kind, data.get("title", ""), data.get("runs", 100), snapshots=tuple(snapshots)
         )
+
+
+def check_runs(what: str, runs: object) -> None:
+    if isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST_RUNS:
+        raise InputError(f"{what} is {shown(runs)}; it must be an integer from 1 to {MOST_RUNS:,}")
 
 
 def _check(space: Space) -> None:
     known = all(letter.isalnum() or letter in "-_." for letter in space.name)
     if not 1 <= len(space.name) <= 60 or not known or space.name.startswith("."):  # it becomes a directory's name
         choices = "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
-        raise InputError(f"the name of a space is {space.name!r}; {choices}")
-    if isinstance(space.runs, bool) or not isinstance(space.runs, int) or space.runs < 1:
-        raise InputError(f"runs of space {space.name} is {space.runs!r}; it must be an integer of at least 1")
+        raise InputError(f"the name of a space is {shown(space.name)}; {choices}")
+    check_runs(f"runs of space {space.name}", space.runs)
     for epoch in space.snapshots:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-            raise InputError(f"a snapshot of space {space.name} is {epoch!r}; it must be an epoch, an integer of at least 0")
+            raise InputError(
+                f"a snapshot of space {space.name} is {shown(epoch)}; it must be an epoch, an integer of at least 0"
+            )
     if space.kind not in KINDS:
-        raise InputError(f"network.kind of space {space.name} is {space.kind!r}; choose one of {', '.join(KINDS)}")
+        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {', '.join(KINDS)}")
     classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
     for name in space.settings:
         section, _, setting = name.partition(".")
@@ -164,6 +173,10 @@ def load_space(path: Path) -> Space:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply: a setting is a value, or a table of one list") from None
+    except ValueError:  # of Python's own limit
+        raise InputError(f"{path} holds an integer of more than {sys.get_int_max_str_digits():,} digits") from None
     try:
         space = Space.from_dict({"name": path.stem, **data})
     except InputError as error:

@@ -20,7 +20,7 @@ from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.overview import outcome, outcomes
-from algophase.sweeps.spaces import Space
+from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group, describe, plan
@@ -49,8 +49,7 @@ class Request:
 
     def __post_init__(self) -> None:
         number, count = self.part
-        if isinstance(self.runs, bool) or not isinstance(self.runs, int) or self.runs < 1:
-            raise InputError(f"runs is {self.runs!r}; it must be an integer of at least 1")
+        check_runs("runs", self.runs)
         if not 1 <= number <= count:
             raise InputError(f"part is {number}/{count}; it must be I/K with I from 1 to K")
         if number > self.runs:

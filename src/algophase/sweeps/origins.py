@@ -1,0 +1,77 @@
+"""Where the runs of a merged shard come from: of each shard that went into it, what it said, and which of its runs are here."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+SECONDS = ("training_seconds", "analysis_seconds")  # of all runs of a shard together
+COUNTED = ("runs", "indices", *SECONDS)  # what changes with the runs that are taken from a shard
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """A shard's name and columns, what it says about itself, and the index of each of its rows."""
+
+    name: str
+    columns: frozenset[str]
+    about: Record
+    indices: tuple[int, ...]
+
+    @property
+    def merged(self) -> bool:
+        return "shards" in self.about
+
+    def sittings(self) -> list[Record]:
+        """What made its runs: itself, or those that a merged shard was made of."""
+        if not isinstance(self.about.get("shards"), list):
+            return [{"shard": self.name, **self.about, "indices": self.indices}]
+        records = [dict(record) for record in self.about["shards"] if isinstance(record, dict)]
+        return [{**records[0], "indices": self.indices}] if len(records) == 1 else records
+
+
+def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
+    """One record for each sitting that made runs which were taken: how many and which, and their share of its time.
+
+    taken: the index of each run, and the shard its row is from.
+    """
+    kept: dict[Shard, set[int]] = {}
+    for index, shard in taken:
+        kept.setdefault(shard, set()).add(index)
+    found: dict[str, Record] = {}
+    for shard, mine in kept.items():
+        for sitting in shard.sittings():
+            record = _share(sitting, mine)
+            same = json.dumps({name: value for name, value in record.items() if name not in COUNTED}, sort_keys=True)
+            if record["runs"] != 0:
+                found[same] = _both(found[same], record) if same in found else record
+    return list(found.values())
+
+
+def _share(sitting: Record, mine: set[int]) -> Record:
+    """A sitting as far as its runs are among these. Where a table merged by an older version does not say which runs are its,
+    it made so many of them at most.
+    """
+    before, which = sitting.get("runs"), sitting.get("indices")
+    if isinstance(which, list | tuple):
+        indices = [index for index in which if isinstance(index, int) and index in mine]
+        record = {**sitting, "runs": len(indices), "indices": indices}
+    else:
+        record = {**sitting, "runs": min(before, len(mine)) if isinstance(before, int) else None}
+    if isinstance(before, int) and isinstance(record["runs"], int) and 0 < record["runs"] < before:
+        spent = {name: sitting[name] for name in SECONDS if isinstance(sitting.get(name), int | float)}
+        record |= {name: round(seconds * record["runs"] / before, 3) for name, seconds in spent.items()}
+    return record
+
+
+def _both(first: Record, second: Record) -> Record:
+    """The same sitting by two shards, an old one and the one that a killed merge left beside it. No run is taken from both."""
+    if "indices" not in first or "indices" not in second:
+        return max(first, second, key=lambda record: record["runs"] or 0)
+    return {
+        **first,
+        "runs": first["runs"] + second["runs"],
+        "indices": sorted([*first["indices"], *second["indices"]]),
+        **{name: round(first[name] + second[name], 3) for name in SECONDS if name in first and name in second},
+    }
