@@ -111,6 +111,7 @@ def test_one_accuracy_is_one_number(tmp_path: Path) -> None:
     assert f"{told.accuracy:.2%}" not in page
     assert [floored(share) for share in (1.0, 0.99999, 0.0, math.nan)] == ["100.00%", "99.99%", "0.00%", "-"]
     assert floored(0.9999, 1) == "99.9%"
+    assert [floored(share) for share in (0.57, 0.29, 0.58)] == ["57.00%", "29.00%", "58.00%"]  # 100 * 0.57 is below 57
 
 
 def test_min_accuracy(tmp_path: Path) -> None:

@@ -125,3 +125,11 @@ def test_help_says_what_the_exit_code_means() -> None:
     text = " ".join(run("--help").output.split())
     assert "Example:" in text
     assert "3 if they differ" in text
+
+
+def test_runs_along_training_are_no_population() -> None:
+    sweep = Path(__file__).parents[1] / "gallery" / "pizza-training"
+    for tables in ((sweep / "moments", sweep), (sweep, sweep / "moments")):
+        result = run(*tables)
+        assert isinstance(result.exception, InputError)
+        assert "moments holds runs along training" in str(result.exception)

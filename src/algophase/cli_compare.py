@@ -39,7 +39,7 @@ def compare(
     if (other is None) == (released is None):
         given = "neither" if other is None else "both"
         raise InputError(f"give another sweep or --released CSV to compare {sweep} with; {given} was given")
-    from algophase.storage.runs_table import read_runs
+    from algophase.storage.runs_table import read_runs, refuse_moments
     from algophase.sweeps.comparison import compare as compare_populations
     from algophase.sweeps.released_table import read_released_table
 
@@ -49,6 +49,9 @@ def compare(
         check_format(figure.suffix.removeprefix("."))
     ours = read_runs(sweep)
     theirs = read_runs(other) if other is not None else read_released_table(released or "")
+    refuse_moments(ours.columns, sweep)
+    if other is not None:
+        refuse_moments(theirs.columns, other)
     names = _names(sweep, other)
     result = compare_populations(ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None)
     typer.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))

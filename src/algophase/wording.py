@@ -15,4 +15,5 @@ def counted(count: int, what: str) -> str:
 
 def floored(share: float, digits: int = 2) -> str:
     """An accuracy in percent, never rounded up to one that it does not reach: a single wrong pair is not 100.00%."""
-    return "-" if math.isnan(share) else f"{math.floor(10.0 ** (digits + 2) * share) / 10**digits:.{digits}f}%"
+    whole = round(10.0 ** (digits + 2) * share, 6)  # 57 of 100 are 56.99999999999999%
+    return "-" if math.isnan(share) else f"{math.floor(whole) / 10**digits:.{digits}f}%"
