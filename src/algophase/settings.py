@@ -36,7 +36,7 @@ def _check_integer(name: str, value: object, minimum: int, maximum: int = LARGES
         raise InputError(f"{name} is {shown(value)}; it must be an integer from {minimum} to {maximum:,}")
 
 
-def _check_number(
+def check_number(
     name: str, value: object, low: float, high: float, *, open_low: bool = False, open_high: bool = False
 ) -> float:
     open_high = open_high or math.isinf(high)
@@ -98,7 +98,7 @@ class TaskSettings(_Settings):
         _check_integer("modulus", self.modulus, 2)
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
-        self._set("training_fraction", _check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
+        self._set("training_fraction", check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
         if int(self.training_fraction * self.modulus**2) < 1:
             raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
 
@@ -132,7 +132,7 @@ class TransformerSettings(_Settings):
         _check_integer("heads", self.heads, 1)
         _check_integer("width", self.width, self.heads)  # so that a head has at least one dimension
         _check_choice("activation", self.activation, ACTIVATIONS)
-        self._set("attention_rate", _check_number("attention_rate", self.attention_rate, 0, 1))
+        self._set("attention_rate", check_number("attention_rate", self.attention_rate, 0, 1))
 
     @property
     def head_size(self) -> int:
@@ -228,7 +228,7 @@ class TrainingSettings(_Settings):
             ("beta2", 1.0, False),
             ("epsilon", math.inf, True),
         ):
-            self._set(name, _check_number(name, getattr(self, name), 0.0, high, open_low=open_low, open_high=True))
+            self._set(name, check_number(name, getattr(self, name), 0.0, high, open_low=open_low, open_high=True))
 
 
 def published_training(network: NetworkSettings) -> TrainingSettings:

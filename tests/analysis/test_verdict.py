@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from algophase.analysis.circles import Circle
 from algophase.analysis.evidence import CircleEvidence, Role
 from algophase.analysis.principal import PrincipalComponents, principal_components
 from algophase.analysis.verdict import OUTCOMES, Measurements, Thresholds, decide, in_order, pizza_share
+from algophase.errors import InputError
 
 
 def evidence(frequency: int, role: Role, variance: float = 1.0, accompanies: int | None = None) -> CircleEvidence:
@@ -69,6 +71,53 @@ def test_symmetric_gradients_rule_out_the_clock() -> None:
 def test_between_the_ranges_the_circles_decide(circles: list[CircleEvidence], label: str) -> None:
     between = replace(CLOCK, distance_irrelevance=0.5, gradient_symmetricity=0.8)
     assert decide(between, CIRCLES, circles, Thresholds()).label == label
+
+
+def test_a_metric_between_its_lines_does_not_vote_and_so_cannot_disagree() -> None:
+    between = replace(CLOCK, distance_irrelevance=0.5, gradient_symmetricity=0.8)
+    for measured, circles, label in (
+        (between, ALL_CLOCK, "Clock"),
+        (between, ALL_PIZZA, "Pizza"),
+        (replace(between, gradient_symmetricity=0.99), ALL_PIZZA, "Pizza"),
+        (replace(between, gradient_symmetricity=0.99), ALL_CLOCK, "hybrid"),  # symmetric: the Clock is ruled out
+        (replace(between, circularity=0.9), ALL_CLOCK, "non-circular"),
+    ):
+        verdict = decide(measured, CIRCLES, circles, Thresholds())
+        assert (verdict.label, verdict.metrics_agree) == (label, None)
+        assert not any("disagree" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(
+    ("irrelevance", "circles", "label"),
+    [
+        (math.nan, [], "hybrid"),
+        (math.nan, ALL_CLOCK, "Clock"),
+        (0.5, ALL_PIZZA, "Pizza"),
+        (0.2, [], "Pizza"),
+        (0.85, [], "Clock"),
+    ],
+)
+def test_undefined_symmetricity_does_not_vote(irrelevance: float, circles: list[CircleEvidence], label: str) -> None:
+    measured = replace(CLOCK, distance_irrelevance=irrelevance, gradient_symmetricity=math.nan)
+    verdict = decide(measured, CIRCLES, circles, Thresholds())
+    assert (verdict.label, verdict.metrics_agree) == (label, None)
+    assert not any("asymmetric" in reason or "disagree" in reason for reason in verdict.reasons)
+    assert any(reason.startswith("gradient symmetricity is undefined") for reason in verdict.reasons)
+
+
+def test_circles_without_a_role_are_named_where_the_circles_decide() -> None:
+    symmetric = replace(CLOCK, gradient_symmetricity=0.99)
+    verdict = decide(symmetric, CIRCLES, [*ALL_PIZZA, evidence(19, "unclear", 0.3)], Thresholds())
+    assert (verdict.label, verdict.pizza_share) == ("Pizza", 1)
+    assert verdict.reasons[-1] == (
+        "the circles decide: 100% of the logit variance of the circles with a role is the Pizza's "
+        "(the circle of frequency 19, without a role, holds 12% of all circles' logit variance)"
+    )
+    verdict = decide(CLOCK, CIRCLES, [*ALL_PIZZA, *ALL_CLOCK, *(evidence(k, "unclear") for k in (4, 9))], Thresholds())
+    assert verdict.label == "hybrid"
+    assert "circles of frequency 4, 9, without a role, hold 32%" in verdict.reasons[-1]
+    verdict = decide(symmetric, CIRCLES, ALL_PIZZA, Thresholds())
+    assert verdict.reasons[-1] == "the circles decide: 100% of the circles' logit variance is the Pizza's"
 
 
 def test_a_hybrid_names_its_circles() -> None:
@@ -131,6 +180,23 @@ def test_an_embedding_of_one_point_is_non_circular() -> None:
 
 def test_the_papers_thresholds() -> None:
     assert Thresholds() == Thresholds(1.0, 0.995, 0.4, 0.6, 0.98, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"accuracy": "x"}, r"accuracy is 'x'; it must be a number in \[0, 1\]"),
+        ({"accuracy": 99}, r"accuracy is 99; it must be a number in \[0, 1\]"),
+        ({"circularity": math.nan}, "circularity is nan"),
+        ({"hybrid_share": None}, "hybrid_share is None"),
+        ({"gradient_symmetricity": -2}, r"gradient_symmetricity is -2; it must be a number in \[-1, 1\]"),
+        ({"pizza_distance_irrelevance": 0.7}, "0.7, above clock_distance_irrelevance, 0.6"),
+    ],
+)
+def test_lines_that_cannot_be_drawn_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Thresholds(**given)
+    assert Thresholds(pizza_distance_irrelevance=0.5, clock_distance_irrelevance=0.5)  # one line for both is one
 
 
 def test_outcomes_are_listed_in_one_order_and_unknown_ones_last() -> None:

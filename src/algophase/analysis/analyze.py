@@ -1,13 +1,14 @@
 """The whole answer for networks, one or many: every metric, their circles and what they do, and the verdict."""
 
 import math
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from algophase.analysis.anatomy import (
     Anatomy,
@@ -29,12 +30,14 @@ from algophase.analysis.metrics import (
     symmetricity_without_equals_sign,
 )
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
+from algophase.analysis.subject import at_inference, check_finite_tables, check_network, not_finite
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.settings import shown
 
-MEASURED = 11  # numbers of `_measure`
+MEASURED = 12  # numbers of `_measure`
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 
@@ -150,7 +153,9 @@ def _nan_to_none(value: Any) -> Any:
 
 
 def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu") -> Analysis:
-    """Measure a network and say which algorithm it learned. Its own weights and precision are left as they are.
+    """Measure a network and say which algorithm it learned, as it answers at inference, without dropout.
+
+    Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
     """
@@ -168,6 +173,8 @@ def analyze_many(
 ) -> list[Analysis | InputError]:
     """Each network's analysis in the order given, or, for one that cannot be analysed, the error that says why.
 
+    What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
+
     progress: called with the number finished, after each.
     """
     results = []
@@ -182,6 +189,10 @@ def analyze_each(
     networks: Iterable[Network], thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu"
 ) -> Iterator[Analysis | InputError]:
     """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU never waits for the CPU."""
+    if isinstance(networks, str | os.PathLike | nn.Module):
+        raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
+    if not isinstance(thresholds, Thresholds):
+        raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
     device, waiting = torch.device(device), deque[_Started | InputError]()
     for network in networks:
         waiting.append(_start(network, device))
@@ -203,17 +214,22 @@ class _Started:
 
 
 def _start(network: Network, device: torch.device) -> _Started | InputError:
-    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
-    # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
-    resolution = resolution_of(network)
     try:
-        network.check_finite()
+        with torch.inference_mode(False):  # whose tensors have no gradients
+            return _queue(network, device)
     except InputError as error:
         return error
-    tables = tuple(table.detach().cpu().double() for table in network.distinct_tables())
-    if not all(torch.isfinite(table.square().sum()) for table in tables):
-        return InputError(f"network {network.id}: its embedding is so large that its variance overflows")
-    exact = in_float64(network, device)
+
+
+def _queue(network: Network, device: torch.device) -> _Started:
+    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
+    check_network(network)
+    network.check_finite()
+    with at_inference(network):
+        tables = tuple(table.detach().cpu().double() for table in network.distinct_tables())
+    check_finite_tables(network, tables)
+    # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
+    exact, resolution = in_float64(network, device), resolution_of(network)
     parts = [_measure(exact, resolution)]
     components = principal_components(tables, resolution)
     each = [components] if len(tables) == 1 else [principal_components((table,), resolution) for table in tables]
@@ -230,7 +246,8 @@ def _measure(network: Network, resolution: float) -> Tensor:
     similarities = gradient_similarities(network)
     triples = paper_triples_on(network.task.modulus, logits.device)
     numbers = [
-        torch.isfinite(logits).all().double(),
+        logits.isnan().any(dim=-1).sum().double(),
+        logits.isinf().any(dim=-1).sum().double(),
         right.mean(),
         (1 - right).sum(),
         mean_cross_entropy(logits),
@@ -249,9 +266,11 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
     if isinstance(started, InputError):
         return started
     network, by_operand, values = started.network, started.by_operand, started.numbers.get()
-    finite, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, bare, *without = values[:MEASURED].tolist()
-    if not finite:
-        return InputError(f"network {network.id}: its weights are so large that its logits overflow")
+    nans, infinities, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, bare, *without = values[
+        :MEASURED
+    ].tolist()
+    if nans or infinities:
+        return not_finite(network, round(nans), round(infinities))
     numbers = values[MEASURED:].view(len(started.circles), -1) if started.circles else values[:0]
     evidence = read_evidence(network.task.modulus, started.circles, numbers)
     measured = Measurements(

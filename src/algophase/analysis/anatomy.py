@@ -27,6 +27,7 @@ from algophase.analysis.circles import find_circles, plane
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
 from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Linear, Network
 
@@ -136,6 +137,7 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
 
     with_mean: let the readouts' bias include what the means of the embeddings add to it. The paper's f has b_1 alone.
     """
+    check_network(network)
     if not has_anatomy(network):
         kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")

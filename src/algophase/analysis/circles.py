@@ -23,6 +23,7 @@ from algophase.analysis.principal import (
     frequency_shares,
     network_components,
 )
+from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Network
 
@@ -237,6 +238,7 @@ def isolate_components(
     network: Network, components: Iterable[int], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
     """Keep only these principal components of the embedding (numbered from 1), or with `drop` all but these."""
+    check_network(network)
     principal = principal or network_components(network)
     members = _check_members("component", components, range(1, principal.count + 1))
     return _isolated(network, principal, _component_part(principal, members, drop))
@@ -246,6 +248,7 @@ def isolate_frequencies(
     network: Network, wanted: Iterable[int], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
     """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but these."""
+    check_network(network)
     principal = principal or network_components(network)
     members = _check_members("frequency", wanted, frequencies(principal.modulus))
     return _isolated(network, principal, _frequency_part(principal, members, drop))

@@ -43,8 +43,11 @@ class Download:
 
 
 def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> SomeNetwork:
-    """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding."""
-    copied = copy.deepcopy(network).requires_grad_(False)
+    """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding.
+
+    It is in evaluation mode, whatever the network's: what is analysed is what the network answers at inference.
+    """
+    copied = copy.deepcopy(network).requires_grad_(False).eval()
     held: list[Tensor] = [*copied.parameters(), *copied.buffers()]  # each once, however many names it has
     floating = [tensor for tensor in held if tensor.is_floating_point()]
     moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))

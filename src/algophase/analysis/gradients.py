@@ -5,7 +5,8 @@ Automatic differentiation would give the same numbers from many small batched st
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -34,12 +35,33 @@ def label_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Te
 def label_gradients_by_autograd(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """The same for any network, by one batched backward pass: what the written-out forms are tested against."""
     p = network.task.modulus
-    with torch.enable_grad():
-        inputs = first.detach().requires_grad_(), second.detach().requires_grad_()
+    with differentiable(first, second) as inputs:
         logits = network.logits_from_embeddings(*inputs)[:, :p]
         picks = torch.eye(p, dtype=logits.dtype, device=logits.device)[:, None].expand(p, *logits.shape)
-        to_first, to_second = torch.autograd.grad(logits, inputs, picks, is_grads_batched=True)
+        to_first, to_second = differentiate(logits, inputs, picks)
     return to_first.transpose(0, 1), to_second.transpose(0, 1)
+
+
+@contextmanager
+def differentiable(first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Operand embeddings to differentiate by, also where the caller has switched gradients off."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield first.detach().clone().requires_grad_(), second.detach().clone().requires_grad_()
+
+
+def differentiate(outputs: Tensor, inputs: tuple[Tensor, Tensor], picks: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients of the outputs weighted by `picks`, or of several such sums where that has one more axis in front.
+
+    Zeros for an input that the outputs do not depend on, or only in steps, as a lookup table does.
+    """
+    batch = picks.shape[: picks.dim() - outputs.dim()]
+    found: tuple[Tensor | None, ...] = (None, None)
+    if outputs.requires_grad:
+        found = torch.autograd.grad(outputs, inputs, picks, is_grads_batched=len(batch) > 0, allow_unused=True)
+    to_first, to_second = (
+        one.new_zeros(*batch, *one.shape) if grad is None else grad for one, grad in zip(inputs, found, strict=True)
+    )
+    return to_first, to_second
 
 
 def _slope(activation: Callable[[Tensor], Tensor], pre: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ than labels; the extra ones count as wrong answers like any other.
 import torch
 from torch import Tensor
 
+from algophase.analysis.subject import at_inference, check_logits, check_network
 from algophase.networks import Network
 from algophase.task import labels
 
@@ -20,11 +21,15 @@ def chunk_elements(device: torch.device) -> int:
     return CHUNK_ELEMENTS if device.type == "cpu" else GPU_CHUNK_ELEMENTS
 
 
+def widest_layer(network: Network) -> int:
+    """The longest axis of all parameters; a single number has none."""
+    return max(size for parameter in network.parameters() for size in (1, *parameter.shape))
+
+
 def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
     """How many grid rows to take at once so that a layer's activations stay within a chunk."""
-    widest = max(max(parameter.shape) for parameter in network.parameters())
     device = network.operand_tables()[0].device
-    return max(1, chunk_elements(device) // (widest * outputs_per_row * network.task.context))
+    return max(1, chunk_elements(device) // (widest_layer(network) * outputs_per_row * network.task.context))
 
 
 @torch.no_grad()
@@ -32,17 +37,22 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
     """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's own if given.
 
     Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits (n, a, b, outputs).
+    A network in training mode is seen as in evaluation mode: without dropout.
     """
-    first, second = network.operand_tables() if tables is None else tables
-    p = network.task.modulus
-    seconds = second.reshape(-1, p, second.shape[-1])
-    rows = torch.arange(first[..., 0].numel(), device=first.device)  # of the first table, of all embeddings
-    size = rows_per_chunk(network, p)
-    chunks = []
-    for some, row in zip(first.flatten(0, -2).split(size), rows.split(size), strict=True):
-        a = some[:, None].expand(-1, p, -1).flatten(0, 1)
-        b = seconds[row // p].flatten(0, 1)
-        chunks.append(network.logits_from_embeddings(a, b).unflatten(0, (len(some), p)))
+    check_network(network)
+    with at_inference(network):
+        first, second = network.operand_tables() if tables is None else tables
+        p = network.task.modulus
+        seconds = second.reshape(-1, p, second.shape[-1])
+        rows = torch.arange(first[..., 0].numel(), device=first.device)  # of the first table, of all embeddings
+        size = rows_per_chunk(network, p)
+        chunks = []
+        for some, row in zip(first.flatten(0, -2).split(size), rows.split(size), strict=True):
+            a = some[:, None].expand(-1, p, -1).flatten(0, 1)
+            b = seconds[row // p].flatten(0, 1)
+            logits = network.logits_from_embeddings(a, b)
+            check_logits(network, logits, len(a))
+            chunks.append(logits.unflatten(0, (len(some), p)))
     return torch.cat(chunks).unflatten(0, first.shape[:-1])
 
 

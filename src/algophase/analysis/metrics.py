@@ -12,9 +12,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from algophase.analysis.gradients import label_gradients
-from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits
+from algophase.analysis.gradients import differentiable, differentiate, label_gradients
+from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
+from algophase.analysis.subject import at_inference, check_network
 from algophase.networks import Network, Transformer, template
 
 PAPER_TRIPLES = 100
@@ -41,12 +42,12 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
 
     The two operands are separate inputs here, also where they share one table and a = b.
     """
-    first, second = network.operand_tables()
-    a = first[triples[:, 0]].detach().requires_grad_()
-    b = second[triples[:, 1]].detach().requires_grad_()
-    chosen = network.logits_from_embeddings(a, b).gather(1, triples[:, 2:])
-    to_a, to_b = torch.autograd.grad(chosen.sum(), (a, b))
-    return to_a, to_b
+    check_network(network)
+    with at_inference(network):
+        first, second = network.operand_tables()
+        with differentiable(first[triples[:, 0]], second[triples[:, 1]]) as (a, b):
+            chosen = network.logits_from_embeddings(a, b).gather(1, triples[:, 2:])
+            return differentiate(chosen, (a, b), torch.ones_like(chosen))
 
 
 def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
@@ -62,6 +63,7 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
+    check_network(network)
     if triples is None:
         triples = paper_triples(network.task.modulus)
     return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
@@ -73,16 +75,17 @@ def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
 
 def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
+    check_network(network)
     p = network.task.modulus
-    first, second = (table.detach() for table in network.operand_tables())
-    # A pair's p gradients at the widest layer, and the Jacobians of its attention.
-    widest = max(max(parameter.shape) for parameter in network.parameters())
-    elements = p * (2 * widest + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
-    pairs = torch.arange(p * p, device=first.device)
-    chunks = [
-        _similarity(*label_gradients(network, first[chunk // p], second[chunk % p]))
-        for chunk in pairs.split(max(1, chunk_elements(first.device) // elements))
-    ]
+    with at_inference(network):
+        first, second = (table.detach() for table in network.operand_tables())
+        # A pair's p gradients at the widest layer, and the Jacobians of its attention.
+        elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
+        pairs = torch.arange(p * p, device=first.device)
+        chunks = [
+            _similarity(*label_gradients(network, first[chunk // p], second[chunk % p]))
+            for chunk in pairs.split(max(1, chunk_elements(first.device) // elements))
+        ]
     return torch.cat(chunks).view(p, p, p)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from algophase.analysis.subject import at_inference, check_network
 from algophase.networks import Network
 from algophase.waves import cos_turn, sin_turn
 
@@ -107,12 +108,14 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
 
 def resolution_of(network: Network) -> float:
     """Relative rounding of a network's weights, in the precision they are stored in."""
-    return torch.finfo(next(network.parameters()).dtype).eps
+    return torch.finfo(next(each.dtype for each in network.parameters() if each.is_floating_point())).eps
 
 
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:
     """Components of a network's operand embeddings: of its one table, or of its two stacked."""
-    return principal_components(network.distinct_tables(), resolution)
+    check_network(network)
+    with at_inference(network):
+        return principal_components(network.distinct_tables(), resolution)
 
 
 def frequencies(modulus: int) -> range:

@@ -6,12 +6,14 @@ decides for the Pizza, gradient symmetricity rules the Clock out. Where the two 
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
 from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, roundness
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
+from algophase.errors import InputError
+from algophase.settings import check_number
 
 Label = Literal["Clock", "Pizza", "hybrid", "non-circular", "not learned"]
 Shape = Literal["line-like", "several frequencies", "nearly circular"]
@@ -45,12 +47,25 @@ class Thresholds:
     gradient_symmetricity: float = 0.98
     hybrid_share: float = 0.2
 
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            low = -1.0 if field.name == "gradient_symmetricity" else 0.0
+            check_number(field.name, getattr(self, field.name), low, 1.0)
+        if self.pizza_distance_irrelevance > self.clock_distance_irrelevance:
+            raise InputError(
+                f"pizza_distance_irrelevance is {self.pizza_distance_irrelevance:g}, above clock_distance_irrelevance, "
+                f"{self.clock_distance_irrelevance:g}; a Pizza's distance irrelevance is the lower one"
+            )
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """label, its reasons in plain words, and whether the two metrics point the same way (None where one is undefined).
+    """label, its reasons in plain words, and what else decided it.
 
-    shape: how a non-circular embedding looks; pizza_share: share of the circles' logit variance that is the Pizza's.
+    metrics_agree: whether the two metrics point the same way; None where one of them does not vote, because it is undefined
+        or because distance irrelevance lies between its two lines, and for a network that has not learned the task.
+    shape: how a non-circular embedding looks.
+    pizza_share: the Pizza's share of the logit variance of the circles with a role; None where no circle has one.
     """
 
     label: Label
@@ -90,21 +105,26 @@ def _below(share: float) -> str:
 
 
 def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None, bool | None, list[str]]:
-    """What the two metrics say together: an algorithm or None for in between, whether they agree, and the reasons."""
+    """What the two metrics say together: an algorithm or None for in between, whether they agree, and the reasons.
+
+    A metric that is undefined does not vote: the other one votes alone.
+    """
     q, s = measured.distance_irrelevance, measured.gradient_symmetricity
     low, high, symmetric_from = (
         thresholds.pizza_distance_irrelevance,
         thresholds.clock_distance_irrelevance,
         thresholds.gradient_symmetricity,
     )
-    symmetric = s > symmetric_from
-    compare = ">" if symmetric else "<="
-    s_reason = f"gradient symmetricity {round(s, 4) + 0.0:.4f} {compare} {symmetric_from:g}: " + (
-        "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
-    )
+    symmetric, asymmetric = s > symmetric_from, s <= symmetric_from  # neither where it is undefined
+    if symmetric or asymmetric:
+        s_reason = f"gradient symmetricity {round(s, 4) + 0.0:.4f} {'>' if symmetric else '<='} {symmetric_from:g}: " + (
+            "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
+        )
+    else:
+        s_reason = "gradient symmetricity is undefined, for want of gradients to compare: it rules nothing out"
     if math.isnan(q):
         reasons = ["all correct logits are equal, so they do not depend on the distance a - b at all", s_reason]
-        return ("Clock" if not symmetric else None), None, reasons
+        return ("Clock" if asymmetric else None), None, reasons
     if q < low:
         q_reason = f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as a Pizza's does"
     elif q < high:
@@ -112,14 +132,21 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None,
     else:
         q_reason = f"distance irrelevance {q:.4f} >= {high:g}: the correct logit hardly depends on a - b, as a Clock's"
     reasons = [q_reason, s_reason]
-    if q < low:
-        if not symmetric:
-            reasons.append("the two metrics disagree; distance irrelevance decides for the Pizza (section 4.1.3)")
-        return "Pizza", symmetric, reasons
-    if symmetric:
+    if low <= q < high:
+        return None, None, reasons
+    label: Label = "Pizza" if q < low else "Clock"
+    if not symmetric and not asymmetric:
+        return label, None, reasons
+    if q < low and asymmetric:
+        reasons.append("the two metrics disagree; distance irrelevance decides for the Pizza (section 4.1.3)")
+    if q >= high and symmetric:
         reasons.append("the two metrics disagree: symmetric gradients rule out a Clock, the logits are no clear Pizza's")
         return None, False, reasons
-    return ("Clock" if q >= high else None), True, reasons
+    return label, symmetric == (label == "Pizza"), reasons
+
+
+# What a circle's role gives the Pizza of its logit variance. An unclear circle has no role.
+PIZZA_PART = {"Pizza": 1.0, "accompanying": 1.0, "mixed": 0.5, "Clock": 0.0}
 
 
 def pizza_share(evidence: list[CircleEvidence]) -> float | None:
@@ -127,8 +154,7 @@ def pizza_share(evidence: list[CircleEvidence]) -> float | None:
 
     A mixed circle counts half. None where no circle has a role.
     """
-    part = {"Pizza": 1.0, "accompanying": 1.0, "mixed": 0.5, "Clock": 0.0}
-    known = [(part[item.role], item.logit_variance) for item in evidence if item.role in part]
+    known = [(PIZZA_PART[item.role], item.logit_variance) for item in evidence if item.role in PIZZA_PART]
     total = sum(variance for _, variance in known)
     return sum(share * variance for share, variance in known) / total if total > 0 else None
 
@@ -155,29 +181,47 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
     return phrases
 
 
+def _counted(evidence: list[CircleEvidence]) -> tuple[str, str]:
+    """What `pizza_share` is a share of, and, where some circles have no role, what it leaves out."""
+    without = [item for item in evidence if item.role not in PIZZA_PART]
+    total = sum(item.logit_variance for item in evidence)
+    if not without or not total > 0:
+        return "the circles' logit variance", ""
+    names = ", ".join(str(item.circle.frequency) for item in without)
+    left_out = sum(item.logit_variance for item in without) / total
+    one = "the circle" if len(without) == 1 else "circles"
+    holds = "holds" if len(without) == 1 else "hold"
+    return (
+        "the logit variance of the circles with a role",
+        f" ({one} of frequency {names}, without a role, {holds} {left_out:.0%} of all circles' logit variance)",
+    )
+
+
 def _circular(measured: Measurements, evidence: list[CircleEvidence], thresholds: Thresholds) -> Verdict:
     reasons = [
         f"{measured.circularity_name} {measured.circularity:.4f} >= {thresholds.circularity:g}: the embedding is circular"
     ]
     vote, agree, metric_reasons = _vote(measured, thresholds)
+    ruled_out = measured.gradient_symmetricity > thresholds.gradient_symmetricity  # the Clock
     share = pizza_share(evidence)
+    whole, left_out = _counted(evidence)
     reasons += metric_reasons + _roles(evidence)
     lesser = None if share is None else min(share, 1 - share)
     label: Label
     if lesser is not None and lesser >= thresholds.hybrid_share:
         label = "hybrid"
-        reasons.append(f"both algorithms carry the logits: {share:.0%} of the circles' logit variance is the Pizza's")
+        reasons.append(f"both algorithms carry the logits: {share:.0%} of {whole} is the Pizza's{left_out}")
     elif vote is not None:
         label = vote
         if lesser and lesser > 0.005 and share is not None and (share > 0.5) == (vote == "Pizza"):
             other = "Clock" if vote == "Pizza" else "Pizza"
-            reasons.append(f"a trace of {other}: {lesser:.1%} of the circles' logit variance")
+            reasons.append(f"a trace of {other}: {lesser:.1%} of {whole}{left_out}")
     elif share is not None and share > 0.5:
         label = "Pizza"
-        reasons.append(f"the circles decide: {share:.0%} of their logit variance is the Pizza's")
-    elif share is not None and agree:
+        reasons.append(f"the circles decide: {share:.0%} of {whole} is the Pizza's{left_out}")
+    elif share is not None and not ruled_out:
         label = "Clock"
-        reasons.append(f"the circles decide: only {share:.0%} of their logit variance is the Pizza's")
+        reasons.append(f"the circles decide: only {share:.0%} of {whole} is the Pizza's{left_out}")
     else:
         label = "hybrid"
         reasons.append("neither metric nor circles single out one algorithm")
