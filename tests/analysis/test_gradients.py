@@ -58,3 +58,17 @@ def test_a_network_of_another_kind_is_differentiated_automatically() -> None:
     table = clock.embed.weight.detach()
     for found, expected in zip(label_gradients(Other(clock), table, table), label_gradients(clock, table, table), strict=True):
         torch.testing.assert_close(found, expected)
+
+
+def test_a_class_derived_from_one_of_ours_has_its_own_gradients() -> None:
+    class Cubed(Clock):
+        def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+            return super().logits_from_embeddings(first, second, cache) ** 3
+
+    network = handmade_clock(7, (1, 2))
+    check(network)
+    before = label_gradients(network, *[network.embed.weight.detach()] * 2)
+    network.__class__ = Cubed
+    check(network)
+    after = label_gradients(network, *[network.embed.weight.detach()] * 2)
+    assert not torch.allclose(before[0], after[0])

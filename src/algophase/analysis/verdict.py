@@ -14,6 +14,7 @@ from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.errors import InputError
 from algophase.settings import check_number
+from algophase.wording import floored
 
 Label = Literal["Clock", "Pizza", "hybrid", "non-circular", "not learned"]
 Shape = Literal["line-like", "several frequencies", "nearly circular"]
@@ -92,16 +93,11 @@ def decide(
 ) -> Verdict:
     if not measured.accuracy >= thresholds.accuracy:
         wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
-        reason = f"accuracy {_below(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"
+        reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"
         return Verdict("not learned", (reason, *_roles(evidence)), pizza_share=pizza_share(evidence))
     if not measured.circularity >= thresholds.circularity:
         return _non_circular(measured, components, evidence, thresholds)
     return _circular(measured, evidence, thresholds)
-
-
-def _below(share: float) -> str:
-    """A percentage that is never rounded up to one that it does not reach."""
-    return f"{math.floor(1e4 * share) / 100:.2f}%" if share == share else "nan"
 
 
 def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None, bool | None, list[str]]:
