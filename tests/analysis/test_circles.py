@@ -1,10 +1,13 @@
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from algophase.analysis.analyze import analyze
 from algophase.analysis.circles import (
     circles_by_components,
     circles_by_frequency,
@@ -182,3 +185,37 @@ def test_fourier_basis_is_orthonormal_and_complete(p: int) -> None:
     assert basis.shape == (p - 1, p)
     torch.testing.assert_close(basis @ basis.T, torch.eye(p - 1).double())
     torch.testing.assert_close(basis.sum(dim=1), torch.zeros(p - 1).double(), atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "message"),
+    [
+        (isolate_components, 1, r"give a list of component numbers, such as \[1, 2\], not 1"),
+        (isolate_frequencies, "1", "give a list of frequency numbers"),
+        (isolate_circles, find_circles(network_components(handmade_clock(7, (1,))))[0], "give a list of circles"),
+        (isolate_circles, [1], "give a list of circles"),
+    ],
+)
+def test_what_is_no_list_is_named(function: Callable[..., object], argument: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        function(handmade_clock(7, (1,)), argument)
+
+
+def test_a_network_is_not_its_components() -> None:
+    wrong: Any = handmade_clock(7, (1,))
+    with pytest.raises(InputError, match=r"give principal components, such as network_components\(network\), not a Clock"):
+        find_circles(wrong)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("foo", "device is 'foo'; choose cpu, cuda"),
+        ("meta", "device is 'meta'; choose cpu, cuda"),
+        (3.5, "device is 3.5; choose cpu, cuda"),
+        ("cuda:97", "device is 'cuda:97'; this machine has"),
+    ],
+)
+def test_a_device_that_is_not_here_is_named(device: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        analyze(handmade_clock(7, (1,)), device=device)

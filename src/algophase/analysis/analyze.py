@@ -19,7 +19,7 @@ from algophase.analysis.anatomy import (
     open_linear,
 )
 from algophase.analysis.circles import Circle, find_circles
-from algophase.analysis.device import Download, in_float64
+from algophase.analysis.device import Download, chosen, in_float64
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits, mean_cross_entropy, right_answers
 from algophase.analysis.metrics import (
@@ -193,7 +193,7 @@ def analyze_each(
         raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
     if not isinstance(thresholds, Thresholds):
         raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
-    device, waiting = torch.device(device), deque[_Started | InputError]()
+    device, waiting = chosen(device), deque[_Started | InputError]()
     for network in networks:
         waiting.append(_start(network, device))
         if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):

@@ -7,9 +7,10 @@ second for what is left.
 """
 
 import math
+import numbers
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -26,6 +27,9 @@ from algophase.analysis.principal import (
 from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.settings import shown
+
+Some = TypeVar("Some")
 
 # A component is a wave of one frequency when this much of it is. (A *network* is circular from 0.995 on: see verdict.)
 WAVE_CONCENTRATION = 0.9
@@ -171,6 +175,8 @@ def points_in_plane(components: PrincipalComponents, circle: Circle) -> Tensor:
 
 def find_circles(components: PrincipalComponents) -> list[Circle]:
     """All circles of an embedding, each once: clean component pairs in the paper's order, then what only frequency shows."""
+    if not isinstance(components, PrincipalComponents):
+        raise InputError(f"give principal components, such as network_components(network), not a {type(components).__name__}")
     clean: dict[int, Circle] = {}
     for circle in circles_by_components(components):
         clean.setdefault(circle.frequency, circle)
@@ -224,8 +230,15 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
     return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
 
 
+def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:
+    listed = list(values) if isinstance(values, Iterable) else None
+    if listed is None or not all(isinstance(value, kind) for value in listed):
+        raise InputError(f"give a list of {what}, not {shown(values)}")
+    return listed
+
+
 def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int]:
-    members = sorted(set(values))
+    members = sorted(set(_listed(values, numbers.Integral, f"{name} numbers, such as [1, 2]")))
     if members and not allowed:
         raise InputError(f"{name} {members[0]!r} does not exist: the embedding is constant")
     for value in members:
@@ -258,7 +271,7 @@ def isolate_circles(
     network: Network, circles: Iterable[Circle], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
     """Keep only these circles, or with `drop` all but these: as component pairs if all of them are, else by frequency."""
-    circles = list(circles)
+    circles = _listed(circles, Circle, "circles, such as find_circles(network_components(network))")
     if all(circle.method == "components" for circle in circles):
         members = [member for circle in circles for member in circle.components]
         return isolate_components(network, members, drop=drop, principal=principal)

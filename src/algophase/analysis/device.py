@@ -11,9 +11,26 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
+from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.settings import shown
 
 SomeNetwork = TypeVar("SomeNetwork", bound=Network)
+
+
+def chosen(device: torch.device | str) -> torch.device:
+    """The device of that name, if it is one that computes in double precision and is here."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        found = None
+    if found is None or found.type not in ("cpu", "cuda"):
+        raise InputError(f"device is {shown(device)}; choose cpu, cuda, cuda:0, cuda:1, ...")
+    count = torch.cuda.device_count() if found.type == "cuda" else 1
+    if (found.index or 0) >= count:
+        here = f"{count} GPU{'s' if count > 1 else ''}" if count else "no GPU"
+        raise InputError(f"device is {str(found)!r}; this machine has {here}")
+    return found
 
 
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:

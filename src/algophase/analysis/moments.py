@@ -16,7 +16,7 @@ from torch import Tensor
 
 from algophase.analysis.analyze import UNDER_WAY, Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.device import Download, in_float64, upload
+from algophase.analysis.device import Download, chosen, in_float64, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
@@ -89,7 +89,7 @@ def details_of_each(
     analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
 ) -> Iterator[MomentDetails]:
     """One after the other, in the order given; on a GPU a few are under way at once, as in `analyze_each`."""
-    device, waiting = torch.device(device), deque[_Started]()
+    device, waiting = chosen(device), deque[_Started]()
     for network, analysis in analysed:
         waiting.append(_start(network, analysis, device))
         if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):
