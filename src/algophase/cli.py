@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -30,13 +29,11 @@ from algophase.cli_sweep import EXAMPLE as SWEEP_EXAMPLE
 from algophase.cli_sweep import sweep
 from algophase.cli_train import EXAMPLE as TRAIN_EXAMPLE
 from algophase.cli_train import train
-from algophase.errors import InputError
+from algophase.errors import InputError, out_of_memory
 from algophase.interrupts import lose_no_interrupt
 
 if TYPE_CHECKING:
     from algophase.networks import Network
-
-OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory")  # as torch says it of a GPU and of main memory
 
 
 class Commands(TyperGroup):
@@ -204,7 +201,7 @@ def main() -> None:
         complain(error)
         sys.exit(1)
     except (MemoryError, RuntimeError) as error:
-        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+        if not out_of_memory(error):
             raise
         complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
         sys.exit(1)

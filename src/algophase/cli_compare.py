@@ -39,7 +39,7 @@ def compare(
     if (other is None) == (released is None):
         given = "neither" if other is None else "both"
         raise InputError(f"give another sweep or --released CSV to compare {sweep} with; {given} was given")
-    from algophase.storage.runs_table import read_runs, refuse_moments
+    from algophase.storage.runs_table import read_ends
     from algophase.sweeps.comparison import compare as compare_populations
     from algophase.sweeps.released_table import read_released_table
 
@@ -47,11 +47,8 @@ def compare(
         from algophase.report.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
-    ours = read_runs(sweep)
-    theirs = read_runs(other) if other is not None else read_released_table(released or "")
-    refuse_moments(ours.columns, sweep)
-    if other is not None:
-        refuse_moments(theirs.columns, other)
+    ours = read_ends(sweep)
+    theirs = read_ends(other) if other is not None else read_released_table(released or "")
     names = _names(sweep, other)
     result = compare_populations(ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None)
     typer.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))

@@ -98,7 +98,9 @@ def _handful(path: Path, there: Sequence[str]) -> list[str]:
 
 def _rows(table: "Columns") -> str:
     """What a row is."""
-    return "moments" if "epoch" in table and "run_id" in table else "runs"
+    from algophase.storage.runs_table import are_moments
+
+    return "moments" if are_moments(table) else "runs"
 
 
 def _header(path: Path, table: "Columns") -> list[str]:

@@ -115,8 +115,8 @@ def sweep(
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:
-        if request.runs // request.part[1] > MANY:
-            bar.say(f"drawing the settings of {request.runs // request.part[1]:,} runs before the first is trained")
+        if len(request.indices) > MANY:
+            bar.say(f"drawing the settings of {len(request.indices):,} runs before the first is trained")
         if executor is Executor.ray:
             from algophase.sweeps.ray_executor import sweep_on_ray
 
@@ -153,16 +153,11 @@ def tally(counts: "dict[str, int]") -> str:
 
 def _lacking(request: "Request", directory: "SweepDirectory") -> int:
     """How many of the runs asked for did not diverge and have no network in the directory."""
-    from algophase.storage.runs_table import column_names
-    from algophase.sweeps.overview import outcomes
-    from algophase.sweeps.selection import read_columns
+    from algophase.sweeps.sweep import outcomes_by_id
 
-    there, kept, (number, count) = column_names(directory.path), directory.kept(), request.part
-    table = read_columns(directory.path, [name for name in ("verdict", "diverged_at") if name in there])
-    ends = outcomes(table.get("verdict", [None] * len(table["index"])), table)
-    asked = range(number - 1, request.runs, count)
-    rows = zip(table["index"], table["run_id"], ends, strict=True)
-    return sum(index in asked and end != "diverged" and run_id not in kept for index, run_id, end in rows)
+    ends, kept = outcomes_by_id(directory), directory.kept()
+    asked = [run_id for index, (run_id, _) in directory.finished().items() if index in request.indices]
+    return sum(ends[run_id] != "diverged" and run_id not in kept for run_id in asked)
 
 
 def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> None:

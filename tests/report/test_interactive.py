@@ -14,13 +14,13 @@ from algophase.analysis.verdict import OUTCOMES
 from algophase.errors import InputError
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.report.figures import subject_of
 from algophase.report.interactive import (
     attention_panels,
     circle_panel,
     correct_logits_panel,
     history_panels,
     isolated_panel,
-    subject_of,
 )
 from algophase.report.phase_diagrams import (
     MOST_DRAWN_AS_SHAPES,

@@ -163,7 +163,7 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
         members = [item for item in evidence if (alone if item.role == paired and not item.accompanies else item.role) == part]
         if not members:
             continue
-        one, s = ("the circle", "s") if len(members) == 1 else ("circles", "")
+        s = "s" if len(members) == 1 else ""
         doing = {
             "Clock": f"act{s} as a Clock",
             "Pizza": f"act{s} as a Pizza",
@@ -173,8 +173,13 @@ def _roles(evidence: list[CircleEvidence]) -> list[str]:
             alone: f"follow{s} the accompanying form, without a partner",
             "unclear": f"follow{s} neither form",
         }[part]
-        phrases.append(f"{one} of frequency {', '.join(str(item.circle.frequency) for item in members)} {doing}")
+        phrases.append(f"{_named(members)} {doing}")
     return phrases
+
+
+def _named(members: list[CircleEvidence]) -> str:
+    one = "the circle" if len(members) == 1 else "circles"
+    return f"{one} of frequency {', '.join(str(item.circle.frequency) for item in members)}"
 
 
 def _counted(evidence: list[CircleEvidence]) -> tuple[str, str]:
@@ -183,13 +188,11 @@ def _counted(evidence: list[CircleEvidence]) -> tuple[str, str]:
     total = sum(item.logit_variance for item in evidence)
     if not without or not total > 0:
         return "the circles' logit variance", ""
-    names = ", ".join(str(item.circle.frequency) for item in without)
     left_out = sum(item.logit_variance for item in without) / total
-    one = "the circle" if len(without) == 1 else "circles"
     holds = "holds" if len(without) == 1 else "hold"
     return (
         "the logit variance of the circles with a role",
-        f" ({one} of frequency {names}, without a role, {holds} {left_out:.0%} of all circles' logit variance)",
+        f" ({_named(without)}, without a role, {holds} {left_out:.0%} of all circles' logit variance)",
     )
 
 

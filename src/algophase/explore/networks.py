@@ -31,7 +31,7 @@ from algophase.explore.row_analysis import analysis_of_row
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
-from algophase.report.figures import Subject
+from algophase.report.figures import Subject, subject_of
 from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
@@ -248,7 +248,7 @@ class Networks:
     def _analyse(self, job: Job, network: Network) -> Specimen:
         analysis = analyze(network)
         row, _ = self._run(job.run_id)
-        return Specimen(_subject(network, analysis), (_unlike(analysis, row),))
+        return Specimen(subject_of(network, analysis), (_unlike(analysis, row),))
 
     def _train(self, job: Job) -> Specimen:
         row, run = self._run(job.run_id)
@@ -277,7 +277,7 @@ class Networks:
             self._save(trained.network, run.run_id)
         except InputError as error:
             said.append(f"it could not be saved: {error}")
-        return Specimen(_subject(trained.network, analysis), tuple(said))
+        return Specimen(subject_of(trained.network, analysis), tuple(said))
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""
@@ -300,11 +300,6 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
     if (network.task, network.settings) != (run.task, run.network):
         raise InputError(f"{path} holds a network of other settings than run {run_id}'s")
     return network
-
-
-def _subject(network: Network, analysis: Analysis) -> Subject:
-    exact = in_float64(network)
-    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
 
 
 def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:

@@ -63,18 +63,23 @@ class Subject:
         return f"{self.analysis.id}: {self.analysis.verdict.label}"
 
 
+def subject_of(network: Network, analysis: Analysis) -> Subject:
+    """A network with what its pictures need, computed once."""
+    exact = in_float64(network)
+    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
+
+
 def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_format: str = "png") -> list[Path]:
     """Write every picture that applies to this network into `directory` and return the paths."""
     check_format(image_format)
-    exact = in_float64(network)
-    subject = Subject(exact, analysis, network_components(exact, resolution_of(network)))
+    subject = subject_of(network, analysis)
     pictures: list[tuple[str, Callable[[Subject], Figure]]] = [
         ("correct_logits", draw_correct_logits),
         ("gradients", draw_gradients),
     ]
     if subject.evidence:
         pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
-    if isinstance(exact, Transformer):
+    if isinstance(network, Transformer):
         pictures.append(("attention", draw_attention))
     if analysis.anatomy is not None and analysis.anatomy.pizzas:
         pictures.append(("anatomy", draw_anatomy))

@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import isolate_circles, points_in_plane
-from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
-from algophase.analysis.principal import network_components, resolution_of
-from algophase.networks import Network, Transformer
+from algophase.networks import Transformer
 from algophase.report.figures import Subject, circle_order
 from algophase.report.plotly_style import HEATMAP, Panel, graph_objects, new_figure
 from algophase.report.style import COLOURS
@@ -32,12 +29,6 @@ MOST_LABELS = 20  # tokens written beside their points; all of them show on hove
 OPERANDS = ("first operand", "second operand")
 LOSSES = {"training_loss": "training", "validation_loss": "validation"}
 ACCURACIES = {"training_accuracy": "training", "validation_accuracy": "validation"}
-
-
-def subject_of(network: Network, analysis: Analysis) -> Subject:
-    """A network with what its pictures need, computed once."""
-    exact = in_float64(network)
-    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
 
 
 def circle_name(item: CircleEvidence) -> str:

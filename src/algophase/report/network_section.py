@@ -13,13 +13,13 @@ from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.report.anatomy_section import add_anatomy
+from algophase.report.figures import subject_of
 from algophase.report.interactive import (
     attention_panels,
     circle_panel,
     correct_logits_panel,
     history_panels,
     isolated_panel,
-    subject_of,
 )
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure

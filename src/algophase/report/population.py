@@ -11,7 +11,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import network_to_dict
-from algophase.storage.runs_table import read_runs, refuse_moments
+from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
 from algophase.sweeps.populations import (
@@ -106,9 +106,7 @@ def population_of(table: "pandas.DataFrame", name: str) -> Population:
 
 def read_population(path: str | Path) -> Population:
     path = Path(path)
-    runs = read_runs(path)
-    refuse_moments(runs.columns, path)
-    return population_of(runs, path.resolve().name)
+    return population_of(read_ends(path), path.resolve().name)
 
 
 def is_sweep(path: Path) -> bool:

@@ -24,7 +24,7 @@ from algophase.report.phase_diagrams import (
 )
 from algophase.report.plotly_style import Panel
 from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
-from algophase.storage.runs_table import read_runs, refuse_moments
+from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.boundary import Boundary
 from algophase.sweeps.comparison import BARE, IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
@@ -72,8 +72,7 @@ class Sweep:
 
 def read_sweep(path: Path) -> Sweep:
     """A sweep's directory, or a Parquet file of runs without one."""
-    runs = read_runs(path)
-    refuse_moments(runs.columns, path)
+    runs = read_ends(path)
     name = path.resolve().name
     description, sittings, moments = None, list[Mapping[str, Any]](), None
     if path.is_dir():

@@ -6,7 +6,7 @@ A column that a shard lacks is null for its rows; one that only some shards have
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,9 +154,21 @@ def read_runs(path: str | Path) -> "pandas.DataFrame":
     return each_once(read_table(path)).to_pandas()
 
 
-def refuse_moments(columns: Iterable[str], path: str | Path) -> None:
-    """Stop where rows are runs along training, several a run: what needs one row a run would take each moment for a run."""
-    if EPOCH in columns and "run_id" in columns:
+def read_ends(path: str | Path) -> "pandas.DataFrame":
+    """The same where one row has to be one run: runs along training are refused."""
+    runs = read_runs(path)
+    refuse_moments(runs.columns, path)
+    return runs
+
+
+def are_moments(columns: Collection[str]) -> bool:
+    """Whether rows with these columns are runs along training, several a run."""
+    return EPOCH in columns and "run_id" in columns
+
+
+def refuse_moments(columns: Collection[str], path: str | Path) -> None:
+    """Stop where rows are runs along training: what needs one row a run would take each moment for a run."""
+    if are_moments(columns):
         raise InputError(f"{path} holds runs along training, a row for each epoch looked at; give the sweep's own directory")
 
 

@@ -64,10 +64,15 @@ class Request:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise InputError(f"seed is {self.seed!r}; it must be an integer of at least 0")
 
+    @property
+    def indices(self) -> range:
+        """Places in the space of the runs that are asked for."""
+        number, count = self.part
+        return range(number - 1, self.runs, count)
+
     def members(self) -> dict[int, RunSettings]:
         """All runs that are asked for, by their places in the space."""
-        number, count = self.part
-        runs = {index: self.space.run(index, self.seed) for index in range(number - 1, self.runs, count)}
+        runs = {index: self.space.run(index, self.seed) for index in self.indices}
         snapshots, longest = self.options.snapshot_epochs, max(run.training.epochs for run in runs.values())
         if snapshots and snapshots[-1] > longest:
             raise InputError(f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has {longest} epochs")
@@ -151,7 +156,7 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
             raise InputError(f"run {index} in {directory.path} is {run_id}; run {index} of this space is {runs[index].run_id}")
-    ends = _outcomes(directory) if finished else {}
+    ends = outcomes_by_id(directory) if finished else {}
     done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
@@ -160,7 +165,7 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
     return done, Recorder(directory, request, standing, runs, kept_counts)
 
 
-def _outcomes(directory: SweepDirectory) -> dict[str, str]:
+def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """What became of every finished run, by its id."""
     columns = each_once(read_table(directory.path, ("index", "run_id", "verdict", "diverged_at"))).to_pydict()
     ids = columns["run_id"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 
-from algophase.errors import InputError
+from algophase.errors import InputError, out_of_memory
 from algophase.settings import RunSettings
 from algophase.training.check_planned import check_planned
 from algophase.training.checkpoint import Checkpointer
@@ -100,7 +100,7 @@ def _train_groups(
         try:
             ensemble = _build(group, watch, notice, checkpoint)
         except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
-            if not _out_of_memory(error):
+            if not out_of_memory(error):
                 raise
             halved = _halved(group)
             notice(f"{len(group.runs)} networks do not fit into memory: training them {len(halved[0].runs)} at a time")
@@ -129,11 +129,6 @@ def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer 
                 notice(f"continuing {count} at epoch {held.epoch} of {group.epochs}")
                 break
     return ensemble
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
 def _halved(group: Group) -> tuple[Group, Group]:
