@@ -9,6 +9,7 @@ ROOT = Path(algophase.__file__).parent
 ORDER = [
     "errors",
     "interrupts",
+    "threads",
     "wording",
     "waves",
     "seeding",

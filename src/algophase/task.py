@@ -1,5 +1,6 @@
 """Modular addition: all pairs, their labels, the three token layouts and the seeded split (section 2, appendices F.1 and I)."""
 
+import functools
 from dataclasses import dataclass
 
 import torch
@@ -15,8 +16,10 @@ def all_pairs(modulus: int) -> Tensor:
     return torch.cartesian_prod(numbers, numbers)
 
 
+@functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # what is kept must be of use outside it, too
 def labels(modulus: int, device: torch.device | None = None) -> Tensor:
-    """The table of answers (a + b) mod p, shape (p, p)."""
+    """The table of answers (a + b) mod p, shape (p, p). It is kept: do not write into it."""
     numbers = torch.arange(modulus, device=device)
     return (numbers[:, None] + numbers[None, :]) % modulus
 

@@ -102,6 +102,16 @@ def test_analysis_leaves_the_network_alone() -> None:
     assert all(parameter.grad is None and parameter.requires_grad for parameter in network.parameters())
 
 
+def test_finite_parameters_whose_sum_overflows_are_finite() -> None:
+    network = handmade_pizza(7, (1,))
+    with torch.no_grad():
+        network.l1.weight.fill_(torch.finfo(network.l1.weight.dtype).max)
+        network.check_finite()
+        network.l1.weight[0, 0] = math.inf
+    with pytest.raises(InputError, match=r"parameter l1\.weight holds 1 values"):
+        network.check_finite()
+
+
 def test_networks_with_nan_or_overflow_are_refused() -> None:
     network = handmade_pizza(7, (1,))
     with torch.no_grad():

@@ -14,6 +14,7 @@ from algophase.analysis.circles import find_circles, isolate_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import launch_evidence
 from algophase.analysis.principal import network_components
+from algophase.errors import InputError
 from algophase.networks import Cache, Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -62,7 +63,7 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
 
 
 class Squares(Network):
-    """The how-to's network of its own kind, here with a buffer, a tied table and a counter."""
+    """The how-to's network of its own kind, here with a buffer, a tied table, a counter and a list."""
 
     scale: Tensor
     calls: Tensor
@@ -75,6 +76,7 @@ class Squares(Network):
         self.register_buffer("scale", torch.tensor([scale]))
         self.register_buffer("calls", torch.tensor(3))
         self.register_buffer("nothing", None)
+        self.listed = [self.readout]  # which PyTorch does not know of
         angles = 2 * torch.pi * torch.arange(11) / 11
         with torch.no_grad():
             for unit in range(8):
@@ -99,12 +101,54 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
     copied = in_float64(network, device)
     assert copied.embedding is copied.second
     assert copied.embedding is not network.embedding
+    assert copied.listed[0] is copied.readout
     assert {value.dtype for value in copied.parameters()} == {copied.scale.dtype} == {torch.float64}
     assert copied.calls.dtype == torch.int64
     assert {value.device.type for value in copied.state_dict().values()} == {device}
     assert {value.dtype for value in network.parameters()} == {torch.float32}
     assert not any(value.requires_grad for value in copied.parameters())
     assert (network.training, copied.training) == (True, False)  # what is analysed is what it answers at inference
+
+
+def test_a_copy_of_a_network_in_float64_is_a_copy() -> None:
+    network = Squares().double()
+    copied = in_float64(network)
+    network.readout.data.zero_()
+    network.calls.zero_()
+    network.register_forward_hook(lambda *_: None)
+    assert bool(copied.readout.any())
+    assert copied.calls == 3
+    assert not copied._forward_hooks
+
+
+def test_an_analysis_does_not_depend_on_the_number_of_threads() -> None:
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            found.append(analyze(handmade_pizza(59, (3, 17), accompanied=True)).to_dict())
+    finally:
+        torch.set_num_threads(before)
+    assert_same(found[0], found[1])  # exactly round circles, whose axes rounding chooses
+
+
+def test_the_cpu_has_one_thread_while_a_gpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, seen = torch.get_num_threads(), list[int]()
+
+    def started(network: Network, device: torch.device) -> InputError:
+        seen.append(torch.get_num_threads())
+        return InputError("started")
+
+    torch.set_num_threads(2)
+    monkeypatch.setattr(analysis_of, "chosen", torch.device)
+    monkeypatch.setattr(analysis_of, "_start", started)
+    try:
+        for device in ("meta", "cpu"):
+            assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == ["started", "started"]
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [1, 1, 2, 2]
 
 
 def assert_same(found: object, expected: object) -> None:

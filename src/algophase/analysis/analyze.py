@@ -36,6 +36,7 @@ from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
+from algophase.threads import one_thread
 
 MEASURED = 12  # numbers of `_measure`
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
@@ -194,12 +195,17 @@ def analyze_each(
     if not isinstance(thresholds, Thresholds):
         raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
     device, waiting = chosen(device), deque[_Started | InputError]()
+    on_gpu = device.type != "cpu"  # what is left for the CPU is small: several threads would wait for each other
     for network in networks:
-        waiting.append(_start(network, device))
-        if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):
-            yield _finish(waiting.popleft(), thresholds)
+        with one_thread(on_gpu):
+            waiting.append(_start(network, device))
+            done = _finish(waiting.popleft(), thresholds) if len(waiting) > (UNDER_WAY if on_gpu else 0) else None
+        if done is not None:
+            yield done
     while waiting:
-        yield _finish(waiting.popleft(), thresholds)
+        with one_thread(on_gpu):
+            done = _finish(waiting.popleft(), thresholds)
+        yield done
 
 
 @dataclass(frozen=True)
@@ -284,7 +290,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
     opened = None
     if has_anatomy(network):
         idle = IdleReLU(share, without[0], loss, without[1]) if has_second_relu(network) else None
-        opened = open_linear(in_float64(network), evidence, idle, resolution=resolution_of(network))
+        opened = open_linear(in_float64(network), started.components, evidence, idle, resolution_of(network))
     return Analysis(
         id=network.id,
         accuracy=share,

@@ -26,7 +26,7 @@ from torch import Tensor
 from algophase.analysis.circles import find_circles, plane
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
-from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
 from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Linear, Network
@@ -143,23 +143,24 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")
     principal = network_components(network)
     circles = circle_evidence(network, find_circles(principal), principal)
-    return open_linear(copy.deepcopy(network).cpu(), circles, _idle_relu(network, logits), with_mean=with_mean)
+    relu = _idle_relu(network, logits)
+    return open_linear(copy.deepcopy(network).cpu(), principal, circles, relu, with_mean=with_mean)
 
 
 @torch.no_grad()
 def open_linear(
     network: Linear,
+    embedding: PrincipalComponents,
     circles: Sequence[CircleEvidence],
     second_relu: IdleReLU | None,
+    resolution: float | None = None,
     *,
     with_mean: bool = False,
-    resolution: float | None = None,
 ) -> Anatomy:
-    """The anatomy of a network on the CPU, where it is small, given what its circles and its second ReLU do.
+    """The anatomy of a network on the CPU, where it is small, given its components and what its circles and second ReLU do.
 
     resolution: relative rounding of the weights, where they were stored in less than their precision here.
     """
-    embedding = network_components(network, resolution)
     unembedding = principal_components((network.unembed.weight,), resolution)
     w1 = network.l1.weight
     w2 = network.l2.weight if has_second_relu(network) else torch.eye(len(w1), dtype=w1.dtype)

@@ -36,7 +36,7 @@ def chosen(device: torch.device | str) -> torch.device:
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:
     """The tensors on `device` in one precision, in one copy that is not waited for."""
     if device.type == "cpu":
-        return [tensor.to(device, dtype) for tensor in tensors]
+        return [tensor.to(device, dtype, copy=True) for tensor in tensors]
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     if flat.device.type == "cpu" and device.type == "cuda":
         flat = flat.pin_memory()
@@ -64,14 +64,13 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
 
     It is in evaluation mode, whatever the network's: what is analysed is what the network answers at inference.
     """
-    copied = copy.deepcopy(network).requires_grad_(False).eval()
-    held: list[Tensor] = [*copied.parameters(), *copied.buffers()]  # each once, however many names it has
+    held: list[Tensor] = [*network.parameters(), *network.buffers()]  # each once, however many names it has
     floating = [tensor for tensor in held if tensor.is_floating_point()]
-    moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
+    with torch.no_grad():
+        moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
+        moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
     moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
-    for module in copied.modules():
-        parameters = module.named_parameters(recurse=False, remove_duplicate=False)
-        buffers = module.named_buffers(recurse=False, remove_duplicate=False)
-        for name, tensor in [*parameters, *buffers]:  # tied names get one and the same tensor again
-            setattr(module, name, moved[tensor] if tensor in moved else tensor.to(device))
-    return copied
+    known: dict[int, object] = {id(old): new for old, new in moved.items()}  # wherever a tensor is held, its copy is
+    for module in network.modules():  # a dozen empty tables of hooks each, whose copying would take most of the time
+        known |= {id(value): type(value)() for value in vars(module).values() if isinstance(value, dict) and not value}
+    return copy.deepcopy(network, known).eval()

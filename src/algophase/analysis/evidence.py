@@ -18,7 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.circles import Circle, circle_alone
@@ -66,6 +68,7 @@ class CircleEvidence:
 
 
 @functools.lru_cache(maxsize=1024)
+@torch.inference_mode(False)
 def _wave(modulus: int, frequency: int) -> Tensor:
     """(cos, sin) of w t for t = 0..p - 1, (p, 2)."""
     turns = frequency * torch.arange(modulus)
@@ -119,7 +122,7 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
 def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Tensor) -> list[CircleEvidence]:
     """What each circle does, and which circle it accompanies, from what `launch_evidence` gave, on the CPU."""
     offsets = {circle.frequency: circle.offset for circle in circles}
-    return [_read(modulus, circle, row, offsets) for circle, row in zip(circles, numbers, strict=True)]
+    return [_read(modulus, circle, row, offsets) for circle, row in zip(circles, numbers.numpy(), strict=True)]
 
 
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
@@ -140,7 +143,7 @@ def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) ->
 
 
 @functools.lru_cache(maxsize=1024)
-def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> tuple[Tensor, Tensor]:
+def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Clock, Pizza and the accompanying forms as factors of d, (forms, p), and their inner products over all triples / p^3."""
     distance, candidates = torch.arange(p), accompanied_frequencies(p, frequency)
     factors = [torch.ones(p, dtype=torch.float64), pizza_by_distance(distance, p, frequency, offset)]
@@ -148,30 +151,29 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
     forms, waves = torch.stack(factors), torch.tensor([frequency, frequency, *candidates])
     # The mean of cos w(a + b - c) cos v(a + b - c) is 1/2 where w = v (1 at half of p) and 0 elsewhere.
     squared = torch.where(2 * waves == p, 1.0, 0.5).double()
-    return forms, forms @ forms.T / p * squared * (waves[:, None] == waves)
+    return forms.numpy(), (forms @ forms.T / p * squared * (waves[:, None] == waves)).numpy()
 
 
-def _read(p: int, circle: Circle, numbers: Tensor, offsets: Mapping[int, float]) -> CircleEvidence:
+def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping[int, float]) -> CircleEvidence:
     """Least squares of all forms at once, through their normal equations. offsets: of all circles, by frequency."""
     accuracy, variance, label_variance = numbers[:3].tolist()
-    profile = numbers[3:].view(p, 3).T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
+    profile = numbers[3:].reshape(p, 3).T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
     partners = _waves(p, circle)[1:]
     forms, gram = _forms(p, circle.frequency, circle.offset, tuple(_turn(p, circle, k, offsets) for k in partners))
-    moments = (forms * profile[: len(forms)]).sum(dim=1) / p**3
+    moments = (forms * profile[: len(forms)]).sum(axis=1) / p**3
     # Without a partner nothing tells a turned form from its opposite: take the one that the logits follow.
     alone = [circle.offset != 0.0 and partner not in offsets for partner in partners]
-    signs = torch.tensor([-1.0 if free and moments[2 + i] < 0 else 1.0 for i, free in enumerate(alone)], dtype=torch.float64)
-    signs = torch.cat([torch.ones(2, dtype=torch.float64), signs])
+    signs = np.array([1.0, 1.0, *(-1.0 if free and moments[2 + i] < 0 else 1.0 for i, free in enumerate(alone))])
     moments, gram = moments * signs, gram * signs * signs[:, None]
-    spread = ((variance + label_variance) * gram.diagonal()).sqrt()
-    fve = (2 * moments / spread - 1).where(spread != 0, torch.nan).tolist()
+    spread = np.sqrt((variance + label_variance) * gram.diagonal()).tolist()
+    fve = [2 * moment / size - 1 if size else math.nan for moment, size in zip(moments.tolist(), spread, strict=True)]
     best = max(range(2, len(forms)), key=lambda form: fve[form], default=None)
     chosen = [0, 1] if best is None else [0, 1, best]
     gram, moments = gram[chosen][:, chosen], moments[chosen]
-    weights = torch.linalg.pinv(gram, hermitian=True) @ moments
-    logit_variance = (weights @ moments).item()
+    weights = np.linalg.pinv(gram, rcond=len(gram) * np.finfo(np.float64).eps, hermitian=True) @ moments
+    logit_variance = float(weights @ moments)
     explained = logit_variance / variance if variance > 0 else 0.0
-    by_itself = (moments.square() / gram.diagonal().clamp_min(1e-300)).tolist()  # what each form explains
+    by_itself = (moments**2 / gram.diagonal().clip(1e-300)).tolist()  # what each form explains
     leads = best is not None and bool(moments[2] > 0) and by_itself[2] > max(by_itself[:2])
     clock, pizza, accompanying = [*weights.tolist(), 0.0][:3]
     role = _role(clock, pizza, explained, leads)

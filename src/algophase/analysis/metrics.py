@@ -23,6 +23,7 @@ CIRCULARITY_COMPONENTS = 4
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)  # what is kept must be of use outside it, too
 def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
     """The paper's set S: the first `count` of all (a, b, c), in lexicographic order, after random.Random(42).shuffle."""
     numbers = list(range(modulus**3))
@@ -32,6 +33,7 @@ def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
 
 
 @functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)
 def paper_triples_on(modulus: int, device: torch.device) -> Tensor:
     """The same on a device."""
     return paper_triples(modulus).to(device)
@@ -46,7 +48,8 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     with at_inference(network):
         first, second = network.operand_tables()
         with differentiable(first[triples[:, 0]], second[triples[:, 1]]) as (a, b):
-            chosen = network.logits_from_embeddings(a, b).gather(1, triples[:, 2:])
+            labels = triples[:, 2:].clone()  # which autograd keeps: no tensor of inference mode
+            chosen = network.logits_from_embeddings(a, b).gather(1, labels)
             return differentiate(chosen, (a, b), torch.ones_like(chosen))
 
 

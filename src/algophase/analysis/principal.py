@@ -13,6 +13,7 @@ from torch import Tensor
 
 from algophase.analysis.subject import at_inference, check_network
 from algophase.networks import Network
+from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
 
 # Components whose sizes differ by less than this are equal: a few roundings of a float32 weight.
@@ -63,6 +64,7 @@ class PrincipalComponents:
         return tables[0], tables[-1]
 
 
+@one_thread()  # how many there are would show in the rounding, and that in the axes of an exactly round circle
 def principal_components(tables: tuple[Tensor, ...], resolution: float | None = None) -> PrincipalComponents:
     """Components of one table, or of several stacked. Those within rounding of zero are left out.
 
@@ -123,6 +125,8 @@ def frequencies(modulus: int) -> range:
     return range(1, modulus // 2 + 1)
 
 
+@functools.lru_cache(maxsize=1024)
+@torch.inference_mode(False)
 def fourier_basis(modulus: int, frequency: int) -> Tensor:
     """Orthonormal rows spanning the waves of one frequency over the tokens: (2, p), or (1, p) at p / 2."""
     turns = frequency * torch.arange(modulus)

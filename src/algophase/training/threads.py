@@ -1,11 +1,9 @@
 """How many CPU threads an ensemble trains on: one where networks are so small that more would mostly wait for each other."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import torch
+from contextlib import AbstractContextManager
 
 from algophase.settings import RunSettings
+from algophase.threads import one_thread
 from algophase.training.plan import Group
 from algophase.training.sizing import run_parameters
 
@@ -17,14 +15,5 @@ def operations(run: RunSettings) -> float:
     return 6.0 * run.task.modulus**2 * run_parameters(run)
 
 
-@contextmanager
-def threads_for(group: Group) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if group.device.type != "cpu" or before == 1 or max(map(operations, group.runs)) >= SMALL:
-        yield
-        return
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def threads_for(group: Group) -> AbstractContextManager[None]:
+    return one_thread(group.device.type == "cpu" and max(map(operations, group.runs)) < SMALL)
