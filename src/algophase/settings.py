@@ -238,6 +238,11 @@ def published_training(network: NetworkSettings) -> TrainingSettings:
     return TrainingSettings()
 
 
+def _check_part(name: str, value: object, *kinds: type[_Settings]) -> None:
+    if not isinstance(value, kinds):
+        raise InputError(f"{name} is {shown(value)}; it must be {' or '.join(kind.__name__ for kind in kinds)}")
+
+
 def _changes(settings: _Settings, default: _Settings) -> dict[str, Any]:
     reference = default.to_dict()
     return {name: value for name, value in settings.to_dict().items() if value != reference[name]}
@@ -253,9 +258,12 @@ class RunSettings(_Settings):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        _check_part("task", self.task, TaskSettings)
+        _check_part("network", self.network, *NETWORK_KINDS.values())
         check_pairing(self.task, self.network)
         if self.training is None:
             self._set("training", published_training(self.network))
+        _check_part("training", self.training, TrainingSettings)
         _check_integer("seed", self.seed, 0, LARGEST_SEED)
 
     @property

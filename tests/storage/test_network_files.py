@@ -22,6 +22,7 @@ from algophase.settings import (
     TransformerSettings,
 )
 from algophase.storage import find_networks, load, save
+from algophase.storage.runs_table import read_runs
 
 network_settings: st.SearchStrategy[NetworkSettings] = st.one_of(
     st.builds(
@@ -249,3 +250,14 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.npz").write_bytes(b"x")
     with pytest.raises(InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors or \.pt"):
         load(tmp_path / "weights.npz")
+
+
+def test_what_is_no_path_or_no_network_is_named(tmp_path: Path) -> None:
+    for read in (load, read_runs):
+        with pytest.raises(InputError, match="the path is None; give the name of a file or directory"):
+            read(None)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the path is 3"):
+        save(handmade_clock(7, (1,)), 3)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'net' is not a network; only a network can be saved"):
+        save("net", tmp_path / "net")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())

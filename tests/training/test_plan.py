@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from algophase.errors import InputError
+from algophase.networks import initialise
 from algophase.networks.stacking import round_size
 from algophase.settings import (
     ClockSettings,
@@ -16,6 +17,7 @@ from algophase.training import fused, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_device, choose_engine, describe, plan
+from algophase.training.train import train
 
 CUDA = torch.device("cuda:0")
 
@@ -188,6 +190,10 @@ def test_only_runs_that_can_be_trained_are_taken() -> None:
         plan([a_run(ClockSettings())])
     with pytest.raises(InputError, match="it must be RunSettings"):
         plan([TransformerSettings()])  # type: ignore[list-item]
+    with pytest.raises(InputError, match=r"runs is RunSettings\(.*; give a list of RunSettings"):
+        train(RunSettings(), snapshot_epochs=[1])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="the run is None; it must be RunSettings"):
+        initialise(None)  # type: ignore[arg-type]
 
 
 def test_the_plan_is_told_in_words() -> None:

@@ -2,11 +2,20 @@
 
 import torch
 
+from algophase.errors import InputError
 from algophase.networks.handmade import Clock
 from algophase.networks.linear import Linear
 from algophase.networks.network import Cache, Network
 from algophase.networks.transformer import Transformer
-from algophase.settings import ClockSettings, LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.settings import (
+    ClockSettings,
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+    shown,
+)
 
 __all__ = ["Cache", "Clock", "Linear", "Network", "Transformer", "build", "initialise", "template"]
 
@@ -30,6 +39,8 @@ def template(task: TaskSettings, settings: NetworkSettings) -> Network:
 
 def initialise(run: RunSettings) -> Network:
     """The network a run starts from, drawn from its seed alone."""
+    if not isinstance(run, RunSettings):
+        raise InputError(f"the run is {shown(run)}; it must be RunSettings")
     network = build(run.task, run.network)
     network.initialise(run.seed)
     network.id, network.run = run.run_id, run

@@ -306,7 +306,8 @@ def draw_anatomy(subject: Subject) -> "Figure":
         axes.set_title(f"k = {pizza.frequency}, {len(pizza.rows)} units")
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
-    set_title(figure, f"{subject.title}, inside the linear network")
+    some = f" ({len(pizzas)} of {len(opened.pizzas)} pizzas)" if len(pizzas) < len(opened.pizzas) else ""
+    set_title(figure, f"{subject.title}, inside the linear network{some}")
     return figure
 
 

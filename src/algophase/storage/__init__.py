@@ -4,6 +4,7 @@ from pathlib import Path
 
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.storage.files import given_path
 from algophase.storage.network_files import load_network, save, stored_id
 from algophase.storage.released import load_released, released_id
 
@@ -15,7 +16,7 @@ IDS = {".safetensors": stored_id, ".pt": released_id}
 
 def find_networks(path: str | Path) -> list[Path]:
     """The network files a path stands for: itself, or every network file directly inside a directory, in order."""
-    path = Path(path)
+    path = given_path(path)
     if not path.is_dir():
         return [path]
     found = sorted(entry for entry in path.iterdir() if entry.suffix in LOADERS and not entry.name.startswith("."))

@@ -6,6 +6,15 @@ import tempfile
 from pathlib import Path
 
 from algophase.errors import InputError
+from algophase.settings import shown
+
+
+def given_path(path: str | os.PathLike[str]) -> Path:
+    """What a caller gave as a path, if it is one."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise InputError(f"the path is {shown(path)}; give the name of a file or directory") from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:

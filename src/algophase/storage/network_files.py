@@ -25,8 +25,9 @@ from algophase.settings import (
     TransformerSettings,
     network_from_dict,
     network_to_dict,
+    shown,
 )
-from algophase.storage.files import read_bytes, write_atomically
+from algophase.storage.files import given_path, read_bytes, write_atomically
 from algophase.wording import counted
 
 FORMAT = "algophase-network"
@@ -37,7 +38,7 @@ FLOATS = (torch.float32, torch.float64)
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not."""
-    tensor_path = _with_suffix(Path(path), ".safetensors")
+    tensor_path = _with_suffix(given_path(path), ".safetensors")
     if tensor_path.exists() and not overwrite:
         raise InputError(f"{tensor_path} exists already; choose another name or allow overwriting")
     content, description = encode(network)
@@ -48,6 +49,8 @@ def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path
 
 def encode(network: Network) -> tuple[bytes, bytes]:
     """A network as the content of its two files: the tensors, then what they are."""
+    if not isinstance(network, Network):
+        raise InputError(f"{shown(network)} is not a network; only a network can be saved")
     network.check_finite()
     _check_loads(network)
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}

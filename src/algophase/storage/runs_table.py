@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.settings import shown
-from algophase.storage.files import write_atomically
+from algophase.storage.files import given_path, write_atomically
 
 if TYPE_CHECKING:
     import pandas
@@ -178,7 +178,7 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def _shards(path: str | Path) -> list[Path]:
-    paths = shard_paths(Path(path))
+    paths = shard_paths(given_path(path))
     if not paths:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     return paths

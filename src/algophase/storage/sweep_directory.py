@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.files import write_atomically
+from algophase.storage.files import given_path, write_atomically
 from algophase.storage.lock import locked
 from algophase.storage.network_files import read_json, save
 from algophase.storage.runs_table import (
@@ -51,7 +51,7 @@ class SweepDirectory:
     """Reading and adding to a sweep's directory. Adding needs `hold`."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = given_path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a directory for the sweep")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algophase.errors import InputError
+from algophase.storage.files import given_path
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +47,7 @@ def read_released_table(path: str | Path) -> "pandas.DataFrame":
     """One row a run, unfinished ones with empty outcomes. Other columns than the known are left out; settings may be fewer."""
     import pandas
 
-    path = Path(path)
+    path = given_path(path)
     if not path.is_file():
         raise InputError(f"{path} is not a file; give the authors' released table, 1l_fixedwidth.csv")
     try:

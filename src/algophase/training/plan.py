@@ -11,7 +11,7 @@ import torch
 
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings
+from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
 from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
 from algophase.training.grid import GridTransformer
@@ -78,9 +78,11 @@ def plan(
     notice: Notice = ignore,
 ) -> list[Group]:
     """Groups in the order in which they train. What falls back to something else is told to `notice`."""
+    if not isinstance(runs, Sequence):
+        raise InputError(f"runs is {shown(runs)}; give a list of RunSettings")
     for run in runs:
         if not isinstance(run, RunSettings):
-            raise InputError(f"a run is {run!r}; it must be RunSettings")
+            raise InputError(f"a run is {shown(run)}; it must be RunSettings")
         if not isinstance(run.network, TransformerSettings | LinearSettings):
             raise InputError(f"a {run.network.kind} network has nothing to train; choose a transformer or a linear model")
     if isinstance(ensemble_size, bool) or (

@@ -70,13 +70,13 @@ def train_by_ensemble(
     check_gradients: bool = True,
 ) -> Iterator[tuple[Group, list[TrainedRun]]]:
     """As `train`, ensemble by ensemble. A checkpoint is forgotten when the next is asked for: save the outcome before that."""
-    longest = max((run.training.epochs for run in runs if isinstance(run, RunSettings)), default=0)
+    groups = plan(runs, engine, device, precision, ensemble_size, notice)
+    longest = max((run.training.epochs for run in runs), default=0)
     for epoch in watch.snapshot_epochs:
         if runs and epoch > longest:
             raise InputError(
                 f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, the last one trained"
             )
-    groups = plan(runs, engine, device, precision, ensemble_size, notice)
     if checkpoint is not None:
         groups = _continued(runs, groups, checkpoint, watch, notice)
     for line in describe(groups):
