@@ -8,7 +8,10 @@ import torch
 
 @contextmanager
 def one_thread(wanted: bool = True) -> Iterator[None]:
-    """PyTorch computes on one thread meanwhile, and on as many as before after that. Nothing changes unless `wanted`."""
+    """PyTorch computes on one thread meanwhile, and on as many as before after that. Nothing changes unless `wanted`.
+
+    A Python thread that first uses PyTorch meanwhile keeps to one: the number is read then, once for each.
+    """
     before = torch.get_num_threads()
     if not wanted or before == 1:
         yield

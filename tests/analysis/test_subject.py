@@ -13,6 +13,7 @@ from torch.nn.functional import one_hot
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.anatomy import anatomy
 from algophase.analysis.circles import find_circles, isolate_circles, isolate_components, isolate_frequencies
+from algophase.analysis.device import in_float64
 from algophase.analysis.dynamics import dynamics
 from algophase.analysis.grid import grid_logits
 from algophase.analysis.metrics import embedding_gradients, gradient_symmetricity, gradient_symmetricity_exact, paper_triples
@@ -145,6 +146,11 @@ def test_gradients_are_there_where_the_caller_has_switched_them_off(switched_off
         assert gradient_symmetricity(network) == expected.gradient_symmetricity
         assert gradient_symmetricity(network, paper_triples(P) + 0) == expected.gradient_symmetricity
     assert gradient_symmetricity(network) == expected.gradient_symmetricity
+    with torch.inference_mode():
+        made_there = Own(clock_logits)
+        assert gradient_symmetricity(made_there) == expected.gradient_symmetricity
+        assert gradient_symmetricity(in_float64(network)) == pytest.approx(expected.gradient_symmetricity, abs=1e-6)
+    assert gradient_symmetricity(made_there) == expected.gradient_symmetricity
     assert not math.isnan(expected.gradient_symmetricity)
 
 

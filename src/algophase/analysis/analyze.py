@@ -2,7 +2,6 @@
 
 import math
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from algophase.analysis.anatomy import (
     open_linear,
 )
 from algophase.analysis.circles import Circle, find_circles
-from algophase.analysis.device import Download, chosen, in_float64
+from algophase.analysis.device import Download, chosen, in_float64, overlapped
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits, mean_cross_entropy, right_answers
 from algophase.analysis.metrics import (
@@ -36,10 +35,8 @@ from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
-from algophase.threads import one_thread
 
 MEASURED = 12  # numbers of `_measure`
-UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 
 @dataclass(frozen=True)
@@ -194,18 +191,8 @@ def analyze_each(
         raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
     if not isinstance(thresholds, Thresholds):
         raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
-    device, waiting = chosen(device), deque[_Started | InputError]()
-    on_gpu = device.type != "cpu"  # what is left for the CPU is small: several threads would wait for each other
-    for network in networks:
-        with one_thread(on_gpu):
-            waiting.append(_start(network, device))
-            done = _finish(waiting.popleft(), thresholds) if len(waiting) > (UNDER_WAY if on_gpu else 0) else None
-        if done is not None:
-            yield done
-    while waiting:
-        with one_thread(on_gpu):
-            done = _finish(waiting.popleft(), thresholds)
-        yield done
+    device = chosen(device)
+    yield from overlapped(networks, lambda each: _start(each, device), lambda started: _finish(started, thresholds), device)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ analysis needs goes over in one such copy, and its results come back in another 
 """
 
 import copy
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
@@ -14,8 +15,14 @@ from torch import Tensor, nn
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
+from algophase.threads import one_thread
 
+Item = TypeVar("Item")
+Started = TypeVar("Started")
+Result = TypeVar("Result")
 SomeNetwork = TypeVar("SomeNetwork", bound=Network)
+
+UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 
 def chosen(device: torch.device | str) -> torch.device:
@@ -44,6 +51,26 @@ def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) 
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
+def overlapped(
+    items: Iterable[Item], start: Callable[[Item], Started], finish: Callable[[Started], Result], device: torch.device
+) -> Iterator[Result]:
+    """What `finish` makes of what `start` began, in the order given. A few are under way at once where a GPU computes.
+
+    What is left for the CPU then is small, and several threads would wait for each other over it: it has one meanwhile.
+    """
+    on_gpu, waiting = device.type != "cpu", deque[Started]()
+    most = UNDER_WAY if on_gpu else 0
+    for item in items:
+        with one_thread(on_gpu):
+            waiting.append(start(item))
+            ready = [finish(waiting.popleft())] if len(waiting) > most else []
+        yield from ready
+    while waiting:
+        with one_thread(on_gpu):
+            result = finish(waiting.popleft())
+        yield result
+
+
 class Download:
     """Numbers on their way to the CPU. `get` waits for them alone, not for what was queued after them."""
 
@@ -59,6 +86,8 @@ class Download:
         return self._numbers
 
 
+@torch.inference_mode(False)  # whose tensors have no gradients
+@torch.no_grad()
 def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> SomeNetwork:
     """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding.
 
@@ -66,11 +95,12 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     """
     held: list[Tensor] = [*network.parameters(), *network.buffers()]  # each once, however many names it has
     floating = [tensor for tensor in held if tensor.is_floating_point()]
-    with torch.no_grad():
-        moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
-        moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
+    moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
+    moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
     moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
     known: dict[int, object] = {id(old): new for old, new in moved.items()}  # wherever a tensor is held, its copy is
     for module in network.modules():  # a dozen empty tables of hooks each, whose copying would take most of the time
-        known |= {id(value): type(value)() for value in vars(module).values() if isinstance(value, dict) and not value}
+        known |= {
+            id(value): type(value)() for value in vars(module).values() if type(value) in (dict, OrderedDict) and not value
+        }
     return copy.deepcopy(network, known).eval()

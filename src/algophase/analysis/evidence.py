@@ -154,6 +154,7 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
     return forms.numpy(), (forms @ forms.T / p * squared * (waves[:, None] == waves)).numpy()
 
 
+@np.errstate(over="ignore", invalid="ignore")  # logits beyond 1e154 give infinities and NaN
 def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping[int, float]) -> CircleEvidence:
     """Least squares of all forms at once, through their normal equations. offsets: of all circles, by frequency."""
     accuracy, variance, label_variance = numbers[:3].tolist()

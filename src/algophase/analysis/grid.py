@@ -13,7 +13,7 @@ from algophase.task import labels
 
 # Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of megabytes.
 CHUNK_ELEMENTS = 8_000_000
-# On a GPU below 4 GB: all triples of a network of the paper's size at once, which is half the launches of two chunks.
+# On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half the launches of two chunks.
 GPU_CHUNK_ELEMENTS = 480_000_000
 
 

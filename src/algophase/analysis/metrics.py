@@ -5,6 +5,7 @@ distance irrelevance    q = mean_d std_i(L[i, i + d]) / std(L), in [0, 1]; Pizza
 circularity             c = mean over the first four principal components of the largest share one frequency has of it
 """
 
+import copy
 import functools
 import random
 from dataclasses import replace
@@ -25,7 +26,10 @@ CIRCULARITY_COMPONENTS = 4
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)  # what is kept must be of use outside it, too
 def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
-    """The paper's set S: the first `count` of all (a, b, c), in lexicographic order, after random.Random(42).shuffle."""
+    """The paper's set S: the first `count` of all (a, b, c), in lexicographic order, after random.Random(42).shuffle.
+
+    It is kept: do not write into it.
+    """
     numbers = list(range(modulus**3))
     random.Random(42).shuffle(numbers)
     chosen = torch.tensor(numbers[:count])
@@ -45,6 +49,9 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     The two operands are separate inputs here, also where they share one table and a = b.
     """
     check_network(network)
+    if any(parameter.is_inference() for parameter in network.parameters()):
+        with torch.inference_mode(False):
+            network = copy.deepcopy(network)  # what was made in inference mode cannot be differentiated through
     with at_inference(network):
         first, second = network.operand_tables()
         with differentiable(first[triples[:, 0]], second[triples[:, 1]]) as (a, b):

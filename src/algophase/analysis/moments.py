@@ -6,7 +6,6 @@ frequency. And every circle in the accompanying role is removed at once, to see 
 """
 
 import math
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import UNDER_WAY, Analysis
+from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.device import Download, chosen, in_float64, upload
+from algophase.analysis.device import Download, chosen, in_float64, overlapped, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
@@ -89,13 +88,8 @@ def details_of_each(
     analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
 ) -> Iterator[MomentDetails]:
     """One after the other, in the order given; on a GPU a few are under way at once, as in `analyze_each`."""
-    device, waiting = chosen(device), deque[_Started]()
-    for network, analysis in analysed:
-        waiting.append(_start(network, analysis, device))
-        if len(waiting) > (UNDER_WAY if device.type != "cpu" else 0):
-            yield _finish(waiting.popleft())
-    while waiting:
-        yield _finish(waiting.popleft())
+    device = chosen(device)
+    yield from overlapped(analysed, lambda each: _start(*each, device), _finish, device)
 
 
 @dataclass(frozen=True)

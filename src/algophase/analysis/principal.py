@@ -128,7 +128,10 @@ def frequencies(modulus: int) -> range:
 @functools.lru_cache(maxsize=1024)
 @torch.inference_mode(False)
 def fourier_basis(modulus: int, frequency: int) -> Tensor:
-    """Orthonormal rows spanning the waves of one frequency over the tokens: (2, p), or (1, p) at p / 2."""
+    """Orthonormal rows spanning the waves of one frequency over the tokens: (2, p), or (1, p) at p / 2.
+
+    They are kept: do not write into them.
+    """
     turns = frequency * torch.arange(modulus)
     if 2 * frequency == modulus:  # sin vanishes on every token
         return cos_turn(turns, modulus)[None] / modulus**0.5

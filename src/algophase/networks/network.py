@@ -82,8 +82,10 @@ class Network(nn.Module):
     def check_finite(self) -> None:
         """Stop at the first parameter that holds a NaN or an infinity, and name it."""
         # A sum is finite only if all its terms are. That is nearly always so, and waits for a GPU once, not at each parameter.
-        sums = [parameter.detach().sum() for parameter in self.parameters()]
-        if sums and bool(torch.stack(sums).isfinite().all()):
+        sums: dict[torch.device, list[Tensor]] = {}
+        for parameter in self.parameters():
+            sums.setdefault(parameter.device, []).append(parameter.detach().sum())
+        if all(bool(torch.stack(each).isfinite().all()) for each in sums.values()):
             return
         for name, parameter in self.named_parameters():
             bad = int((~torch.isfinite(parameter)).sum())
