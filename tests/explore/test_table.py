@@ -138,7 +138,7 @@ def test_text_of_a_table_cannot_become_markup() -> None:
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
     table = read_run_table(gallery)
     assert table.count == 2000
-    assert sum(table.columns[KEPT]) == 7
+    assert sum(table.columns[KEPT]) == len(list((gallery / "networks").glob("*.safetensors"))) > 0
     assert any("fixed-width" in line for line in table.about)
     assert KEPT in table.axes
     assert not table.problems
