@@ -27,6 +27,14 @@ def released() -> Path:
     return RELEASED
 
 
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of four real runs of a tiny network; the weights of the first are kept."""

@@ -14,11 +14,13 @@ from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.circles import find_circles, isolate_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import launch_evidence
+from algophase.analysis.metrics import gradient_symmetricity, gradient_symmetricity_exact
 from algophase.analysis.principal import network_components, principal_components
 from algophase.errors import InputError
 from algophase.networks import Cache, Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.threads import one_thread
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
@@ -114,6 +116,14 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
     assert (network.training, copied.training) == (True, False)  # what is analysed is what it answers at inference
 
 
+def test_a_network_made_in_inference_mode_has_gradients() -> None:
+    with torch.inference_mode():
+        network = Squares()
+        inside = gradient_symmetricity(network)
+    assert inside == gradient_symmetricity(network) == gradient_symmetricity(Squares())
+    assert gradient_symmetricity_exact(network) == gradient_symmetricity_exact(Squares())
+
+
 def test_a_copy_of_a_network_in_float64_is_a_copy() -> None:
     network = Squares().double()
     copied = in_float64(network)
@@ -125,34 +135,27 @@ def test_a_copy_of_a_network_in_float64_is_a_copy() -> None:
     assert not copied._forward_hooks
 
 
-def test_components_do_not_depend_on_the_number_of_threads() -> None:
+def test_components_do_not_depend_on_the_number_of_threads(two_threads: None) -> None:
     tables = handmade_pizza(113, tuple(range(1, 9)), accompanied=True).distinct_tables()
-    before, found = torch.get_num_threads(), []
-    try:
-        for threads in (1, 2):
-            torch.set_num_threads(threads)
-            found.append(principal_components(tables).coordinates)
-    finally:
-        torch.set_num_threads(before)
-    assert torch.equal(found[0], found[1])  # exactly round circles, whose axes rounding chooses
+    found = principal_components(tables).coordinates
+    with one_thread():
+        assert torch.equal(
+            principal_components(tables).coordinates, found
+        )  # exactly round circles, whose axes rounding chooses
 
 
-def test_the_cpu_has_one_thread_while_a_gpu_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, seen = torch.get_num_threads(), list[int]()
+def test_the_cpu_has_one_thread_while_a_gpu_works(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[int]()
 
     def started(network: Network, device: torch.device) -> InputError:
         seen.append(torch.get_num_threads())
         return InputError("started")
 
-    torch.set_num_threads(2)
     monkeypatch.setattr(analysis_of, "chosen", torch.device)
     monkeypatch.setattr(analysis_of, "_start", started)
-    try:
-        for device in ("meta", "cpu"):
-            assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == ["started", "started"]
-            assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+    for device in ("meta", "cpu"):
+        assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == ["started", "started"]
+        assert torch.get_num_threads() == 2
     assert seen == [1, 1, 2, 2]
 
 

@@ -1,11 +1,12 @@
 """What `gallery/README.md` says of its tables is what their shards say of themselves."""
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
+
+from algophase.storage.runs_table import provenance
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
@@ -16,10 +17,9 @@ LARGEST = 20_000_000
 def test_every_sitting_is_listed() -> None:
     made = Counter[tuple[str, str, str]]()
     for shard in GALLERY.glob("*/*.parquet"):
-        file = pq.ParquetFile(shard)
-        sitting = json.loads(file.schema_arrow.metadata[b"algophase"])
+        sitting = provenance(shard)
         assert sitting["device"] == "NVIDIA H200"
-        made[sitting["command"], sitting["commit"], sitting["date"][:10]] += file.metadata.num_rows
+        made[sitting["command"], sitting["commit"], sitting["date"][:10]] += pq.read_metadata(shard).num_rows
     rows = SITTING.findall((GALLERY / "README.md").read_text())
     listed = {(command, commit, date): int(runs.replace(",", "")) for runs, command, commit, date in rows}
     assert len(listed) == len(rows)

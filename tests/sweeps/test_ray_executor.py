@@ -14,8 +14,8 @@ from typing import Any
 
 import kill_sweep
 import pytest
-import torch
 
+from algophase import threads
 from algophase.errors import InputError
 from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
@@ -58,10 +58,8 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """As a task has: how many threads share a sum decides how it is rounded."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+    with threads.one_thread():
+        yield
 
 
 @pytest.fixture

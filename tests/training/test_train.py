@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -51,14 +51,6 @@ def test_outcomes_come_in_the_order_given() -> None:
         "training 5 networks with the grid engine on cpu in float32, in 4 ensembles of at most 2",
         "training 1 network with the stacked engine on cpu in float32",
     ]
-
-
-@pytest.fixture
-def two_threads() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def test_small_networks_train_on_one_thread(two_threads: None) -> None:

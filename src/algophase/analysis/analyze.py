@@ -29,7 +29,7 @@ from algophase.analysis.metrics import (
     symmetricity_without_equals_sign,
 )
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
-from algophase.analysis.subject import at_inference, check_finite_tables, check_network, not_finite
+from algophase.analysis.subject import check_finite_tables, check_network, exact_tables, not_finite
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
@@ -218,8 +218,7 @@ def _queue(network: Network, device: torch.device) -> _Started:
     """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
     check_network(network)
     network.check_finite()
-    with at_inference(network):
-        tables = tuple(table.detach().cpu().double() for table in network.distinct_tables())
+    tables = exact_tables(network)
     check_finite_tables(network, tables)
     # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
     exact, resolution = in_float64(network, device), resolution_of(network)

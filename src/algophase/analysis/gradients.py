@@ -4,6 +4,7 @@ Automatic differentiation would give the same numbers from many small batched st
 (a, b) alone is built once a pair and serves all p labels, as a few large matrix products. Axes: n pairs, c labels, d width.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,18 +38,23 @@ def label_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Te
 def label_gradients_by_autograd(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """The same for any network, by one batched backward pass: what the written-out forms are tested against."""
     p = network.task.modulus
-    with differentiable(first, second) as inputs:
-        logits = network.logits_from_embeddings(*inputs)[:, :p]
+    with differentiable(network, first, second) as (network, a, b):
+        logits = network.logits_from_embeddings(a, b)[:, :p]
         picks = torch.eye(p, dtype=logits.dtype, device=logits.device)[:, None].expand(p, *logits.shape)
-        to_first, to_second = differentiate(logits, inputs, picks)
+        to_first, to_second = differentiate(logits, (a, b), picks)
     return to_first.transpose(0, 1), to_second.transpose(0, 1)
 
 
 @contextmanager
-def differentiable(first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    """Operand embeddings to differentiate by, also where the caller has switched gradients off."""
+def differentiable(network: Network, first: Tensor, second: Tensor) -> Iterator[tuple[Network, Tensor, Tensor]]:
+    """A network and operand embeddings to differentiate by, also where the caller has switched gradients off.
+
+    The network is a copy if it was made in inference mode: there is no differentiating through such tensors.
+    """
     with torch.inference_mode(False), torch.enable_grad():
-        yield first.detach().clone().requires_grad_(), second.detach().clone().requires_grad_()
+        if any(parameter.is_inference() for parameter in network.parameters()):
+            network = copy.deepcopy(network)
+        yield network, first.detach().clone().requires_grad_(), second.detach().clone().requires_grad_()
 
 
 def differentiate(outputs: Tensor, inputs: tuple[Tensor, Tensor], picks: Tensor) -> tuple[Tensor, Tensor]:

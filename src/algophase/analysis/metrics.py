@@ -5,7 +5,6 @@ distance irrelevance    q = mean_d std_i(L[i, i + d]) / std(L), in [0, 1]; Pizza
 circularity             c = mean over the first four principal components of the largest share one frequency has of it
 """
 
-import copy
 import functools
 import random
 from dataclasses import replace
@@ -49,12 +48,9 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     The two operands are separate inputs here, also where they share one table and a = b.
     """
     check_network(network)
-    if any(parameter.is_inference() for parameter in network.parameters()):
-        with torch.inference_mode(False):
-            network = copy.deepcopy(network)  # what was made in inference mode cannot be differentiated through
     with at_inference(network):
         first, second = network.operand_tables()
-        with differentiable(first[triples[:, 0]], second[triples[:, 1]]) as (a, b):
+        with differentiable(network, first[triples[:, 0]], second[triples[:, 1]]) as (network, a, b):
             labels = triples[:, 2:].clone()  # which autograd keeps: no tensor of inference mode
             chosen = network.logits_from_embeddings(a, b).gather(1, labels)
             return differentiate(chosen, (a, b), torch.ones_like(chosen))

@@ -20,7 +20,7 @@ from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_ev
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
 from algophase.analysis.principal import principal_components, resolution_of
-from algophase.analysis.subject import at_inference
+from algophase.analysis.subject import exact_tables
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -104,9 +104,7 @@ class _Started:
 def _start(network: Network, analysis: Analysis, device: torch.device) -> _Started:
     """Queue what is heavy on the device. Nothing here waits for it."""
     resolution = resolution_of(network)
-    with at_inference(network):
-        own = tuple(table.detach().cpu().double() for table in network.distinct_tables())
-    principal = principal_components(own, resolution)
+    principal = principal_components(exact_tables(network), resolution)
     pairs = component_pairs(principal, PAIRS)
     accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]
     exact = in_float64(network, device)

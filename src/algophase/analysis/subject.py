@@ -28,6 +28,12 @@ def at_inference(network: Network) -> Iterator[None]:
             module.training = True
 
 
+def exact_tables(network: Network) -> tuple[Tensor, ...]:
+    """The distinct operand tables as they are at inference, in float64 on the CPU."""
+    with at_inference(network):
+        return tuple(table.detach().cpu().double() for table in network.distinct_tables())
+
+
 def check_network(network: object) -> None:
     """Stop at anything that no analysis can work on, before it fails somewhere inside, and say what is missing."""
     if isinstance(network, str | os.PathLike):
