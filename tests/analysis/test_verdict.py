@@ -208,3 +208,18 @@ def test_outcomes_are_listed_in_one_order_and_unknown_ones_last() -> None:
         "another",
         "other",
     ]
+
+
+@pytest.mark.parametrize("rounding", [-1e-12, 0.0, 1e-12])
+def test_a_value_within_rounding_of_a_line_is_decided_the_same_way_on_every_machine(rounding: float) -> None:
+    lines = Thresholds()
+    on_the_line = replace(PIZZA, circularity=lines.circularity + rounding)
+    assert decide(on_the_line, CIRCLES, ALL_PIZZA, lines).label == "Pizza"  # the line is reached
+    between = replace(PIZZA, distance_irrelevance=lines.pizza_distance_irrelevance + rounding)
+    assert decide(between, CIRCLES, ALL_PIZZA, lines).metrics_agree is None  # a Pizza lies below the line
+    clock = replace(CLOCK, distance_irrelevance=lines.clock_distance_irrelevance + rounding)
+    assert decide(clock, CIRCLES, ALL_CLOCK, lines).metrics_agree is True  # a Clock reaches its line
+    asymmetric = replace(CLOCK, gradient_symmetricity=lines.gradient_symmetricity + rounding)
+    assert decide(asymmetric, CIRCLES, ALL_CLOCK, lines).metrics_agree is True  # symmetric gradients exceed the line
+    narrow = waves((4, 3, 0), (2 * (1 + rounding), 3, math.pi / 2), (1, 8, 0), (1, 8, math.pi / 2))  # half as wide as long
+    assert decide(replace(PIZZA, circularity=0.9), narrow, [], lines).shape == "nearly circular"

@@ -26,6 +26,7 @@ from torch import Tensor
 from algophase.analysis.circles import find_circles, plane
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
+from algophase.analysis.lines import exceeds
 from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
 from algophase.analysis.subject import check_network
 from algophase.errors import InputError
@@ -178,7 +179,7 @@ def open_linear(
             unmatched.append(circle.frequency)
             continue
         reading = w1 @ plane(embedding, circle).T  # (hidden, 2)
-        rows = (reading.abs() > SIGNIFICANT).any(dim=1)
+        rows = exceeds(reading.abs(), SIGNIFICANT).any(dim=1)
         hidden = torch.relu(reading[rows] @ point + bias[rows, None])  # (rows, points)
         writing = plane(unembedding, answer) @ w2  # (2, hidden)
         values = writing[:, rows] @ hidden  # (2, points)
@@ -190,7 +191,7 @@ def open_linear(
     exclusive, same = math.nan, math.nan
     if pizzas:
         read, written = torch.stack(read_strength), torch.stack(write_strength)  # (pizzas, hidden)
-        served = (read > SIGNIFICANT).sum(dim=0)
+        served = exceeds(read, SIGNIFICANT).sum(dim=0)
         exclusive = ((served == 1).sum() / (served > 0).sum()).item()
         same = (read.argmax(dim=0) == written.argmax(dim=0))[served > 0].double().mean().item()
     aligned_w1, aligned_w2 = w1 @ embedding.directions.T, unembedding.directions @ w2

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.grid import accuracy, grid_logits
+from algophase.analysis.lines import falls_short, reaches
 from algophase.analysis.principal import (
     PrincipalComponents,
     fourier_basis,
@@ -105,13 +106,13 @@ def circles_by_components(components: PrincipalComponents) -> list[Circle]:
         return []
     shares = frequency_shares(components)[:even].unflatten(0, (-1, 2))  # (pairs, 2, k)
     strongest = shares.sum(dim=1).argmax(dim=1)
-    clean = (shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)) >= WAVE_CONCENTRATION).flatten(1).all(dim=1)
+    clean = reaches(shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)), WAVE_CONCENTRATION).flatten(1).all(dim=1)
     carried = components.variance_share[:even].unflatten(0, (-1, 2)).sum(dim=1)
     found = []
     for pair, (frequency, share, is_clean) in enumerate(
         zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
     ):
-        if not is_clean or share < LEAST_VARIANCE_SHARE or 2 * frequency == components.modulus:
+        if not is_clean or falls_short(share, LEAST_VARIANCE_SHARE) or 2 * frequency == components.modulus:
             continue
         measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
         found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
@@ -145,12 +146,12 @@ def circles_by_frequency(components: PrincipalComponents, known: Collection[int]
     stands_out = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT))
     found = []
     for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
-        if share < stands_out or 2 * frequency == components.modulus or frequency in known:
+        if falls_short(share, stands_out) or 2 * frequency == components.modulus or frequency in known:
             continue
         measures = _measure(components, frequency)
-        if measures[1] < LEAST_ROUNDNESS:
+        if falls_short(measures[1], LEAST_ROUNDNESS):
             continue
-        members = (carried[:, frequency - 1] >= 0.1 * share).nonzero().flatten() + 1
+        members = reaches(carried[:, frequency - 1], 0.1 * share).nonzero().flatten() + 1
         found.append(Circle(frequency, tuple(members.tolist()), "frequency", share, *measures))
     return sorted(found, key=lambda circle: -circle.variance_share)
 

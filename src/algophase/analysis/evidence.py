@@ -27,6 +27,7 @@ from algophase.analysis.circles import Circle, circle_alone
 from algophase.analysis.device import upload
 from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
 from algophase.analysis.grid import chunk_elements, grid_logits, right_answers
+from algophase.analysis.lines import falls_short, reaches, stays_within
 from algophase.analysis.principal import PrincipalComponents
 from algophase.networks import Network
 from algophase.task import labels
@@ -168,7 +169,7 @@ def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping
     moments, gram = moments * signs, gram * signs * signs[:, None]
     spread = np.sqrt((variance + label_variance) * gram.diagonal()).tolist()
     fve = [2 * moment / size - 1 if size else math.nan for moment, size in zip(moments.tolist(), spread, strict=True)]
-    best = max(range(2, len(forms)), key=lambda form: fve[form], default=None)
+    best = max(range(2, len(forms)), key=lambda form: round(fve[form], 9), default=None)  # ties: the first
     chosen = [0, 1] if best is None else [0, 1, best]
     gram, moments = gram[chosen][:, chosen], moments[chosen]
     weights = np.linalg.pinv(gram, rcond=len(gram) * np.finfo(np.float64).eps, hermitian=True) @ moments
@@ -197,11 +198,11 @@ def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping
 
 def _role(clock: float, pizza: float, explained: float, accompanying_leads: bool) -> Role:
     amplitude = clock + pizza
-    if explained < LEAST_EXPLAINED:
+    if falls_short(explained, LEAST_EXPLAINED):
         return "unclear"
     if accompanying_leads:
         return "accompanying"
     if amplitude <= 0:
         return "unclear"
     share = pizza / amplitude
-    return "Pizza" if share >= CLEAR_SHARE else "Clock" if share <= 1 - CLEAR_SHARE else "mixed"
+    return "Pizza" if reaches(share, CLEAR_SHARE) else "Clock" if stays_within(share, 1 - CLEAR_SHARE) else "mixed"

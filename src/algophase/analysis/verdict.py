@@ -2,6 +2,7 @@
 
 The paper's thresholds stand in `Thresholds`, with their places. Its rule for conflicts (section 4.1.3): distance irrelevance
 decides for the Pizza, gradient symmetricity rules the Clock out. Where the two leave a network in between, its circles decide.
+A value within rounding of a line lies on it (`lines`).
 """
 
 import math
@@ -11,6 +12,7 @@ from typing import Literal, get_args
 
 from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, roundness
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.errors import InputError
 from algophase.settings import check_number
@@ -91,11 +93,11 @@ class Measurements:
 def decide(
     measured: Measurements, components: PrincipalComponents, evidence: list[CircleEvidence], thresholds: Thresholds
 ) -> Verdict:
-    if not measured.accuracy >= thresholds.accuracy:
+    if not reaches(measured.accuracy, thresholds.accuracy):
         wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
         reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"
         return Verdict("not learned", (reason, *_roles(evidence)), pizza_share=pizza_share(evidence))
-    if not measured.circularity >= thresholds.circularity:
+    if not reaches(measured.circularity, thresholds.circularity):
         return _non_circular(measured, components, evidence, thresholds)
     return _circular(measured, evidence, thresholds)
 
@@ -111,7 +113,7 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None,
         thresholds.clock_distance_irrelevance,
         thresholds.gradient_symmetricity,
     )
-    symmetric, asymmetric = s > symmetric_from, s <= symmetric_from  # neither where it is undefined
+    symmetric, asymmetric = exceeds(s, symmetric_from), stays_within(s, symmetric_from)  # neither where it is undefined
     if symmetric or asymmetric:
         s_reason = f"gradient symmetricity {round(s, 4) + 0.0:.4f} {'>' if symmetric else '<='} {symmetric_from:g}: " + (
             "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
@@ -121,21 +123,22 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[Label | None,
     if math.isnan(q):
         reasons = ["all correct logits are equal, so they do not depend on the distance a - b at all", s_reason]
         return ("Clock" if asymmetric else None), None, reasons
-    if q < low:
+    pizza, clock = falls_short(q, low), reaches(q, high)
+    if pizza:
         q_reason = f"distance irrelevance {q:.4f} < {low:g}: the correct logit depends on a - b, as a Pizza's does"
-    elif q < high:
+    elif not clock:
         q_reason = f"distance irrelevance {q:.4f} lies between {low:g} and {high:g}, where Pizza and Clock meet"
     else:
         q_reason = f"distance irrelevance {q:.4f} >= {high:g}: the correct logit hardly depends on a - b, as a Clock's"
     reasons = [q_reason, s_reason]
-    if low <= q < high:
+    if not pizza and not clock:
         return None, None, reasons
-    label: Label = "Pizza" if q < low else "Clock"
+    label: Label = "Pizza" if pizza else "Clock"
     if not symmetric and not asymmetric:
         return label, None, reasons
-    if q < low and asymmetric:
+    if pizza and asymmetric:
         reasons.append("the two metrics disagree; distance irrelevance decides for the Pizza (section 4.1.3)")
-    if q >= high and symmetric:
+    if clock and symmetric:
         reasons.append("the two metrics disagree: symmetric gradients rule out a Clock, the logits are no clear Pizza's")
         return None, False, reasons
     return label, symmetric == (label == "Pizza"), reasons
@@ -201,21 +204,21 @@ def _circular(measured: Measurements, evidence: list[CircleEvidence], thresholds
         f"{measured.circularity_name} {measured.circularity:.4f} >= {thresholds.circularity:g}: the embedding is circular"
     ]
     vote, agree, metric_reasons = _vote(measured, thresholds)
-    ruled_out = measured.gradient_symmetricity > thresholds.gradient_symmetricity  # the Clock
+    ruled_out = exceeds(measured.gradient_symmetricity, thresholds.gradient_symmetricity)  # the Clock
     share = pizza_share(evidence)
     whole, left_out = _counted(evidence)
     reasons += metric_reasons + _roles(evidence)
     lesser = None if share is None else min(share, 1 - share)
     label: Label
-    if lesser is not None and lesser >= thresholds.hybrid_share:
+    if lesser is not None and reaches(lesser, thresholds.hybrid_share):
         label = "hybrid"
         reasons.append(f"both algorithms carry the logits: {share:.0%} of {whole} is the Pizza's{left_out}")
     elif vote is not None:
         label = vote
-        if lesser and lesser > 0.005 and share is not None and (share > 0.5) == (vote == "Pizza"):
+        if lesser and exceeds(lesser, 0.005) and share is not None and exceeds(share, 0.5) == (vote == "Pizza"):
             other = "Clock" if vote == "Pizza" else "Pizza"
             reasons.append(f"a trace of {other}: {lesser:.1%} of {whole}{left_out}")
-    elif share is not None and share > 0.5:
+    elif share is not None and exceeds(share, 0.5):
         label = "Pizza"
         reasons.append(f"the circles decide: {share:.0%} of {whole} is the Pizza's{left_out}")
     elif share is not None and not ruled_out:
@@ -248,13 +251,14 @@ def _shape(components: PrincipalComponents) -> tuple[Shape, str]:
     shares = frequency_shares(components)[:4]
     leading = int(shares[0].argmax()) + 1
     # The first component runs along one axis of its frequency's ellipse: without the other axis it is a line.
-    if shares[0, leading - 1] >= WAVE_CONCENTRATION and roundness(components, leading) < LEAST_ROUNDNESS:
+    if reaches(shares[0, leading - 1], WAVE_CONCENTRATION) and falls_short(roundness(components, leading), LEAST_ROUNDNESS):
         return "line-like", f"line-like: the first component is a wave of frequency {leading} that does not close to a circle"
-    impure = [index for index in range(len(shares)) if shares[index].max() < WAVE_CONCENTRATION]
+    impure = [index for index in range(len(shares)) if falls_short(shares[index].max(), WAVE_CONCENTRATION)]
     unpaired = [i for i in range(0, len(shares) - 1, 2) if shares[i].argmax() != shares[i + 1].argmax()]
     if impure or unpaired:
         carried = components.variance_share[: len(shares)] @ shares
-        strongest = [int(k) + 1 for k in carried.argsort(descending=True)[:4] if carried[k] >= 0.1 * carried.max()]
+        least = 0.1 * carried.max().item()
+        strongest = [int(k) + 1 for k in carried.argsort(descending=True)[:4] if reaches(carried[k], least)]
         names = ", ".join(map(str, strongest))
         return "several frequencies", f"a curve through several frequencies: the first components mix {names}"
     return "nearly circular", "nearly circular: each of the first components is a wave of one frequency, but not cleanly"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.sweeps.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, Estimate, difference, phase_boundary
@@ -292,7 +293,9 @@ def phase_line(measure: str) -> float:
 
 def inside_phase(runs: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
     """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
-    return runs[measure] > phase_line(measure) if measure in SYMMETRIC else runs[measure] < phase_line(measure)
+    line = phase_line(measure)
+    inside: pandas.Series[bool] = exceeds(runs[measure], line) if measure in SYMMETRIC else falls_short(runs[measure], line)
+    return inside
 
 
 def metric_boundary(

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds, in_order
 from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.selection import Columns
@@ -13,7 +14,6 @@ from algophase.sweeps.spaces import SECTIONS
 NEEDED = ("verdict", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
 TOGETHER = ("attention_rate", "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "warmup_steps")  # share an ensemble
-FULL = 1 - 1e-9  # an accuracy of all pairs
 
 
 def varying(space: Mapping[str, Any]) -> list[str]:
@@ -96,13 +96,13 @@ def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -
         counts = verdict_counts(columns)
         lines.append(", ".join(f"{name} {_share(counts[name], counts.total())}" for name in in_order(counts)))
     accuracies = columns.get("validation_accuracy", [])
-    full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and accuracy >= FULL]
+    full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and reaches(accuracy, 1)]
     if accuracies:
         line = f"full validation accuracy {_share(len(full), len(accuracies))}"
         circularities = columns.get("circularity", [None] * len(accuracies))
         known = [circularities[place] for place in full if circularities[place] is not None]
         if known:
-            circular = sum(value >= thresholds.circularity for value in known)
+            circular = sum(reaches(value, thresholds.circularity) for value in known)
             line += f", of which circular {_share(circular, len(known))}"
         elif full:
             line += ", circularity undefined"

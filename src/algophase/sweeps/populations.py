@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.sweeps.statistics import NO_RATE, Floats, same_distribution, tenths
@@ -18,7 +19,6 @@ MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "
 FLAGS = ("separate_vocabularies", "equals_sign")
 NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "weight_decay")
 MOST_WIDTHS = 4  # more than so many on both sides: width is continuous
-FULL = 1 - 1e-9
 NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
 NOTHING = "none"  # in place of a setting a kind of network does not have
 METRICS = (
@@ -146,7 +146,7 @@ def finished(table: "pandas.DataFrame", name: str, accuracy: str = ACCURACIES[0]
     if side.runs.empty:
         raise InputError(f"{name} has no finished run ({side.rows} rows)")
     runs = side.runs.copy()
-    runs["_accurate"] = (runs[accuracy] >= FULL) & ~diverged.loc[runs.index]
+    runs["_accurate"] = reaches(runs[accuracy], 1) & ~diverged.loc[runs.index]
     rates = runs["attention_rate"].to_numpy(float) if "attention_rate" in runs else numpy.full(len(runs), numpy.nan)
     runs["_rate"] = rates
     runs["_tenth"] = tenths(rates)
@@ -275,7 +275,7 @@ def circular(runs: "pandas.DataFrame", wanted: bool = True) -> "pandas.DataFrame
     """Accurate runs whose embedding is circular, or is not; runs without a circularity are in neither."""
     some = accurate(runs)
     known = some[some["circularity"].notna()]
-    return known[(known["circularity"] >= Thresholds().circularity) == wanted]
+    return known[reaches(known["circularity"], Thresholds().circularity) == wanted]
 
 
 def values(runs: "pandas.DataFrame", name: str) -> Floats:
