@@ -26,10 +26,10 @@ import torch
 
 from algophase import __version__, analyze
 from algophase.networks import Network, initialise
+from algophase.runs.rows import settings_columns
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import flat_columns
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.rows import settings_columns
 from algophase.sweeps.spaces import Space
 from algophase.waves import cos_turn, sin_turn
 

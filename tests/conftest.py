@@ -39,9 +39,9 @@ def two_threads() -> Iterator[None]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of four real runs of a tiny network; the weights of the first are kept."""
     from algophase.analysis.analyze import analyze
+    from algophase.runs.rows import make_row
     from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
     from algophase.storage.sweep_directory import SweepDirectory
-    from algophase.sweeps.rows import make_row
     from algophase.sweeps.spaces import Space
     from algophase.training.train import train
 

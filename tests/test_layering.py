@@ -19,6 +19,7 @@ ORDER = [
     "training",
     "analysis",
     "storage",
+    "runs",
     "sweeps",
     "report",
     "explore",

@@ -39,9 +39,9 @@ def compare(
     if (other is None) == (released is None):
         given = "neither" if other is None else "both"
         raise InputError(f"give another sweep or --released CSV to compare {sweep} with; {given} was given")
+    from algophase.runs.comparison import compare as compare_populations
+    from algophase.runs.released_table import read_released_table
     from algophase.storage.runs_table import read_ends
-    from algophase.sweeps.comparison import compare as compare_populations
-    from algophase.sweeps.released_table import read_released_table
 
     if figure is not None:
         from algophase.report.style import check_format

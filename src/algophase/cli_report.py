@@ -12,7 +12,7 @@ from algophase.wording import plural
 
 if TYPE_CHECKING:
     from algophase.report.network_section import Examined
-    from algophase.report.population import Population
+    from algophase.runs.runs import Population
 
 EXAMPLE = "Example:  algophase report networks/ gallery/fixed-width -o report.html"
 HOME = "fixed-width"  # of the gallery: the population a plain one-layer network of the published width comes from
@@ -52,9 +52,9 @@ def report(
     """
     from algophase.report.network_section import add_index, add_network, add_population
     from algophase.report.page import Page, paragraph
-    from algophase.report.population import foreign_settings, is_sweep, read_population
     from algophase.report.sweep_section import add_sweep, read_sweep
-    from algophase.sweeps.released_table import read_released_table
+    from algophase.runs.released_table import read_released_table
+    from algophase.runs.runs import foreign_settings, is_sweep, read_population
 
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"the page is {out}; give a name that ends in .html")
@@ -146,7 +146,7 @@ def _examine(files: list[Path], min_accuracy: float, problems: list[InputError])
 
 def _shipped_population() -> "Population | None":
     from algophase.paper.sources import default_gallery
-    from algophase.report.population import is_sweep, read_population
+    from algophase.runs.runs import is_sweep, read_population
 
     gallery = default_gallery()
     if gallery is None or not (gallery / HOME).is_dir() or not is_sweep(gallery / HOME):

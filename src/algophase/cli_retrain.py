@@ -42,12 +42,12 @@ def retrain(
     Alone, the fused engine gives the same bits as in an ensemble padded to the same width; the other engines round by what
     trains together, and another machine by its own arithmetic. Training amplifies rounding.
     """
+    from algophase.runs.rows import run_from_row
     from algophase.storage.files import check_directory
     from algophase.storage.network_files import load_network, save
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.retrain import choose, find_run
     from algophase.sweeps.retrain import retrain as train_again
-    from algophase.sweeps.rows import run_from_row
     from algophase.training.trained import TrainingInterrupted
 
     directory = SweepDirectory(path)

@@ -12,7 +12,7 @@ import typer
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
-    from algophase.sweeps.selection import Columns
+    from algophase.runs.selection import Columns
 
 RUNS_EXAMPLE = (
     'Example:  algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
@@ -49,9 +49,9 @@ def runs(
 
     Nothing in a condition is executed. A missing value meets =null, and != any other value.
     """
+    from algophase.runs.overview import NEEDED
+    from algophase.runs.selection import check_columns, read_columns, read_condition, select
     from algophase.storage.runs_table import column_names
-    from algophase.sweeps.overview import NEEDED
-    from algophase.sweeps.selection import check_columns, read_columns, read_condition, select
 
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
@@ -84,9 +84,9 @@ def runs(
 
 def _handful(path: Path, there: Sequence[str]) -> list[str]:
     """The columns worth a look: the run, what varies, what came out."""
+    from algophase.runs.overview import METRICS, setting_names, varying
+    from algophase.runs.selection import read_columns
     from algophase.storage.sweep_directory import SweepDirectory
-    from algophase.sweeps.overview import METRICS, setting_names, varying
-    from algophase.sweeps.selection import read_columns
 
     if path.is_dir() and SweepDirectory(path).exists:
         settings = varying(SweepDirectory(path).description()["space"])
@@ -104,9 +104,9 @@ def _rows(table: "Columns") -> str:
 
 
 def _header(path: Path, table: "Columns") -> list[str]:
+    from algophase.runs.overview import describe_origin, describe_outcomes, describe_space
     from algophase.storage.runs_table import provenance
     from algophase.storage.sweep_directory import SweepDirectory
-    from algophase.sweeps.overview import describe_origin, describe_outcomes, describe_space
 
     lines, sittings = [], []
     if path.is_dir():

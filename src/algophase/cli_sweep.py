@@ -161,7 +161,7 @@ def _lacking(request: "Request", directory: "SweepDirectory") -> int:
 
 
 def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> None:
-    from algophase.sweeps.overview import unfair_sample
+    from algophase.runs.overview import unfair_sample
 
     say = {
         "complete": "complete",

@@ -184,6 +184,8 @@ NetworkSettings = TransformerSettings | LinearSettings | ClockSettings
 NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
     settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings)
 }
+TRAINED_KINDS = (TransformerSettings.kind, LinearSettings.kind)  # a Clock's weights are set by hand
+SECTIONS = ("task", "network", "training")  # of a run's settings
 
 
 def network_to_dict(network: NetworkSettings) -> dict[str, Any]:

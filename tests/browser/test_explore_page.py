@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from opened_pages import Opened
 
+from algophase.runs.rows import settings_columns
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.rows import settings_columns
 from algophase.sweeps.spaces import Space
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery" / "fixed-width"

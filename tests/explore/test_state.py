@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from algophase.errors import InputError
 from algophase.explore.state import MOST_CORNERS, MOST_FILTERS, View, checked_condition, decode, encode, region_of
-from algophase.sweeps.selection import OPERATORS, Condition
+from algophase.runs.selection import OPERATORS, Condition
 
 IDS = st.text("0123456789abcdef", min_size=12, max_size=12)
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: text.isprintable())

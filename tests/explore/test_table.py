@@ -8,8 +8,8 @@ from algophase.errors import InputError
 from algophase.explore.map_figure import draw_map, is_logarithmic, names, selections
 from algophase.explore.state import View
 from algophase.explore.table import KEPT, RunTable, inside, read_run_table
+from algophase.runs.selection import read_condition
 from algophase.storage.runs_table import write_shard
-from algophase.sweeps.selection import read_condition
 
 
 def columns(**changes: list[object]) -> dict[str, list[object]]:

@@ -14,10 +14,10 @@ from algophase.paper.population_claims import apart, bend, decided, population, 
 from algophase.paper.product import Claim
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
-from algophase.sweeps.boundary import Estimate
-from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
-from algophase.sweeps.populations import finished
-from algophase.sweeps.statistics import Share, newcombe
+from algophase.runs.boundary import Estimate
+from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.runs.matching import finished
+from algophase.runs.statistics import Share, newcombe
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery"
 

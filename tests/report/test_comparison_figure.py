@@ -8,7 +8,7 @@ from matplotlib.image import imread
 from algophase.errors import InputError
 from algophase.report.comparison import comparison_figure, draw_comparison
 from algophase.report.style import house_style
-from algophase.sweeps.comparison import Comparison, compare
+from algophase.runs.comparison import Comparison, compare
 
 
 def runs(seed: int, **settings: object) -> pandas.DataFrame:

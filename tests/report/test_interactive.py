@@ -33,10 +33,10 @@ from algophase.report.phase_diagrams import (
     transition,
 )
 from algophase.report.plotly_style import VERDICTS, graph_objects, look, plain
-from algophase.report.population import Population, foreign_settings, population_of, standings
+from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY, metric_boundary
+from algophase.runs.runs import Population, foreign_settings, population_of, standings
+from algophase.runs.statistics import Share
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY, metric_boundary
-from algophase.sweeps.statistics import Share
 
 
 def drawn(figure: object) -> dict[str, list[dict[str, object]]]:

@@ -16,8 +16,8 @@ from algophase.report.moments_section import add_moments, quartiles_by_epoch, ve
 from algophase.report.network_section import Examined, add_index, add_network, add_population, read_history
 from algophase.report.page import Link, Page, figure_json, table
 from algophase.report.plotly_style import Panel, new_figure
-from algophase.report.population import population_of
 from algophase.report.sweep_section import Sweep, add_sweep, read_sweep
+from algophase.runs.runs import population_of
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
 from algophase.storage.sweep_directory import SweepDirectory
 

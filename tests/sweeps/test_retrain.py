@@ -8,9 +8,9 @@ from runs_made import row, sweep_of
 
 from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
+from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.retrain import choose, compare, find_run, retrain
-from algophase.sweeps.rows import make_row
 from algophase.training.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)

@@ -15,14 +15,14 @@ import pytest
 
 from algophase.errors import InputError
 from algophase.networks import Network, initialise
+from algophase.runs.overview import verdict_counts
+from algophase.runs.selection import read_columns
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import Row
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong
-from algophase.sweeps.overview import verdict_counts
 from algophase.sweeps.ray_task import _joined
-from algophase.sweeps.selection import read_columns
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep
 from algophase.sweeps.work import Finished, Options, Standing

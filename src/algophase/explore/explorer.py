@@ -39,7 +39,7 @@ from algophase.explore.state import (
     region_of,
 )
 from algophase.explore.table import VERDICT, RunTable
-from algophase.sweeps.selection import OPERATORS, Condition
+from algophase.runs.selection import OPERATORS, Condition
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -9,7 +9,7 @@ from algophase.explore.panels import MAP_CONFIG, QUIET, aria
 from algophase.explore.state import LONGEST, PARTS, Side
 from algophase.explore.table import RunTable, label
 from algophase.report.interactive import SQUARE
-from algophase.sweeps.selection import OPERATORS
+from algophase.runs.selection import OPERATORS
 
 POLL_MILLISECONDS = 700
 

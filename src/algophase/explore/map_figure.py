@@ -9,9 +9,9 @@ from algophase.explore.state import SIDES, View
 from algophase.explore.table import VERDICT, Places, RunTable, label
 from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
-from algophase.sweeps.comparison import phase_line
-from algophase.sweeps.populations import METRICS
-from algophase.sweeps.statistics import Floats
+from algophase.runs.comparison import phase_line
+from algophase.runs.matching import METRICS
+from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -32,11 +32,11 @@ from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
 from algophase.report.figures import Subject, subject_of
+from algophase.runs.rows import run_from_row
 from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, retrain
-from algophase.sweeps.rows import run_from_row
 from algophase.training.trained import Progress
 
 MOST_IN_MEMORY = 8

@@ -13,7 +13,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, urlencode
 
 from algophase.errors import InputError
-from algophase.sweeps.selection import Condition, read_condition
+from algophase.runs.selection import Condition, read_condition
 
 Side = Literal["run", "pin"]
 SIDES: tuple[Side, Side] = ("run", "pin")

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
-from algophase.report.population import LABELS
+from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names
+from algophase.runs.runs import LABELS
+from algophase.runs.selection import Condition, kind_of, select
+from algophase.runs.statistics import Floats, Share
 from algophase.storage.runs_table import each_once, join_shards, read_shard, refuse_moments, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.overview import describe_outcomes, describe_space, outcomes, setting_names
-from algophase.sweeps.selection import Condition, kind_of, select
-from algophase.sweeps.statistics import Floats, Share
 
 Places = NDArray[numpy.int64]  # rows, by their place in the table
 VERDICT = "verdict"

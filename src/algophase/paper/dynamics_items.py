@@ -14,7 +14,7 @@ from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns, Missing, Sources
 from algophase.report.moments_section import quartiles
-from algophase.sweeps.statistics import Share
+from algophase.runs.statistics import Share
 from algophase.wording import plural
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
-from algophase.sweeps.statistics import Share
+from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,10 +18,10 @@ from algophase.paper import rules
 from algophase.paper.product import Claim, Table, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import FoundRuns
-from algophase.sweeps.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase, metric_boundary, phase_line
-from algophase.sweeps.populations import accurate, circular, finished
-from algophase.sweeps.statistics import CONFIDENCE, Floats, Share, newcombe
+from algophase.runs.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase, metric_boundary, phase_line
+from algophase.runs.matching import accurate, circular, finished
+from algophase.runs.statistics import CONFIDENCE, Floats, Share, newcombe
 
 if TYPE_CHECKING:
     import pandas
@@ -46,7 +46,7 @@ DRAWS = 2000
 
 @dataclass(frozen=True)
 class Population:
-    """The finished runs of one sweep, with `_accurate`, `_rate` and `_tenth` (sweeps/populations.py)."""
+    """The finished runs of one sweep, with `_accurate`, `_rate` and `_tenth` (runs/matching.py)."""
 
     space: str
     source: str

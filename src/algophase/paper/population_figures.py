@@ -8,8 +8,8 @@ import numpy
 from algophase.analysis.verdict import Thresholds
 from algophase.paper.population_claims import MEASURES, PIZZA_IRRELEVANCE, Population, Transition
 from algophase.report.style import COLOURS, GREY, HEATMAP, MARKERS, VERDICTS, new_figure
-from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, phase_line
+from algophase.runs.boundary import Boundary
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, phase_line
 
 if TYPE_CHECKING:
     import pandas

@@ -34,9 +34,9 @@ from algophase.paper.population_released import beside, released_population
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.sources import Missing, Sources
-from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT, inside_phase, metric_boundary
-from algophase.sweeps.statistics import Share
+from algophase.runs.boundary import Boundary
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT, inside_phase, metric_boundary
+from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     import pandas

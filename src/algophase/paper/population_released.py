@@ -8,8 +8,8 @@ from algophase.paper.product import Claim, Table
 from algophase.paper.published import number
 from algophase.paper.sources import Sources
 from algophase.report.comparison import comparison_figure
-from algophase.sweeps.boundary import Estimate, difference
-from algophase.sweeps.comparison import (
+from algophase.runs.boundary import Estimate, difference
+from algophase.runs.comparison import (
     BARE,
     IRRELEVANCE,
     NAMES,
@@ -19,7 +19,7 @@ from algophase.sweeps.comparison import (
     compare,
     metric_boundary,
 )
-from algophase.sweeps.populations import accurate, finished
+from algophase.runs.matching import accurate, finished
 
 if TYPE_CHECKING:
     import pandas

@@ -23,8 +23,8 @@ from algophase.paper.population_items import BY_DEFINITION, DEEP, lines_by_width
 from algophase.paper.population_released import beside, released_share
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.sources import Sources
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase
-from algophase.sweeps.statistics import Share
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, inside_phase
+from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     import pandas

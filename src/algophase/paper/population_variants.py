@@ -29,11 +29,11 @@ from algophase.paper.population_released import beside, released_shift
 from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.rules import Holds
 from algophase.paper.sources import Sources
+from algophase.runs.boundary import Estimate, difference
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY
+from algophase.runs.matching import values
+from algophase.runs.statistics import Floats, same_distribution
 from algophase.settings import LINEAR_MODELS
-from algophase.sweeps.boundary import Estimate, difference
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY
-from algophase.sweeps.populations import values
-from algophase.sweeps.statistics import Floats, same_distribution
 
 GREEK = {"alpha": r"$\alpha$", "beta": r"$\beta$", "gamma": r"$\gamma$", "delta": r"$\delta$", "alpha-prime": r"$\alpha'$"}
 WORD = {name: name.replace("-prime", "'") for name in LINEAR_MODELS}

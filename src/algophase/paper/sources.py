@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.runs.overview import unfair_sample
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.overview import unfair_sample
 
 if TYPE_CHECKING:
     import pandas
@@ -166,7 +166,7 @@ class Sources:
 
     def released_runs(self) -> FoundRuns | None:
         """The authors' table of runs, under our column names; None without --released or where it is not there."""
-        from algophase.sweeps.released_table import read_released_table
+        from algophase.runs.released_table import read_released_table
 
         if self.released is None or not (self.released / RELEASED_TABLE).exists():
             return None

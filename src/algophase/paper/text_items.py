@@ -12,11 +12,11 @@ from algophase.paper.product import Claim, Item, Product, Table
 from algophase.paper.published import number
 from algophase.paper.rules import statement
 from algophase.paper.sources import Missing, Sources
-from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, WRONG_LOGIT
+from algophase.runs.boundary import Boundary
+from algophase.runs.comparison import IRRELEVANCE, NAMES, WRONG_LOGIT
+from algophase.runs.matching import values
+from algophase.runs.statistics import Share, same_distribution
 from algophase.sweeps.paper_spaces import PAPER_SPACES
-from algophase.sweeps.populations import values
-from algophase.sweeps.statistics import Share, same_distribution
 
 if TYPE_CHECKING:
     import pandas

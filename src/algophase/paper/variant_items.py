@@ -13,7 +13,7 @@ from algophase.paper.published import number
 from algophase.paper.rules import APPROXIMATES, Holds, statement
 from algophase.paper.sources import Missing, Sources
 from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, source_of, specimen, spread_of
-from algophase.sweeps.statistics import Share
+from algophase.runs.statistics import Share
 
 ALIGNED = 0.9  # correlation of two operands' circles (ours)
 

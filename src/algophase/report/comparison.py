@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
-from algophase.sweeps.comparison import (
+from algophase.runs.comparison import (
     ALL_RATES,
     IRRELEVANCE,
     NAMES,
@@ -20,8 +20,8 @@ from algophase.sweeps.comparison import (
     inside_phase,
     phase_line,
 )
-from algophase.sweeps.populations import Group, accurate, circular
-from algophase.sweeps.statistics import TENTHS, Share
+from algophase.runs.matching import Group, accurate, circular
+from algophase.runs.statistics import TENTHS, Share
 from algophase.wording import counted
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy
 from algophase.analysis.verdict import in_order
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
-from algophase.report.population import CIRCULARITY, LABELS
 from algophase.report.style import COLOURS
-from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.runs.runs import CIRCULARITY, LABELS
 from algophase.wording import counted
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from algophase.report.interactive import (
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look
-from algophase.report.population import (
+from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY
+from algophase.runs.runs import (
     EXACT,
     LABELS,
     Population,
@@ -35,7 +36,6 @@ from algophase.report.population import (
 )
 from algophase.storage.network_files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
-from algophase.sweeps.comparison import IRRELEVANCE, SYMMETRICITY
 from algophase.training.trained import CURVES
 from algophase.wording import floored
 

@@ -11,12 +11,12 @@ import numpy
 
 from algophase.analysis.verdict import in_order
 from algophase.report.plotly_style import GREY, graph_objects, look, new_figure, plain
-from algophase.report.population import EXACT, LABELS, Population, Standing
 from algophase.report.style import COLOURS
-from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import NAMES, SYMMETRIC, SYMMETRICITY, BoundaryRow, Comparison, inside_phase, phase_line
-from algophase.sweeps.populations import Group, accurate, circular
-from algophase.sweeps.statistics import TENTHS, Floats, Share
+from algophase.runs.boundary import Boundary
+from algophase.runs.comparison import NAMES, SYMMETRIC, SYMMETRICITY, BoundaryRow, Comparison, inside_phase, phase_line
+from algophase.runs.matching import Group, accurate, circular
+from algophase.runs.runs import EXACT, LABELS, Population, Standing
+from algophase.runs.statistics import TENTHS, Floats, Share
 
 if TYPE_CHECKING:
     import pandas

@@ -23,14 +23,14 @@ from algophase.report.phase_diagrams import (
     transition,
 )
 from algophase.report.plotly_style import Panel
-from algophase.report.population import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
+from algophase.runs.boundary import Boundary
+from algophase.runs.comparison import BARE, IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
+from algophase.runs.matching import METRICS, accurate
+from algophase.runs.overview import describe_origin, describe_space
+from algophase.runs.runs import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
+from algophase.runs.statistics import Share
 from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.boundary import Boundary
-from algophase.sweeps.comparison import BARE, IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
-from algophase.sweeps.overview import describe_origin, describe_space
-from algophase.sweeps.populations import METRICS, accurate
-from algophase.sweeps.statistics import Share
 from algophase.wording import counted
 
 if TYPE_CHECKING:

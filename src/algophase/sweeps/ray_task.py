@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from algophase.errors import InputError
+from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
-from algophase.sweeps.overview import outcome
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
 from algophase.sweeps.sweep import device_name, only_news

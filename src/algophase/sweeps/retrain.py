@@ -7,10 +7,10 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.errors import InputError
+from algophase.runs.rows import make_row, settings_columns
+from algophase.runs.selection import read_columns
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import KEYS, column_names, each_once, read_table, refuse_moments
-from algophase.sweeps.rows import make_row, settings_columns
-from algophase.sweeps.selection import read_columns
 from algophase.sweeps.work import Options
 from algophase.training.loop import Watch
 from algophase.training.plan import PRECISIONS, Group, choose_device, plan

@@ -13,7 +13,8 @@ from algophase.errors import InputError
 from algophase.seeding import generator
 from algophase.settings import (
     NETWORK_KINDS,
-    LinearSettings,
+    SECTIONS,
+    TRAINED_KINDS,
     RunSettings,
     TaskSettings,
     TrainingSettings,
@@ -24,8 +25,6 @@ from algophase.settings import (
 )
 from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
 
-SECTIONS = ("task", "network", "training")
-KINDS = (TransformerSettings.kind, LinearSettings.kind)
 LARGEST_SEED = 2**48
 MOST_RUNS = 1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
 
@@ -145,8 +144,8 @@ def _check(space: Space) -> None:
             raise InputError(
                 f"a snapshot of space {space.name} is {shown(epoch)}; it must be an epoch, an integer of at least 0"
             )
-    if space.kind not in KINDS:
-        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {', '.join(KINDS)}")
+    if space.kind not in TRAINED_KINDS:
+        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {', '.join(TRAINED_KINDS)}")
     classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
     for name in space.settings:
         section, _, setting = name.partition(".")

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from algophase.errors import InputError
+from algophase.runs.overview import outcome, outcomes
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
-from algophase.sweeps.overview import outcome, outcomes
 from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned

@@ -10,9 +10,9 @@ from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.errors import InputError
 from algophase.interrupts import held_interrupts
 from algophase.networks import Network
+from algophase.runs.rows import make_moment, make_row
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
-from algophase.sweeps.rows import make_moment, make_row
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import Watch
 from algophase.training.plan import Group

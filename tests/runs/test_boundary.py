@@ -1,8 +1,8 @@
 import numpy
 import pytest
 
-from algophase.sweeps.boundary import Boundary, Estimate, difference, fit, phase_boundary
-from algophase.sweeps.statistics import Floats
+from algophase.runs.boundary import Boundary, Estimate, difference, fit, phase_boundary
+from algophase.runs.statistics import Floats
 
 
 def drawn(runs: int, seed: int, rate: float = 0.55, steep: float = 14.0) -> tuple[Floats, Floats]:

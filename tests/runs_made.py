@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from algophase.runs.rows import settings_columns
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.rows import settings_columns
 from algophase.sweeps.spaces import Space
 
 TINY = Space.from_dict(

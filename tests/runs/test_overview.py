@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from runs_made import TINY, about
 
-from algophase.sweeps.overview import (
+from algophase.runs.overview import (
     describe_origin,
     describe_outcomes,
     describe_space,

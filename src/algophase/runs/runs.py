@@ -10,11 +10,8 @@ import numpy
 from algophase.analysis.analyze import Analysis
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import network_to_dict
-from algophase.storage.runs_table import read_ends
-from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
-from algophase.sweeps.populations import (
+from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
+from algophase.runs.matching import (
     ACCURACIES,
     MATCHED,
     METRICS,
@@ -28,6 +25,9 @@ from algophase.sweeps.populations import (
     numbers_of,
     plain_setting,
 )
+from algophase.settings import network_to_dict
+from algophase.storage.runs_table import read_ends
+from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     import pandas

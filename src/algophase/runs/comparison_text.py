@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from algophase.sweeps.boundary import FEWEST_OF_EACH
-from algophase.sweeps.comparison import (
+from algophase.runs.boundary import FEWEST_OF_EACH
+from algophase.runs.comparison import (
     ACCURATE,
     ALL,
     ALL_RATES,
@@ -20,8 +20,8 @@ from algophase.sweeps.comparison import (
     Skipped,
     tested,
 )
-from algophase.sweeps.populations import METRICS, Group, Matched, Side, accurate
-from algophase.sweeps.statistics import NO_RATE, TENTHS
+from algophase.runs.matching import METRICS, Group, Matched, Side, accurate
+from algophase.runs.statistics import NO_RATE, TENTHS
 
 if TYPE_CHECKING:
     import pandas

@@ -11,7 +11,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from algophase.sweeps.statistics import CONFIDENCE, Floats
+from algophase.runs.statistics import CONFIDENCE, Floats
 
 RESAMPLES = 2000
 FEWEST_RESAMPLES = 100  # for the 95% percentiles of a comparison: two or three resamples beyond each

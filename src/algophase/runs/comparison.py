@@ -9,9 +9,9 @@ import numpy
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
-from algophase.sweeps.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, Estimate, difference, phase_boundary
-from algophase.sweeps.populations import METRICS, Group, Side, accurate, circular, has_width, match, strata, values
-from algophase.sweeps.statistics import (
+from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, Estimate, difference, phase_boundary
+from algophase.runs.matching import METRICS, Group, Side, accurate, circular, has_width, match, strata, values
+from algophase.runs.statistics import (
     NO_RATE,
     TENTHS,
     Floats,
@@ -137,12 +137,12 @@ class Comparison:
         return all(agreed) if agreed else None
 
     def __str__(self) -> str:
-        from algophase.sweeps.comparison_text import tell
+        from algophase.runs.comparison_text import tell
 
         return tell(self)
 
     def to_dict(self) -> dict[str, Any]:
-        from algophase.sweeps.comparison_text import as_data
+        from algophase.runs.comparison_text import as_data
 
         return as_data(self)
 
@@ -161,7 +161,7 @@ def compare(
 
     same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
     """
-    from algophase.sweeps.comparison_text import no_test, not_tested
+    from algophase.runs.comparison_text import no_test, not_tested
 
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")

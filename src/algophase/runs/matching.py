@@ -9,7 +9,7 @@ import numpy
 from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
-from algophase.sweeps.statistics import NO_RATE, Floats, same_distribution, tenths
+from algophase.runs.statistics import NO_RATE, Floats, same_distribution, tenths
 
 if TYPE_CHECKING:
     import pandas

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact, ks_2samp
 
-from algophase.sweeps.statistics import (
+from algophase.runs.statistics import (
     NO_RATE,
     Share,
     detectable_distance,

@@ -7,9 +7,8 @@ from typing import Any
 
 from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds, in_order
-from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.sweeps.selection import Columns
-from algophase.sweeps.spaces import SECTIONS
+from algophase.runs.selection import Columns
+from algophase.settings import SECTIONS, LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
 
 NEEDED = ("verdict", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")

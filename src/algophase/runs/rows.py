@@ -13,6 +13,7 @@ from algophase.analysis.moments import MomentDetails
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
+    TRAINED_KINDS,
     RunSettings,
     TaskSettings,
     TrainingSettings,
@@ -21,7 +22,6 @@ from algophase.settings import (
     published_training,
 )
 from algophase.storage.runs_table import Row, flat_columns
-from algophase.sweeps.spaces import KINDS
 from algophase.training.trained import CURVES, TrainedRun
 
 
@@ -67,8 +67,8 @@ def run_from_row(row: Mapping[str, Any]) -> RunSettings:
     """The settings of a row's run, checked against its id. A setting without a column has its default."""
     present = {name: value for name, value in row.items() if not _missing(value)}
     kind = present.get("kind")
-    if kind not in KINDS:
-        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(KINDS)}")
+    if kind not in TRAINED_KINDS:
+        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(TRAINED_KINDS)}")
     network = network_from_dict({"kind": kind, **_among(present, NETWORK_KINDS[kind]())})
     training = TrainingSettings.from_dict(
         {**published_training(network).to_dict(), **_among(present, published_training(network))}

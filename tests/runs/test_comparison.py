@@ -7,8 +7,8 @@ import pytest
 from populations_made import made_runs
 
 from algophase.errors import InputError
-from algophase.sweeps.comparison import CIRCULAR, NOT_CIRCULAR, Comparison, compare
-from algophase.sweeps.released_table import read_released_table
+from algophase.runs.comparison import CIRCULAR, NOT_CIRCULAR, Comparison, compare
+from algophase.runs.released_table import read_released_table
 
 FEW = 100  # bootstrap resamples, where intervals do not matter
 
@@ -45,7 +45,7 @@ def test_a_different_share_is_found() -> None:
 
 
 def test_the_family_wise_level_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("algophase.sweeps.comparison._boundary_rows", lambda *_: [])  # not of the family, and slow
+    monkeypatch.setattr("algophase.runs.comparison._boundary_rows", lambda *_: [])  # not of the family, and slow
     generator = numpy.random.default_rng(0)
     alarms = 0
     for _ in range(60):

@@ -8,10 +8,10 @@ import pytest
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.errors import InputError
+from algophase.runs.rows import make_row, run_from_row, settings_columns
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.runs_table import read_runs, read_table, write_shard
 from algophase.sweeps.paper_spaces import PAPER_SPACES
-from algophase.sweeps.rows import make_row, run_from_row, settings_columns
 from algophase.training.train import train
 from algophase.training.trained import TrainedRun
 

@@ -4,7 +4,7 @@ import pandas
 import pytest
 
 from algophase.errors import InputError
-from algophase.sweeps.released_table import read_released_table
+from algophase.runs.released_table import read_released_table
 
 HEADER = (
     "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,gradient_sim,circularity,distance_irrelevance,validation_accuracy"

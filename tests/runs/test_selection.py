@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from runs_made import row, sweep_of
 
 from algophase.errors import InputError
+from algophase.runs.selection import Condition, read_columns, read_condition, select
 from algophase.storage.runs_table import write_shard
-from algophase.sweeps.selection import Condition, read_columns, read_condition, select
 
 TABLE: dict[str, list[Any]] = {
     "index": [0, 1, 2, 3],
