@@ -11,11 +11,12 @@ from torch.utils._pytree import tree_leaves
 
 from algophase.analysis import analyze as analysis_of
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.catalogue import metrics
 from algophase.analysis.circles import find_circles, isolate_circles
 from algophase.analysis.device import in_float64
-from algophase.analysis.evidence import launch_evidence
 from algophase.analysis.metrics import gradient_symmetricity, gradient_symmetricity_exact
 from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.subject import Subject
 from algophase.errors import InputError
 from algophase.networks import Cache, Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -53,16 +54,12 @@ class OneDevice(TorchDispatchMode):
 @pytest.mark.parametrize("index", range(len(networks())))
 def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
     """On the meta device tensors have no values: asking for one, as whatever waits for a GPU does, is an error."""
-    network = networks()[index]
-    there = in_float64(network, "meta")
-    components = network_components(in_float64(network))
-    circles = find_circles(components)
+    subject = Subject(networks()[index], "meta")
     with OneDevice():
-        measured = analysis_of._measure(there, 1e-7)
-        launched = launch_evidence(there, circles, components)
-    assert measured.shape == (analysis_of.MEASURED,)
-    assert measured.device.type == launched.device.type == "meta"
-    assert len(launched) == len(circles)
+        numbers, known = analysis_of._measure(subject)
+    assert {tensor.device.type for tensor in numbers.values()} == {"meta"}
+    assert {quantity.name for quantity in metrics()} <= {*known, *numbers}
+    assert not subject.circles or len(numbers["profile"]) == len(subject.circles)
 
 
 class Squares(Network):

@@ -8,12 +8,12 @@ from test_device import OneDevice, networks
 
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.circles import circle_alone, component_pairs, isolate_circles, isolate_components, without_circles
-from algophase.analysis.device import in_float64
 from algophase.analysis.formulas import antipodal_pairs, failures
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.metrics import distance_irrelevance
 from algophase.analysis.moments import PAIRS, MomentDetails, _look, details_of_each, moment_details
 from algophase.analysis.principal import network_components
+from algophase.analysis.subject import Subject
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.networks.linear import Linear
@@ -109,13 +109,12 @@ def test_records_are_plain_and_null_where_undefined() -> None:
 
 @pytest.mark.parametrize("index", range(len(networks())))
 def test_nothing_waits_for_the_device(index: int) -> None:
-    network = networks()[index]
-    principal = network_components(in_float64(network))
-    tables = [circle_alone(principal, pair) for pair in component_pairs(principal, PAIRS)]
+    subject = Subject(networks()[index], "meta")
+    tables = [circle_alone(subject.components, pair) for pair in component_pairs(subject.components, PAIRS)]
     with OneDevice():
-        seen = _look(in_float64(network, "meta"), [*tables, tables[0]], len(tables), 1e-7)
-    assert seen.shape == (len(tables) + 1,)
-    assert seen.device.type == "meta"
+        seen = _look(subject, [*tables, tables[0]], len(tables))
+    assert len(seen) == len(tables) + 1
+    assert {number.device.type for number in seen.values()} == {"meta"}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")

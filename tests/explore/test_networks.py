@@ -9,9 +9,9 @@ import torch
 
 from algophase.explore import networks as module
 from algophase.explore.networks import Look, Networks, default_cache
-from algophase.explore.row_analysis import analysis_of_row
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
+from algophase.runs.rows import analysis_of_row
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 

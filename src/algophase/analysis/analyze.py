@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,99 +17,67 @@ from algophase.analysis.anatomy import (
     measure_without_second_relu,
     open_linear,
 )
-from algophase.analysis.circles import Circle, find_circles
+from algophase.analysis.catalogue import CIRCLE_QUANTITIES, EXACT, IRRELEVANCE, metrics
+from algophase.analysis.checks import not_finite
 from algophase.analysis.device import Download, chosen, in_float64, overlapped
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
-from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits, mean_cross_entropy, right_answers
-from algophase.analysis.metrics import (
-    circularity,
-    gradient_similarities,
-    irrelevance,
-    paper_triples_on,
-    symmetricity_without_equals_sign,
-)
-from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
-from algophase.analysis.subject import check_finite_tables, check_network, exact_tables, not_finite
+from algophase.analysis.metrics import circularity
+from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
 
-MEASURED = 12  # numbers of `_measure`
-
 
 @dataclass(frozen=True)
 class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
-    circularity is NaN where the operands have tables of their own, as in the paper; `operand_circularity` has each table's.
+    metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
+    operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
+
+    >>> analysis = analyze(handmade_pizza(59))
+    >>> analysis.verdict.label, analysis.accuracy
+    ('Pizza', 1.0)
     """
 
     id: str
-    accuracy: float
-    cross_entropy: float
-    distance_irrelevance: float
-    distance_irrelevance_wrong_logit: float
-    gradient_symmetricity: float
-    gradient_symmetricity_exact: float
-    gradient_symmetricity_without_equals_sign: float
-    circularity: float
+    metrics: Mapping[str, float]
     operand_circularity: tuple[float, ...]
     verdict: Verdict
     circles: tuple[CircleEvidence, ...]
     anatomy: Anatomy | None
 
+    def __getattr__(self, name: str) -> float:
+        """A metric by its name."""
+        metrics: Mapping[str, float] = self.__dict__.get("metrics", {})
+        if name not in metrics:
+            raise AttributeError(f"an analysis has no {name!r}; its metrics are {', '.join(metrics)}")
+        return metrics[name]
+
     def __str__(self) -> str:
         return summary(self)
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{name}={value:.4g}" for name, value in self.metrics.items() if value == value)
+        return f"<Analysis of {self.id}: {self.verdict.label}, {numbers}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The record `algophase analyze --json` prints: plain values, null for what is undefined."""
         record = {
             "id": self.id,
-            "accuracy": self.accuracy,
-            "cross_entropy": self.cross_entropy,
-            "distance_irrelevance": self.distance_irrelevance,
-            "distance_irrelevance_wrong_logit": self.distance_irrelevance_wrong_logit,
-            "gradient_symmetricity": self.gradient_symmetricity,
-            "gradient_symmetricity_exact": self.gradient_symmetricity_exact,
-            "gradient_symmetricity_without_equals_sign": self.gradient_symmetricity_without_equals_sign,
-            "circularity": self.circularity,
+            **self.metrics,
             "operand_circularity": list(self.operand_circularity),
             "verdict": self.verdict.label,
             "reasons": list(self.verdict.reasons),
             "metrics_agree": self.verdict.metrics_agree,
             "shape": self.verdict.shape,
             "pizza_share": self.verdict.pizza_share,
-            "circles": [_circle_record(item) for item in self.circles],
+            "circles": [{field.name: field.read(item) for field in CIRCLE_QUANTITIES} for item in self.circles],
             "anatomy": None if self.anatomy is None else _anatomy_record(self.anatomy),
         }
         return _nan_to_none(record)
-
-
-def _circle_record(item: CircleEvidence) -> dict[str, Any]:
-    circle = item.circle
-    return {
-        "frequency": circle.frequency,
-        "components": list(circle.components),
-        "variance_share": circle.variance_share,
-        "accompanies": item.accompanies,
-        "fve_clock": item.fve_clock,
-        "fve_pizza": item.fve_pizza,
-        "fve_accompanying": item.fve_accompanying,
-        "accuracy_alone": item.accuracy_alone,
-        "role": item.role,
-        "method": circle.method,
-        "phase": circle.phase,
-        "radius": circle.radius,
-        "roundness": circle.roundness,
-        "purity": circle.purity,
-        "offset": circle.offset,
-        "alignment": circle.alignment,
-        "clock_weight": item.clock_weight,
-        "pizza_weight": item.pizza_weight,
-        "accompanying_weight": item.accompanying_weight,
-    }
 
 
 def _anatomy_record(opened: Anatomy) -> dict[str, Any]:
@@ -195,100 +163,95 @@ def analyze_each(
     yield from overlapped(networks, lambda each: _start(each, device), lambda started: _finish(started, thresholds), device)
 
 
+def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
+    """`analyze` of a network under measurement, which keeps what was computed of it."""
+    with torch.inference_mode(False):
+        result = _finish(_queue(subject), thresholds)
+    if isinstance(result, InputError):
+        raise result
+    return result
+
+
 @dataclass(frozen=True)
 class _Started:
     """A network whose numbers are being computed: what the CPU knows already, and what is on its way."""
 
-    network: Network
-    components: PrincipalComponents
-    by_operand: tuple[float, ...]
-    circles: list[Circle]
+    subject: Subject
+    known: dict[str, float]
+    operand_circularity: tuple[float, ...]
     numbers: Download
 
 
 def _start(network: Network, device: torch.device) -> _Started | InputError:
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
-            return _queue(network, device)
+            return _queue(Subject(network, device))
     except InputError as error:
         return error
 
 
-def _queue(network: Network, device: torch.device) -> _Started:
-    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device."""
-    check_network(network)
-    network.check_finite()
-    tables = exact_tables(network)
-    check_finite_tables(network, tables)
-    # Weights carry the rounding of the precision they were stored in; the copy computes on them in float64.
-    exact, resolution = in_float64(network, device), resolution_of(network)
-    parts = [_measure(exact, resolution)]
-    components = principal_components(tables, resolution)
-    each = [components] if len(tables) == 1 else [principal_components((table,), resolution) for table in tables]
-    circles = find_circles(components)
-    parts.append(launch_evidence(exact, circles, components).flatten())
-    return _Started(network, components, tuple(map(circularity, each)), circles, Download(torch.cat(parts)))
+def _queue(subject: Subject) -> _Started:
+    numbers, known = _measure(subject)
+    by_operand = tuple(map(circularity, subject.components_by_operand))
+    return _Started(subject, known, by_operand, Download(numbers))
 
 
 @torch.no_grad()
-def _measure(network: Network, resolution: float) -> Tensor:
-    """The numbers that need every pair or triple, (MEASURED,), in the order `_finish` reads them."""
-    logits = grid_logits(network)
-    right = right_answers(logits).double()
-    similarities = gradient_similarities(network)
-    triples = paper_triples_on(network.task.modulus, logits.device)
-    numbers = [
-        logits.isnan().any(dim=-1).sum().double(),
-        logits.isinf().any(dim=-1).sum().double(),
-        right.mean(),
-        (1 - right).sum(),
-        mean_cross_entropy(logits),
-        irrelevance(correct_logits(logits), resolution),
-        irrelevance(largest_wrong_logits(logits), resolution),
-        similarities[tuple(triples.T)].nanmean(),
-        similarities.nanmean(),
-        symmetricity_without_equals_sign(network),
-    ]
-    without = measure_without_second_relu(network) if has_second_relu(network) else logits.new_full((2,), math.nan)
-    return torch.cat([torch.stack(numbers), without])
+def _measure(subject: Subject) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device.
+
+    Returns what is computed there, and what is known on the CPU already, by name.
+    """
+    numbers = {
+        "pairs with NaN": subject.logits.isnan().any(dim=-1).sum(),
+        "pairs with infinity": subject.logits.isinf().any(dim=-1).sum(),
+        "wrong pairs": (~subject.right).sum(),
+    }
+    known: dict[str, float] = {}
+    for quantity in metrics():
+        assert quantity.measure is not None
+        value = quantity.measure(subject)
+        if isinstance(value, Tensor):
+            numbers[quantity.name] = value
+        else:
+            known[quantity.name] = float(value)
+    if has_second_relu(subject.network):
+        numbers["without second ReLU"] = measure_without_second_relu(subject.network)
+    numbers |= launch_evidence(subject.network, subject.circles, subject.components)
+    return numbers, known
 
 
 def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis | InputError:
     """Read the numbers once they are there, and decide."""
     if isinstance(started, InputError):
         return started
-    network, by_operand, values = started.network, started.by_operand, started.numbers.get()
-    nans, infinities, share, wrong, loss, q, q_wrong, symmetricity, symmetricity_exact, bare, *without = values[
-        :MEASURED
-    ].tolist()
+    subject, numbers = started.subject, started.numbers.get()
+    nans, infinities = (int(numbers[f"pairs with {what}"]) for what in ("NaN", "infinity"))
     if nans or infinities:
-        return not_finite(network, round(nans), round(infinities))
-    numbers = values[MEASURED:].view(len(started.circles), -1) if started.circles else values[:0]
-    evidence = read_evidence(network.task.modulus, started.circles, numbers)
-    measured = Measurements(
-        accuracy=share,
-        wrong_pairs=round(wrong),
-        distance_irrelevance=q,
-        gradient_symmetricity=symmetricity_exact,
+        return not_finite(subject.given, nans, infinities)
+    measured = {q.name: started.known[q.name] if q.name in started.known else numbers[q.name].item() for q in metrics()}
+    evidence = read_evidence(subject.modulus, subject.circles, numbers)
+    by_operand = started.operand_circularity
+    weighed = Measurements(
+        accuracy=measured["accuracy"],
+        wrong_pairs=int(numbers["wrong pairs"]),
+        distance_irrelevance=measured[IRRELEVANCE],
+        gradient_symmetricity=measured[EXACT],
         circularity=min(by_operand),
         circularity_name="circularity" if len(by_operand) == 1 else "the lower circularity of the two operands' tables,",
     )
     opened = None
-    if has_anatomy(network):
-        idle = IdleReLU(share, without[0], loss, without[1]) if has_second_relu(network) else None
-        opened = open_linear(in_float64(network), started.components, evidence, idle, resolution_of(network))
+    if has_anatomy(subject.given):
+        idle = None
+        if has_second_relu(subject.given):
+            without = numbers["without second ReLU"].tolist()
+            idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
+        opened = open_linear(in_float64(subject.given), subject.components, evidence, idle, subject.resolution)
     return Analysis(
-        id=network.id,
-        accuracy=share,
-        cross_entropy=loss,
-        distance_irrelevance=q,
-        distance_irrelevance_wrong_logit=q_wrong,
-        gradient_symmetricity=symmetricity,
-        gradient_symmetricity_exact=symmetricity_exact,
-        gradient_symmetricity_without_equals_sign=bare,
-        circularity=by_operand[0] if len(by_operand) == 1 else math.nan,
+        id=subject.given.id,
+        metrics=measured,
         operand_circularity=by_operand,
-        verdict=decide(measured, started.components, evidence, thresholds),
+        verdict=decide(weighed, subject.components, evidence, thresholds),
         circles=tuple(evidence),
         anatomy=opened,
     )

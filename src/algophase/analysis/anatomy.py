@@ -23,12 +23,12 @@ from typing import TypeGuard
 import torch
 from torch import Tensor
 
+from algophase.analysis.checks import check_network
 from algophase.analysis.circles import find_circles, plane
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
 from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
 from algophase.analysis.lines import exceeds
 from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
-from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Linear, Network
 

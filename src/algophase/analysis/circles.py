@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algophase.analysis.checks import check_network
 from algophase.analysis.grid import accuracy, grid_logits
 from algophase.analysis.lines import falls_short, reaches
 from algophase.analysis.principal import (
@@ -25,7 +26,6 @@ from algophase.analysis.principal import (
     frequency_shares,
     network_components,
 )
-from algophase.analysis.subject import check_network
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown

@@ -6,7 +6,7 @@ analysis needs goes over in one such copy, and its results come back in another 
 
 import copy
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import torch
@@ -72,18 +72,21 @@ def overlapped(
 
 
 class Download:
-    """Numbers on their way to the CPU. `get` waits for them alone, not for what was queued after them."""
+    """Named tensors on their way to the CPU, in one copy. `get` waits for them alone, not for what was queued after them."""
 
-    def __init__(self, numbers: Tensor) -> None:
-        self._numbers = numbers.to("cpu", non_blocking=True)  # page-locked memory if it comes from a GPU
-        self._arrived = torch.cuda.Event() if numbers.device.type == "cuda" else None
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        self._shapes = {name: tensor.shape for name, tensor in tensors.items()}
+        flat = torch.cat([tensor.double().flatten() for tensor in tensors.values()]) if tensors else torch.zeros(0)
+        self._numbers = flat.to("cpu", non_blocking=True)  # page-locked memory if it comes from a GPU
+        self._arrived = torch.cuda.Event() if flat.device.type == "cuda" else None
         if self._arrived is not None:
-            self._arrived.record(torch.cuda.current_stream(numbers.device))
+            self._arrived.record(torch.cuda.current_stream(flat.device))
 
-    def get(self) -> Tensor:
+    def get(self) -> dict[str, Tensor]:
         if self._arrived is not None:
             self._arrived.synchronize()
-        return self._numbers
+        parts = self._numbers.split([shape.numel() for shape in self._shapes.values()])
+        return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
 
 @torch.inference_mode(False)  # whose tensors have no gradients

@@ -39,6 +39,7 @@ Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
 LEAST_EXPLAINED = 0.5
 # ... and how much of its amplitude must follow one form for the role to be that algorithm's alone.
 CLEAR_SHARE = 2 / 3
+EVIDENCE = ("accuracy_alone", "variance", "label_variance", "profile")  # what is measured of each circle
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ def _waves(modulus: int, circle: Circle) -> list[int]:
 
 
 @torch.no_grad()
-def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) -> Tensor:
-    """What `_read` needs of each circle, (circles, 3 + p * waves), from operand tables (circles, p, width).
+def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) -> dict[str, Tensor]:
+    """What `_read` needs of each circle, from operand tables (circles, p, width).
 
-    accuracy; variance beyond a function of c alone; variance of that function; and, with w from waves (circles, p, waves, 2),
-    profile[d, w] = sum over a - b = d and c of Q_abc cos w(a + b - c).
+    accuracy_alone; variance beyond a function of c alone; label_variance, of that function, each (circles,); and, with w from
+    waves (circles, p, waves, 2), profile[d, w] = sum over a - b = d and c of Q_abc cos w(a + b - c), (circles, p, waves).
     """
     p = network.task.modulus
     logits = grid_logits(network, (first, second))
@@ -100,14 +101,14 @@ def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) ->
     along = (in_label.view_as(at_answer) * at_answer).sum(dim=-1)
     numbers = torch.arange(p, device=waves.device)
     profile = along[:, numbers[None, :], (numbers[None, :] - numbers[:, None]) % p].sum(dim=2)  # (circles, d, waves)
-    return torch.cat([right[:, None], variance[:, None], label_variance[:, None], profile.flatten(1)], dim=1).double()
+    return dict(zip(EVIDENCE, (right, variance, label_variance, profile), strict=True))
 
 
-def launch_evidence(network: Network, circles: Sequence[Circle], principal: PrincipalComponents) -> Tensor:
-    """Start isolating every circle where the network is; (circles, numbers), to be read by `read_evidence`."""
+def launch_evidence(network: Network, circles: Sequence[Circle], principal: PrincipalComponents) -> dict[str, Tensor]:
+    """Start isolating every circle where the network is; what it gives is read by `read_evidence`, on the CPU."""
     p, (own, _) = network.task.modulus, network.operand_tables()
     if not circles:
-        return own.new_zeros(0, dtype=torch.float64)
+        return {}
     waves = torch.zeros(len(circles), p, 3, 2, dtype=torch.float64)  # zeros where there are fewer than two candidates
     for index, circle in enumerate(circles):
         for slot, frequency in enumerate(_waves(p, circle)):
@@ -117,18 +118,24 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
     first, second, waves = upload([first, second, waves], own.device, own.dtype)
     together = max(1, chunk_elements(own.device) // (8 * p * p * network.task.vocabulary))  # 8: intermediate results
     groups = zip(first.split(together), second.split(together), waves.split(together), strict=True)
-    return torch.cat([_profiles(network, *group) for group in groups])
+    parts = [_profiles(network, *group) for group in groups]
+    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
 
 
-def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Tensor) -> list[CircleEvidence]:
+def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Tensor]) -> list[CircleEvidence]:
     """What each circle does, and which circle it accompanies, from what `launch_evidence` gave, on the CPU."""
     offsets = {circle.frequency: circle.offset for circle in circles}
-    return [_read(modulus, circle, row, offsets) for circle, row in zip(circles, numbers.numpy(), strict=True)]
+    found = []
+    for place, circle in enumerate(circles):
+        own = {name: numbers[name][place].double().numpy() for name in EVIDENCE}
+        found.append(_read(modulus, circle, own, offsets))
+    return found
 
 
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
     """Isolate each circle and say what it does, and which circle it accompanies."""
-    return read_evidence(network.task.modulus, circles, launch_evidence(network, circles, principal).cpu())
+    launched = launch_evidence(network, circles, principal)
+    return read_evidence(network.task.modulus, circles, {name: values.cpu() for name, values in launched.items()})
 
 
 def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) -> float:
@@ -156,10 +163,10 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logits beyond 1e154 give infinities and NaN
-def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping[int, float]) -> CircleEvidence:
+def _read(p: int, circle: Circle, numbers: Mapping[str, NDArray[np.float64]], offsets: Mapping[int, float]) -> CircleEvidence:
     """Least squares of all forms at once, through their normal equations. offsets: of all circles, by frequency."""
-    accuracy, variance, label_variance = numbers[:3].tolist()
-    profile = numbers[3:].reshape(p, 3).T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
+    variance, label_variance = float(numbers["variance"]), float(numbers["label_variance"])
+    profile = numbers["profile"].T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
     partners = _waves(p, circle)[1:]
     forms, gram = _forms(p, circle.frequency, circle.offset, tuple(_turn(p, circle, k, offsets) for k in partners))
     moments = (forms * profile[: len(forms)]).sum(axis=1) / p**3
@@ -187,7 +194,7 @@ def _read(p: int, circle: Circle, numbers: NDArray[np.float64], offsets: Mapping
         fve_clock=fve[0],
         fve_pizza=fve[1],
         fve_accompanying=math.nan if best is None else fve[best],
-        accuracy_alone=accuracy,
+        accuracy_alone=float(numbers["accuracy_alone"]),
         clock_weight=clock,
         pizza_weight=pizza,
         accompanying_weight=accompanying,

@@ -7,7 +7,7 @@ than labels; the extra ones count as wrong answers like any other.
 import torch
 from torch import Tensor
 
-from algophase.analysis.subject import at_inference, check_logits, check_network
+from algophase.analysis.checks import at_inference, check_logits, check_network
 from algophase.networks import Network
 from algophase.task import labels
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from algophase.analysis.checks import at_inference, check_network
 from algophase.analysis.gradients import differentiable, differentiate, label_gradients
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
-from algophase.analysis.subject import at_inference, check_network
 from algophase.networks import Network, Transformer, template
 
 PAPER_TRIPLES = 100

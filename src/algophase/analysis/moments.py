@@ -15,12 +15,11 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.device import Download, chosen, in_float64, overlapped, upload
+from algophase.analysis.device import Download, chosen, overlapped, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
-from algophase.analysis.principal import principal_components, resolution_of
-from algophase.analysis.subject import exact_tables
+from algophase.analysis.subject import Subject
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -103,39 +102,33 @@ class _Started:
 
 def _start(network: Network, analysis: Analysis, device: torch.device) -> _Started:
     """Queue what is heavy on the device. Nothing here waits for it."""
-    resolution = resolution_of(network)
-    principal = principal_components(exact_tables(network), resolution)
-    pairs = component_pairs(principal, PAIRS)
+    subject = Subject(network, device)
+    pairs = component_pairs(subject.components, PAIRS)
     accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]
-    exact = in_float64(network, device)
     # The network on these embeddings: each pair alone, then without its companions.
-    tables = [circle_alone(principal, pair) for pair in pairs]
+    tables = [circle_alone(subject.components, pair) for pair in pairs]
     if accompanying:
-        tables.append(without_circles(principal, accompanying))
-    seen = [_look(exact, tables, len(pairs), resolution)] if tables else []
-    numbers = torch.cat([*seen, launch_evidence(exact, pairs, principal).flatten()])
-    return _Started(network.task.modulus, pairs, len(accompanying), analysis.accuracy, Download(numbers))
+        tables.append(without_circles(subject.components, accompanying))
+    numbers = _look(subject, tables, len(pairs)) if tables else {}
+    numbers |= launch_evidence(subject.network, pairs, subject.components)
+    return _Started(subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(numbers))
 
 
 @torch.no_grad()
-def _look(network: Network, tables: list[tuple[Tensor, Tensor]], pairs: int, resolution: float) -> Tensor:
-    """Distance irrelevance of each pair alone, and the accuracy on what comes after the pairs, (tables,)."""
-    own, _ = network.operand_tables()
+def _look(subject: Subject, tables: list[tuple[Tensor, Tensor]], pairs: int) -> dict[str, Tensor]:
+    """Distance irrelevance of each pair alone, and the accuracy on what comes after the pairs."""
+    own, _ = subject.network.operand_tables()
     first, second = (torch.stack(side) for side in zip(*tables, strict=True))
     first, second = upload([first, second], own.device, own.dtype)
-    logits = grid_logits(network, (first, second))
-    spreads = [irrelevance(matrix, resolution) for matrix in correct_logits(logits[:pairs])]
-    return torch.cat([torch.stack(spreads), right_answers(logits[pairs:]).double().mean(dim=(1, 2))])
+    logits = grid_logits(subject.network, (first, second))
+    found = {f"irrelevance {pair}": irrelevance(correct_logits(logits[pair]), subject.resolution) for pair in range(pairs)}
+    return {**found, "accuracy without": right_answers(logits[pairs:]).double().mean(dim=(1, 2))}
 
 
 def _finish(started: _Started) -> MomentDetails:
-    numbers, pairs = started.numbers.get(), started.pairs
-    seen, without = len(pairs), started.accuracy
-    irrelevances = numbers[:seen].tolist()
-    if started.accompanying:
-        without = numbers[seen].item()
-        seen += 1
-    rows = numbers[seen:].view(len(pairs), -1) if pairs else numbers[:0]
-    evidence = read_evidence(started.modulus, pairs, rows)
+    numbers = started.numbers.get()
+    irrelevances = [numbers[f"irrelevance {pair}"].item() for pair in range(len(started.pairs))]
+    without = numbers["accuracy without"].tolist() if started.accompanying else [started.accuracy]
+    evidence = read_evidence(started.modulus, started.pairs, numbers)
     found = tuple(PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True))
-    return MomentDetails(found, started.accompanying, without)
+    return MomentDetails(found, started.accompanying, without[0])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from algophase.analysis.subject import at_inference, check_network
+from algophase.analysis.checks import at_inference, check_network
 from algophase.networks import Network
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn

@@ -1,96 +1,69 @@
-"""What is analysed: whether it is a network that can be, seen as it answers at inference."""
+"""A network under measurement: what several measurements need of it, computed once, when first asked for.
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+Weights carry the rounding of the precision they were stored in; the copy computes on them in float64, so that no digit of a
+metric is the analysis's own rounding. Tensors are on the device of the copy, components and circles on the CPU.
+"""
+
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.analysis.checks import check_finite_tables, check_network, exact_tables
+from algophase.analysis.circles import Circle, find_circles
+from algophase.analysis.device import in_float64
+from algophase.analysis.grid import grid_logits, right_answers
+from algophase.analysis.metrics import gradient_similarities
+from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
-from algophase.settings import shown
-
-METHODS = ("operand_tables", "logits_from_embeddings")
-HOW_TO = 'docs/howto-network.md, "Another architecture"'
 
 
-@contextmanager
-def at_inference(network: Network) -> Iterator[None]:
-    """Without dropout and the like, whatever mode the network is in. It is left in that mode."""
-    training = [module for module in network.modules() if module.training]
-    for module in training:
-        module.training = False
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
+class Subject:
+    """given: the network as it came; network: its copy in float64, at inference; resolution: relative rounding of its weights.
 
+    tables: the distinct operand tables, in float64 on the CPU.
+    """
 
-def exact_tables(network: Network) -> tuple[Tensor, ...]:
-    """The distinct operand tables as they are at inference, in float64 on the CPU."""
-    with at_inference(network):
-        return tuple(table.detach().cpu().double() for table in network.distinct_tables())
+    def __init__(self, network: Network, device: torch.device | str = "cpu") -> None:
+        check_network(network)
+        network.check_finite()
+        self.given = network
+        self.tables = exact_tables(network)
+        check_finite_tables(network, self.tables)
+        self.resolution = resolution_of(network)
+        self.network: Network = in_float64(network, device)
 
+    @property
+    def modulus(self) -> int:
+        return self.network.task.modulus
 
-def check_network(network: object) -> None:
-    """Stop at anything that no analysis can work on, before it fails somewhere inside, and say what is missing."""
-    if isinstance(network, str | os.PathLike):
-        raise InputError(f"{shown(os.fspath(network))} is a path, not a network; load(path) reads the network in a file")
-    if not isinstance(network, Network):
-        what = f"{shown(network)} is" if network is None else f"an object of class {type(network).__name__} is"
-        wanted = " and ".join(METHODS)
-        raise InputError(
-            f"{what} not a network; give one of a subclass of algophase.Network with the methods {wanted} ({HOW_TO})"
-        )
-    name = f"network {network.id}"
-    for method in METHODS:
-        if getattr(getattr(network, method), "__func__", None) is getattr(Network, method):
-            raise InputError(f"{name}: its class {type(network).__name__} has no method {method} of its own ({HOW_TO})")
-    if not any(parameter.is_floating_point() for parameter in network.parameters()):
-        raise InputError(f"{name}: it has no parameters; its weights must be torch.nn.Parameters ({HOW_TO})")
-    _check_tables(name, network.operand_tables(), network.task.modulus)
+    @cached_property
+    def logits(self) -> Tensor:
+        """(a, b, outputs), on the device."""
+        return grid_logits(self.network)
 
+    @cached_property
+    def right(self) -> Tensor:
+        """Which pairs are answered right, (a, b) booleans."""
+        return right_answers(self.logits)
 
-def _check_tables(name: str, tables: object, modulus: int) -> None:
-    if not isinstance(tables, tuple | list) or len(tables) != 2 or not all(isinstance(table, Tensor) for table in tables):
-        raise InputError(f"{name}: operand_tables must give two tensors, one an operand, each ({modulus}, width)")
-    shapes = [tuple(table.shape) for table in tables]
-    if any(len(shape) != 2 or shape[0] != modulus or shape[1] == 0 for shape in shapes) or shapes[0] != shapes[1]:
-        given = " and ".join(map(str, shapes))
-        raise InputError(f"{name}: operand_tables gives tables of shape {given}; both must be ({modulus}, width), of one width")
-    if not all(table.is_floating_point() for table in tables):
-        raise InputError(f"{name}: operand_tables gives tables of {tables[0].dtype} and {tables[1].dtype}; both must be floats")
+    @cached_property
+    def similarities(self) -> Tensor:
+        """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p)."""
+        return gradient_similarities(self.network)
 
+    @cached_property
+    def components(self) -> PrincipalComponents:
+        """Principal components of the embedding; of both tables stacked, where the operands have their own."""
+        return principal_components(self.tables, self.resolution)
 
-def check_logits(network: Network, logits: object, pairs: int) -> None:
-    """What `logits_from_embeddings` gave for so many pairs. More outputs than labels are allowed: they are wrong answers."""
-    p = network.task.modulus
-    wanted = f"it must give ({pairs}, {p}), one row a pair and one logit a label (or more outputs than labels)"
-    if not isinstance(logits, Tensor):
-        raise InputError(f"network {network.id}: logits_from_embeddings gives no tensor but {type(logits).__name__}; {wanted}")
-    if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:
-        raise InputError(f"network {network.id}: logits_from_embeddings gives the shape {tuple(logits.shape)}; {wanted}")
-    if not logits.is_floating_point():
-        raise InputError(f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be floats")
+    @cached_property
+    def components_by_operand(self) -> tuple[PrincipalComponents, ...]:
+        """Of each distinct table by itself."""
+        if len(self.tables) == 1:
+            return (self.components,)
+        return tuple(principal_components((table,), self.resolution) for table in self.tables)
 
-
-def not_finite(network: Network, with_nan: int, with_infinity: int) -> InputError:
-    """Why logits that are not finite cannot be analysed, with what is known. The parameters themselves are finite."""
-    weights = (parameter.detach() for parameter in network.parameters() if parameter.is_floating_point())
-    largest = max((weight.abs().max().item() for weight in weights if weight.numel()), default=0.0)
-    found = [f"{count} hold {what}" for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity")) if count]
-    return InputError(
-        f"network {network.id}: its logits are not finite: of those of {network.task.modulus**2} pairs, {' and '.join(found)}; "
-        f"its weights are finite, the largest is {largest:.3g}"
-    )
-
-
-def check_finite_tables(network: Network, tables: tuple[Tensor, ...]) -> None:
-    """A table that is a parameter is known to be finite by now; one that is a buffer, or computed, is not."""
-    bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
-    if bad:
-        raise InputError(f"network {network.id}: its embedding holds {bad} values that are NaN or infinite")
-    if not all(torch.isfinite(table.square().sum()) for table in tables):
-        raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")
+    @cached_property
+    def circles(self) -> list[Circle]:
+        return find_circles(self.components)

@@ -27,12 +27,11 @@ from algophase.analysis.grid import accuracy, correct_logits, grid_logits
 from algophase.analysis.metrics import circularity, distance_irrelevance
 from algophase.analysis.principal import network_components, resolution_of
 from algophase.errors import InputError
-from algophase.explore.row_analysis import analysis_of_row
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
 from algophase.report.figures import Subject, subject_of
-from algophase.runs.rows import run_from_row
+from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory

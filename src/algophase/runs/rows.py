@@ -1,15 +1,20 @@
-"""One run as one row: every setting and every number measured, under the names that settings and `analyze --json` use.
+"""One run as one row, and back: every setting and every number measured, by the names of settings and `analyze --json`.
 
-A row is a function of the run and of the machine's arithmetic alone: no times, so that a sweep killed and finished gives
-the very table of one that was left in peace.
+A row depends on the run and the machine's arithmetic alone. It holds no times, so a sweep that was killed and resumed gives
+a table identical to an uninterrupted one's. A table from elsewhere can say anything: what is read back is checked.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_args
 
 from algophase.analysis.analyze import Analysis
+from algophase.analysis.catalogue import metrics
+from algophase.analysis.circles import Circle
+from algophase.analysis.evidence import CircleEvidence, Role
 from algophase.analysis.moments import MomentDetails
+from algophase.analysis.verdict import Label, Shape, Verdict
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
@@ -32,7 +37,7 @@ def settings_columns(run: RunSettings) -> dict[str, Any]:
 def make_row(
     space: str, index: int, trained: TrainedRun, analysis: Analysis | None, curves: Mapping[str, float] | None = None
 ) -> Row:
-    """analysis is None for a network that diverged: its metrics are null and `diverged_at` says when.
+    """analysis: None for a network that diverged; its metrics are null and `diverged_at` says when.
 
     curves: the history's numbers, by default those after the last epoch.
     """
@@ -100,3 +105,79 @@ def _like(name: str, value: Any, like: Any) -> Any:
     except (TypeError, ValueError):
         pass
     raise InputError(f"{name} of a run is {value!r}; it must be of type {type(like).__name__}")
+
+
+def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = None) -> Analysis | None:
+    """The analysis a row was made from; None if the row lacks or garbles anything.
+
+    circles: those found in the run's weights, which must be the row's; without them, as the row describes them. What an older
+    table does not hold is NaN. A linear network's anatomy is left out: a row holds only its numbers.
+    """
+    try:
+        return _read_analysis(row, circles)
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+
+
+def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> Analysis:
+    frequencies = [int(frequency) for frequency in row.get("frequencies") or []]
+    if circles is None:
+        circles = [_read_circle(row, place) for place in range(len(frequencies))]
+    if frequencies != [circle.frequency for circle in circles]:
+        raise ValueError("the row has other circles")
+    shape, agree = row.get("shape"), row.get("metrics_agree")
+    verdict = Verdict(
+        label=_one_of(row["verdict"], get_args(Label)),
+        reasons=tuple(str(reason)[:400] for reason in row["reasons"][:20]),
+        metrics_agree=None if agree is None else bool(agree),
+        shape=None if shape is None else _one_of(shape, get_args(Shape)),
+        pizza_share=None if row.get("pizza_share") is None else _number(row["pizza_share"]),
+    )
+    return Analysis(
+        id=str(row["run_id"]),
+        metrics={quantity.name: _number(row.get(quantity.name)) for quantity in metrics()},
+        operand_circularity=tuple(_number(value) for value in row.get("operand_circularity") or [row["circularity"]]),
+        verdict=verdict,
+        circles=tuple(_read_evidence(row, place, circle) for place, circle in enumerate(circles)),
+        anatomy=None,
+    )
+
+
+def _read_circle(row: Mapping[str, Any], place: int) -> Circle:
+    numbers = {field.name: _of_circle(row, field.name, place) for field in fields(Circle) if field.type is float}
+    return Circle(
+        frequency=int(row["circles.frequency"][place]),
+        components=tuple(int(number) for number in row["circles.components"][place]),
+        method=_one_of(row["circles.method"][place], ("components", "frequency")),
+        **numbers,
+    )
+
+
+def _read_evidence(row: Mapping[str, Any], place: int, circle: Circle) -> CircleEvidence:
+    numbers = {field.name: _of_circle(row, field.name, place) for field in fields(CircleEvidence) if field.type is float}
+    accompanies = row["circles.accompanies"][place]
+    return CircleEvidence(
+        circle=circle,
+        role=_one_of(row["circles.role"][place], get_args(Role)),
+        accompanies=None if accompanies is None else int(accompanies),
+        **numbers,
+    )
+
+
+def _of_circle(row: Mapping[str, Any], name: str, place: int) -> float:
+    values = row.get(f"circles.{name}")
+    return math.nan if values is None else _number(values[place])
+
+
+def _number(value: object) -> float:
+    if value is None:
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("not a number")
+    return float(value)
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value not in allowed:
+        raise ValueError("not one of the choices")
+    return value

@@ -1,0 +1,291 @@
+"""The catalogue of everything we measure: each quantity once, with its name, its place in the paper and how it is shown.
+
+Whatever names a quantity asks here: JSON records, table columns, `runs`, `compare`, reports, the explorer, the paper's items
+and the reference in the docs. To add a metric of a network, write a function of a `Subject` and one entry with it:
+
+    register(Quantity("logit_scale", "logit scale", "largest correct logit", measure=lambda subject: ...))
+
+It is then measured with every analysis, printed by `analyze --json`, kept as a column of sweeps, and offered by the report
+and the explorer.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from torch import Tensor
+
+from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.grid import correct_logits, largest_wrong_logits, mean_cross_entropy
+from algophase.analysis.lines import exceeds, falls_short
+from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.subject import Subject
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where the paper parts Pizza from Clock. threshold: a field of `Thresholds`; pizza: the side a Pizza is on."""
+
+    threshold: str
+    pizza: Literal["above", "below"]
+
+    @property
+    def value(self) -> float:
+        """The published line."""
+        return float(getattr(Thresholds(), self.threshold))
+
+    def inside(self, values: Any) -> Any:
+        """Whether values (a number, an array, a column) lie on the Pizza's side. A value on the line does not."""
+        return exceeds(values, self.value) if self.pizza == "above" else falls_short(values, self.value)
+
+    def __str__(self) -> str:
+        return f"{'>' if self.pizza == 'above' else '<'} {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One measured quantity.
+
+    name: in Python, in JSON and as a column. label: what people call it; short: the same for a table's head.
+    meaning: one sentence. symbol, place: the paper's symbol, and where the paper defines it ("ours" if it does not).
+    low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
+    dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
+    shown: whether reports and the explorer list it among a network's metrics.
+    """
+
+    name: str
+    label: str
+    meaning: str = ""
+    short: str = ""
+    symbol: str = ""
+    place: str = "ours"
+    low: float | None = None
+    high: float | None = None
+    percent: bool = False
+    line: Line | None = None
+    dtype: Literal["float64", "int64", "bool", "text", "list"] = "float64"
+    measure: Callable[[Subject], Tensor | float] | None = None
+    shown: bool = True
+
+    @property
+    def head(self) -> str:
+        return self.short or self.label
+
+    @property
+    def phase(self) -> str:
+        """The Pizza's side of the line in words: "gradient symmetricity > 0.98"."""
+        return self.label if self.line is None else f"{self.label} {self.line}"
+
+
+_KNOWN: dict[str, Quantity] = {}  # in the order in which they are listed everywhere
+
+
+def register(quantity: Quantity) -> Quantity:
+    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed up."""
+    if not quantity.name.isidentifier():
+        raise InputError(f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _")
+    if quantity.name in _KNOWN:
+        raise InputError(f"there is a quantity {quantity.name!r} already ({_KNOWN[quantity.name].label}); choose another name")
+    _KNOWN[quantity.name] = quantity
+    return quantity
+
+
+def unregister(name: str) -> None:
+    """Take out a quantity that was added."""
+    _KNOWN.pop(name, None)
+
+
+def catalogue() -> Mapping[str, Quantity]:
+    """All quantities by name, in their order."""
+    return MappingProxyType(_KNOWN)
+
+
+def metrics() -> list[Quantity]:
+    """Those measured on every network, in the order of JSON records and columns."""
+    return [quantity for quantity in _KNOWN.values() if quantity.measure is not None]
+
+
+def quantity(name: str) -> Quantity:
+    if name not in _KNOWN:
+        raise InputError(f"there is no quantity {name!r}; there are {', '.join(_KNOWN)}")
+    return _KNOWN[name]
+
+
+def label(name: str) -> str:
+    """A column as people call it, also one that is no quantity of ours."""
+    return _KNOWN[name].label if name in _KNOWN else name.replace("_", " ")
+
+
+def line(name: str) -> Line:
+    """The line the paper draws along a quantity."""
+    found = quantity(name).line
+    if found is None:
+        raise InputError(f"the paper draws no line along {label(name)}")
+    return found
+
+
+SYMMETRICITY, EXACT, BARE = (
+    "gradient_symmetricity",
+    "gradient_symmetricity_exact",
+    "gradient_symmetricity_without_equals_sign",
+)
+IRRELEVANCE, WRONG_LOGIT = "distance_irrelevance", "distance_irrelevance_wrong_logit"
+CIRCULARITY = "circularity"
+_SYMMETRIC = Line("gradient_symmetricity", "above")
+_DEPENDENT = Line("clock_distance_irrelevance", "below")
+
+
+def _sampled_symmetricity(subject: Subject) -> Tensor:
+    triples = paper_triples_on(subject.modulus, subject.similarities.device)
+    return subject.similarities[tuple(triples.T)].nanmean()
+
+
+def _circularity(subject: Subject) -> float:
+    """Undefined where the operands have tables of their own, as in the paper."""
+    return circularity(subject.components) if len(subject.tables) == 1 else math.nan
+
+
+for entry in (
+    Quantity(
+        "accuracy",
+        "accuracy (all pairs)",
+        "share of all p² pairs answered right; a tie is not an answer",
+        short="accuracy",
+        low=0,
+        high=1,
+        percent=True,
+        measure=lambda subject: subject.right.double().mean(),
+    ),
+    Quantity(
+        "cross_entropy",
+        "cross-entropy (all pairs)",
+        "mean cross-entropy over all p² pairs",
+        short="cross-entropy",
+        low=0,
+        measure=lambda subject: mean_cross_entropy(subject.logits),
+        shown=False,
+    ),
+    Quantity(
+        IRRELEVANCE,
+        "distance irrelevance",
+        "how little the correct logit depends on a − b: low for a Pizza, high for a Clock",
+        symbol="q",
+        place="section 4.1.2",
+        low=0,
+        high=1,
+        line=_DEPENDENT,
+        measure=lambda subject: irrelevance(correct_logits(subject.logits), subject.resolution),
+    ),
+    Quantity(
+        WRONG_LOGIT,
+        "distance irrelevance (wrong logit)",
+        "the same of the largest wrong logit, which is what the released table holds",
+        short="irrelevance, wrong logit",
+        low=0,
+        high=1,
+        line=_DEPENDENT,
+        measure=lambda subject: irrelevance(largest_wrong_logits(subject.logits), subject.resolution),
+    ),
+    Quantity(
+        SYMMETRICITY,
+        "gradient symmetricity",
+        "mean cosine of a logit's gradients by the two operands, over the paper's 100 triples: 1 for a Pizza",
+        symbol="s_g",
+        place="section 4.1.1",
+        low=-1,
+        high=1,
+        line=_SYMMETRIC,
+        measure=_sampled_symmetricity,
+    ),
+    Quantity(
+        EXACT,
+        "gradient symmetricity (all triples)",
+        "the same over all p³ triples, which the paper estimates with 100",
+        short="symmetricity, all triples",
+        symbol="s_g",
+        place="section 4.1.1",
+        low=-1,
+        high=1,
+        line=_SYMMETRIC,
+        measure=lambda subject: subject.similarities.nanmean(),
+    ),
+    Quantity(
+        BARE,
+        "gradient symmetricity (without the equals sign)",
+        "of a network with an equals sign that is given the operands alone, which is what the released table holds",
+        short="symmetricity, no equals sign",
+        low=-1,
+        high=1,
+        line=_SYMMETRIC,
+        measure=lambda subject: symmetricity_without_equals_sign(subject.network),
+        shown=False,
+    ),
+    Quantity(
+        CIRCULARITY,
+        "circularity",
+        "mean over the first four principal components of the largest share that one frequency has of it",
+        symbol="c",
+        place="appendix B",
+        low=0,
+        high=1,
+        measure=_circularity,
+    ),
+    # What training records of a run.
+    Quantity("training_loss", "training loss", "mean cross-entropy over the training pairs", low=0),
+    Quantity("validation_loss", "validation loss", "mean cross-entropy over the validation pairs", low=0),
+    Quantity("training_accuracy", "training accuracy", "share of the training pairs", low=0, high=1, percent=True),
+    Quantity("validation_accuracy", "validation accuracy", "share of the validation pairs", low=0, high=1, percent=True),
+    Quantity("parameter_norm", "parameter norm", "Euclidean norm of all parameters", low=0),
+    # What a verdict rests on.
+    Quantity("pizza_share", "Pizza share", "of the logit variance of circles with a role", low=0, high=1, percent=True),
+    Quantity("metrics_agree", "metrics agree", "whether the two metrics point the same way", dtype="bool"),
+):
+    register(entry)
+del entry
+
+
+@dataclass(frozen=True)
+class CircleQuantity:
+    """One quantity of each circle, a list column `circles.NAME`. read: its value from a circle's evidence."""
+
+    name: str
+    label: str
+    read: Callable[[CircleEvidence], Any]
+    percent: bool = False
+
+
+def _of_evidence(name: str, label: str, percent: bool = False) -> CircleQuantity:
+    return CircleQuantity(name, label, lambda item: getattr(item, name), percent)
+
+
+def _of_circle(name: str, label: str, percent: bool = False) -> CircleQuantity:
+    return CircleQuantity(name, label, lambda item: getattr(item.circle, name), percent)
+
+
+CIRCLE_QUANTITIES: tuple[CircleQuantity, ...] = (
+    _of_circle("frequency", "frequency"),
+    CircleQuantity("components", "components", lambda item: list(item.circle.components)),
+    _of_circle("variance_share", "variance", percent=True),
+    _of_evidence("accompanies", "accompanies"),
+    _of_evidence("fve_clock", "FVE Clock", percent=True),
+    _of_evidence("fve_pizza", "FVE Pizza", percent=True),
+    _of_evidence("fve_accompanying", "FVE accompanying", percent=True),
+    _of_evidence("accuracy_alone", "accuracy alone", percent=True),
+    _of_evidence("role", "role"),
+    _of_circle("method", "method"),
+    _of_circle("phase", "phase"),
+    _of_circle("radius", "radius"),
+    _of_circle("roundness", "roundness"),
+    _of_circle("purity", "purity", percent=True),
+    _of_circle("offset", "offset"),
+    _of_circle("alignment", "alignment"),
+    _of_evidence("clock_weight", "Clock weight"),
+    _of_evidence("pizza_weight", "Pizza weight"),
+    _of_evidence("accompanying_weight", "accompanying weight"),
+    _of_evidence("logit_variance", "logit variance"),
+    _of_evidence("explained", "explained", percent=True),
+)

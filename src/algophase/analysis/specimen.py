@@ -1,0 +1,154 @@
+"""A network with its analysis and what pictures and tables show of it, each computed once.
+
+Everything that presents a network (pictures, reports, the explorer, the paper's items) works on a specimen.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.analyze import Analysis, analyze_subject
+from algophase.analysis.circles import Isolation, isolate_circles, isolate_components
+from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.grid import by_difference_and_sum, correct_logits, right_answers
+from algophase.analysis.subject import Subject
+from algophase.networks import Network
+
+MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
+MOST_ISOLATIONS = 8  # with all their logits: 1.6 MB each at p = 59
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a network, or a part of it, answers: the correct logit of each pair, (a, b), and whether it is the answer."""
+
+    correct: Tensor
+    right: Tensor
+
+    @property
+    def accuracy(self) -> float:
+        return self.right.double().mean().item()
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Correct logits, rows a - b and columns a + b (the paper's p is odd; NaN where there is no pair)."""
+        return by_difference_and_sum(self.correct)
+
+    @property
+    def by_difference(self) -> float:
+        """Share of the correct logits' variance that a - b alone explains."""
+        return self._explained(1)
+
+    @property
+    def by_sum(self) -> float:
+        """The same for a + b."""
+        return self._explained(0)
+
+    @property
+    def profile(self) -> Tensor:
+        """Mean correct logit at each a - b, (p,)."""
+        return self.logits.nanmean(1)
+
+    @property
+    def accuracies(self) -> Tensor:
+        """Accuracy at each a - b, (p,)."""
+        return by_difference_and_sum(self.right.double()).nanmean(1)
+
+    def _explained(self, axis: int) -> float:
+        logits = self.logits
+        return (logits.nanmean(axis).var(correction=0) / logits[~logits.isnan()].var(correction=0)).item()
+
+
+def answer_of(logits: Tensor) -> Answer:
+    """From all logits, (a, b, outputs)."""
+    return Answer(correct_logits(logits), right_answers(logits))
+
+
+class Specimen(Subject):
+    """name: what it is called where it is shown, by default its id. notes: what should be said about where it comes from.
+
+    analysis: if it is known already, as from a table; otherwise it is made when it is first asked for.
+
+    >>> specimen = Specimen(handmade_pizza(59))
+    >>> specimen.title, specimen.without([]).accuracy
+    ('handmade-pizza-p59-k1-5-17: Pizza', 1.0)
+    """
+
+    def __init__(
+        self, network: Network, analysis: Analysis | None = None, *, name: str = "", notes: Sequence[str] = ()
+    ) -> None:
+        super().__init__(network)
+        self.name = name or str(network.id)
+        self.notes = tuple(notes)
+        self._answers: OrderedDict[tuple[frozenset[int], bool], Answer] = OrderedDict()
+        self._isolations: OrderedDict[tuple[frozenset[int], bool], Isolation] = OrderedDict()
+        if analysis is not None:
+            self.analysis = analysis
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        return analyze_subject(self)
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: {self.analysis.verdict.label}"
+
+    @cached_property
+    def evidence(self) -> tuple[CircleEvidence, ...]:
+        """The circles and what each does, the largest first."""
+        return tuple(sorted(self.analysis.circles, key=lambda item: -item.circle.variance_share))
+
+    def of_role(self, role: str) -> list[CircleEvidence]:
+        return [item for item in self.evidence if item.role == role]
+
+    def number_of(self, item: CircleEvidence) -> int:
+        """Circles are numbered from 1, the largest first."""
+        return self.evidence.index(item) + 1
+
+    def companion(self, item: CircleEvidence) -> CircleEvidence | None:
+        """The circle that accompanies this one."""
+        return next((other for other in self.evidence if other.accompanies == item.circle.frequency), None)
+
+    @cached_property
+    def whole(self) -> Answer:
+        """What the network answers with all of its embedding."""
+        return answer_of(self.logits)
+
+    def only(self, circles: Iterable[CircleEvidence]) -> Answer:
+        """What it answers with these circles alone."""
+        return self._answer(circles, drop=False)
+
+    def without(self, circles: Iterable[CircleEvidence]) -> Answer:
+        """What it answers with all but these circles."""
+        return self._answer(circles, drop=True)
+
+    def isolate(self, circles: Iterable[CircleEvidence], *, drop: bool = False) -> Isolation:
+        """All logits with these circles alone, or with all but these."""
+        members = [item.circle for item in circles]
+        key = frozenset(circle.frequency for circle in members), drop
+        if key not in self._isolations:
+            self._isolations[key] = isolate_circles(self.network, members, drop=drop, principal=self.components)
+            while len(self._isolations) > MOST_ISOLATIONS:
+                self._isolations.popitem(last=False)
+        return self._isolations[key]
+
+    @torch.no_grad()
+    def first_components(self, count: int) -> Isolation:
+        """All logits with only the first principal components of the embedding."""
+        members = range(1, min(count, self.components.count) + 1)
+        return isolate_components(self.network, members, principal=self.components)
+
+    def _answer(self, circles: Iterable[CircleEvidence], drop: bool) -> Answer:
+        members = list(circles)
+        if drop and not members:
+            return self.whole
+        key = frozenset(item.circle.frequency for item in members), drop
+        if key not in self._answers:
+            self._answers[key] = answer_of(self.isolate(members, drop=drop).logits)
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
+        return self._answers[key]
