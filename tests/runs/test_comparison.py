@@ -7,7 +7,8 @@ import pytest
 from populations_made import made_runs
 
 from algophase.errors import InputError
-from algophase.runs.comparison import CIRCULAR, NOT_CIRCULAR, Comparison, compare
+from algophase.runs.comparison import Comparison, compare
+from algophase.runs.findings import CIRCULAR, NOT_CIRCULAR
 from algophase.runs.released_table import read_released_table
 
 FEW = 100  # bootstrap resamples, where intervals do not matter
@@ -194,8 +195,8 @@ def test_widths_that_vary_are_slices_and_a_second_regressor() -> None:
     ours.loc[:39, "width"] = 128
     one_width = quick(ours, made_runs(300, 3), same_settings=True)
     assert 40 <= (ours["width"] == 128).sum() < 60
-    assert len(one_width.sides[0].runs) == (ours["width"] == 128).sum()
-    assert set(one_width.sides[0].runs["width"]) == {128}
+    assert len(one_width.sides[0].frame) == (ours["width"] == 128).sum()
+    assert set(one_width.sides[0].frame["width"]) == {128}
 
 
 @pytest.mark.parametrize("width", [None, 0, -5, numpy.inf])
@@ -247,7 +248,7 @@ def test_what_is_left_out_and_skipped_is_listed() -> None:
     reasons = {reason: count for count, reason in result.sides[0].left_out}
     assert set(reasons) == {"a run id that is there already", "unfinished: no validation accuracy"}
     accuracy = result.shares[0].shares[0]
-    assert accuracy.total == len(result.sides[0].runs)
+    assert accuracy.total == len(result.sides[0].frame)
     skipped = {(test.where, test.measure) for test in result.skipped}
     assert ("rate 0.2 to 0.3", "parameter_norm") in skipped
     assert "fewer than 5 runs on a side" in str(result)

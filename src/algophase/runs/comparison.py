@@ -6,15 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
 from algophase.errors import InputError
-from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, Estimate, difference, phase_boundary
-from algophase.runs.matching import METRICS, Group, Side, accurate, circular, has_width, match, strata, values
+from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, difference
+from algophase.runs.comparison_text import as_data, no_test, not_tested, tell
+from algophase.runs.findings import (
+    ACCURATE,
+    ALL,
+    ALL_RATES,
+    CIRCULAR,
+    FEWEST,
+    NOT_CIRCULAR,
+    SHARES,
+    WHOLE_METRICS,
+    BoundaryRow,
+    Finding,
+    ShareRow,
+    Skipped,
+    tested,
+)
+from algophase.runs.matching import Group, match
+from algophase.runs.runs import Runs, accurate, circular, metric_boundary, strata, values
 from algophase.runs.statistics import (
     NO_RATE,
     TENTHS,
-    Floats,
     Share,
     detectable_distance,
     equal_shares,
@@ -26,94 +41,14 @@ if TYPE_CHECKING:
     import pandas
 
 LEVEL = 0.01
-FEWEST = 5  # runs on a side for a test
 WIDTH_SLICES = 4
-ALL_RATES = "all rates"
-ALL, ACCURATE, CIRCULAR, NOT_CIRCULAR = "all runs", "accurate runs", "circular accurate runs", "accurate runs, not circular"
-SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT = METRICS
-SYMMETRIC = (SYMMETRICITY, BARE)  # high for a Pizza, where the irrelevances are low
-WHOLE_METRICS = ("parameter_norm", "circularity")  # tested over all accurate runs
-NAMES = {
-    "full_accuracy": "share at full accuracy",
-    "circular": "share circular",
-    SYMMETRICITY: "gradient symmetricity",
-    BARE: "gradient symmetricity (without the equals sign)",
-    IRRELEVANCE: "distance irrelevance",
-    WRONG_LOGIT: "distance irrelevance (wrong logit)",
-    "parameter_norm": "parameter norm",
-    "circularity": "circularity",
-}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One test of the family. statistic: Kolmogorov-Smirnov distance, or our share less theirs. holm: p corrected for all."""
-
-    group: str
-    measure: str
-    among: str
-    where: str
-    sizes: tuple[int, int]
-    statistic: float
-    p: float
-    holm: float = 1.0
-    detectable: float | None = None
-
-    def __str__(self) -> str:
-        what = f"{NAMES[self.measure]} of {self.among}, {self.where}" + (f", {self.group}" if self.group else "")
-        return f"{what} (p = {self.p:.2g}, corrected {self.holm:.2g})"
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A test of the family that could not be made."""
-
-    group: str
-    measure: str
-    among: str
-    where: str
-    sizes: tuple[int, int]
-    reason: str
-
-
-@dataclass(frozen=True)
-class ShareRow:
-    group: str
-    measure: str
-    among: str
-    where: str
-    shares: tuple[Share, Share]
-
-
-@dataclass(frozen=True)
-class BoundaryRow:
-    """One logistic boundary, None on a side without the column."""
-
-    group: str
-    measure: str
-    phase: str
-    sides: tuple[Boundary | None, Boundary | None]
-    apart: Estimate | None = None
-
-    @property
-    def agree(self) -> bool | None:
-        """Whether each estimate lies in the other's interval. Where one side alone has a boundary within the range of rates,
-        False if the two are certainly apart; None where that cannot be said, or neither has one."""
-        within = [side is not None and side.within for side in self.sides]
-        if not all(within):
-            return False if any(within) and self.apart is not None and self.apart.holds(0.0) is False else None
-        rates = [side.rate if side is not None else None for side in self.sides]
-        assert rates[0] is not None
-        assert rates[1] is not None
-        held = (rates[1].holds(rates[0].value), rates[0].holds(rates[1].value))
-        return None if None in held else all(held)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Two populations compared. str() says it in plain words, to_dict() as data; the runs used are in `groups`."""
 
-    sides: tuple[Side, Side]
+    sides: tuple[Runs, Runs]
     level: float
     findings: tuple[Finding, ...]
     skipped: tuple[Skipped, ...]
@@ -137,13 +72,9 @@ class Comparison:
         return all(agreed) if agreed else None
 
     def __str__(self) -> str:
-        from algophase.runs.comparison_text import tell
-
         return tell(self)
 
     def to_dict(self) -> dict[str, Any]:
-        from algophase.runs.comparison_text import as_data
-
         return as_data(self)
 
 
@@ -161,8 +92,6 @@ def compare(
 
     same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
     """
-    from algophase.runs.comparison_text import no_test, not_tested
-
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
     if resamples < FEWEST_RESAMPLES:
@@ -200,14 +129,8 @@ def compare(
     )
 
 
-def tested(group: Group) -> tuple[str, ...]:
-    """The metrics of a group: symmetricity without the equals sign only stands in where a side has no other."""
-    whole = all(SYMMETRICITY in runs for runs in group.runs)
-    return tuple(measure for measure in METRICS if not (whole and measure == BARE))
-
-
 def _completed(test: Finding, corrected: float, single_level: float) -> Finding:
-    distance = None if test.measure in ("full_accuracy", "circular") else detectable_distance(*test.sizes, single_level)
+    distance = None if test.measure in SHARES else detectable_distance(*test.sizes, single_level)
     return replace(test, holm=corrected, detectable=distance)
 
 
@@ -246,7 +169,7 @@ def _counted(measure: str, runs: Pair) -> tuple[Share, Share]:
     def share(side: "pandas.DataFrame") -> Share:
         if measure == "full_accuracy":
             return Share(len(accurate(side)), len(side))
-        return Share(len(circular(side)), int(accurate(side)["circularity"].notna().sum()))
+        return Share(len(circular(side)), int(accurate(side)[CIRCULARITY].notna().sum()))
 
     return share(runs[0]), share(runs[1])
 
@@ -285,51 +208,15 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
                 yield Finding(group.label, measure, among, where, sizes, *same_distribution(a, b))
 
 
-def phase_line(measure: str) -> float:
-    """Where the paper's transition lines part a metric (figure 7)."""
-    lines = Thresholds()
-    return lines.gradient_symmetricity if measure in SYMMETRIC else lines.clock_distance_irrelevance
-
-
-def inside_phase(runs: "pandas.DataFrame", measure: str) -> "pandas.Series[bool]":
-    """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
-    line = phase_line(measure)
-    inside: pandas.Series[bool] = exceeds(runs[measure], line) if measure in SYMMETRIC else falls_short(runs[measure], line)
-    return inside
-
-
-def metric_boundary(
-    runs: "pandas.DataFrame",
-    measure: str,
-    *,
-    by_width: bool = False,
-    width: float | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Boundary:
-    """The boundary of one metric's phase among runs that have a rate and this metric, and by_width a width."""
-    some = runs[runs["_rate"].notna() & runs[measure].notna()]
-    some = some[has_width(some)] if by_width else some
-    inside: Floats = inside_phase(some, measure).to_numpy(float)
-    widths = some["width"].to_numpy(float) if by_width else None
-    return phase_boundary(some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed)
-
-
 def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: int) -> list[BoundaryRow]:
     if strata(group.runs) == [NO_RATE]:
         return []
-    lines = Thresholds()
-    phases = (
-        *((measure, f"{NAMES[measure]} > {lines.gradient_symmetricity:g}") for measure in SYMMETRIC),
-        (WRONG_LOGIT, f"distance irrelevance (wrong logit) < {lines.clock_distance_irrelevance:g}"),
-        (IRRELEVANCE, f"distance irrelevance < {lines.clock_distance_irrelevance:g}"),
-    )
     width = None
     if continuous_width:
         logs = numpy.log2(numpy.concatenate([side["width"].to_numpy(float) for side in group.runs]))
         width = float(2 ** ((logs.min() + logs.max()) / 2))
     rows = []
-    for measure, phase in phases:
+    for measure in (SYMMETRICITY, BARE, WRONG_LOGIT, IRRELEVANCE):
         if measure not in tested(group):
             continue
         sides: list[Boundary | None] = []
@@ -345,5 +232,5 @@ def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: i
         if sides[0] is None and sides[1] is None:
             continue
         apart = difference(sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
-        rows.append(BoundaryRow(group.label, measure, phase, (sides[0], sides[1]), apart))
+        rows.append(BoundaryRow(group.label, measure, (sides[0], sides[1]), apart))
     return rows

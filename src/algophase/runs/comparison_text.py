@@ -5,37 +5,35 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from algophase.runs.boundary import FEWEST_OF_EACH
-from algophase.runs.comparison import (
+from algophase.runs.findings import (
     ACCURATE,
     ALL,
     ALL_RATES,
     CIRCULAR,
     FEWEST,
-    NAMES,
     NOT_CIRCULAR,
     WHOLE_METRICS,
     BoundaryRow,
-    Comparison,
     Finding,
     Skipped,
+    measure_name,
+    short_name,
     tested,
 )
-from algophase.runs.matching import METRICS, Group, Matched, Side, accurate
+from algophase.runs.matching import Group, Matched
+from algophase.runs.runs import METRICS, Runs, accurate
 from algophase.runs.statistics import NO_RATE, TENTHS
 
 if TYPE_CHECKING:
     import pandas
 
+    from algophase.runs.comparison import Comparison
+
 MOST_NAMED = 4  # tests named in the verdict, or groups where none can be made
 MOST_RATES = 3  # single rates named; more are told by their tenths
-SHORT = {
-    "gradient_symmetricity_without_equals_sign": "grad. symm. (no =)",
-    "distance_irrelevance_wrong_logit": "dist. irr. (wrong logit)",
-    "distance_irrelevance": "dist. irrelevance",
-}
 
 
-def as_data(comparison: Comparison) -> dict[str, Any]:
+def as_data(comparison: "Comparison") -> dict[str, Any]:
     """Everything but the runs themselves, ready for JSON."""
     return {
         "indistinguishable": comparison.indistinguishable,
@@ -70,7 +68,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def not_tested(sides: tuple[Side, Side], groups: tuple[Group, ...]) -> list[str]:
+def not_tested(sides: tuple[Runs, Runs], groups: tuple[Group, ...]) -> list[str]:
     """Measures that one side of a group alone has, which are not tested, or has for some of its runs only."""
     found = []
     for group in groups:
@@ -78,14 +76,14 @@ def not_tested(sides: tuple[Side, Side], groups: tuple[Group, ...]) -> list[str]
         for measure in (*tested(group), *WHOLE_METRICS):
             without = [side.name for side, runs in zip(sides, group.runs, strict=True) if measure not in runs]
             if len(without) == 1:
-                found.append(f"{NAMES[measure]} is not tested{where}: {without[0]} has no {measure}")
+                found.append(f"{measure_name(measure)} is not tested{where}: {without[0]} has no {measure}")
             if without or measure not in METRICS:
                 continue
             for side, runs in zip(sides, group.runs, strict=True):
                 known = accurate(runs)[measure].notna()
                 if not known.all():
                     some = f"{int(known.sum()):,} of {len(known):,} accurate runs"
-                    found.append(f"{NAMES[measure]} is known of {some} of {side.name}{where}")
+                    found.append(f"{measure_name(measure)} is known of {some} of {side.name}{where}")
     return found
 
 
@@ -120,7 +118,7 @@ def _rates(runs: "pandas.DataFrame") -> str:
     return ", ".join(told + [f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}" for low, high in zip(first, last, strict=True)])
 
 
-def verdict(comparison: Comparison) -> str:
+def verdict(comparison: "Comparison") -> str:
     a, b = (side.name for side in comparison.sides)
     shown = f"a family-wise level of {100 * comparison.level:.10g}% ({len(comparison.findings)} tests)"
     if comparison.indistinguishable:
@@ -131,17 +129,17 @@ def verdict(comparison: Comparison) -> str:
     return f"{a} and {b} differ at {shown}: {named}{more}"
 
 
-def tell(comparison: Comparison) -> str:
+def tell(comparison: "Comparison") -> str:
     lines = [verdict(comparison), *_boundary_summary(comparison), ""]
     for side in comparison.sides:
-        lines.append(f"{side.name}: {len(side.runs):,} of {side.rows:,} rows used")
+        lines.append(f"{side.name}: {len(side.frame):,} of {side.rows:,} rows used")
         lines += [f"  - {count:,} left out: {reason}" for count, reason in side.left_out]
     lines += [f"note: {note}" for note in comparison.notes]
     lines += ["", *_shares(comparison), *_boundaries(comparison), *_tests(comparison), *_skipped(comparison.skipped)]
     return "\n".join(lines).rstrip()
 
 
-def _boundary_summary(comparison: Comparison) -> list[str]:
+def _boundary_summary(comparison: "Comparison") -> list[str]:
     compared = [row for row in comparison.boundaries if row.agree is not None]
     if not compared:
         return []
@@ -186,20 +184,20 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
-def _shares(comparison: Comparison) -> list[str]:
+def _shares(comparison: "Comparison") -> list[str]:
     names = [side.name for side in comparison.sides]
     tests = {(test.group, test.measure, test.where): test for test in comparison.findings}
     rows = []
     for row in comparison.shares:
         test = tests.get((row.group, row.measure, row.where))
         p = "skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})"
-        name = NAMES[row.measure] if row.where == ALL_RATES else f"{NAMES[row.measure]}, {row.where}"
+        name = measure_name(row.measure) if row.where == ALL_RATES else f"{measure_name(row.measure)}, {row.where}"
         rows.append([_where(name, row.group), *(str(share) for share in row.shares), p])
     title = "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate (corrected for all tests)"
     return [title, *_table(["", *names, "p"], rows), ""]
 
 
-def _boundaries(comparison: Comparison) -> list[str]:
+def _boundaries(comparison: "Comparison") -> list[str]:
     if not comparison.boundaries:
         return []
     names = [side.name for side in comparison.sides]
@@ -230,7 +228,7 @@ def _boundaries(comparison: Comparison) -> list[str]:
     return lines
 
 
-def _tests(comparison: Comparison) -> list[str]:
+def _tests(comparison: "Comparison") -> list[str]:
     a, b = (side.name for side in comparison.sides)
     lines = []
     for group in comparison.groups:
@@ -245,7 +243,7 @@ def _tests(comparison: Comparison) -> list[str]:
                 here = {test.measure: test for test in some if test.where == where}
                 rows.append(_row(where, measures, here))
             title = f"{_where(among, group.label)}: Kolmogorov-Smirnov p (corrected for all tests)"
-            header = ["", f"runs: {a}", b, "detectable", *(SHORT.get(name, NAMES[name]) for name in measures)]
+            header = ["", f"runs: {a}", b, "detectable", *(short_name(name) for name in measures)]
             lines += [title, *_table(header, rows), ""]
     if lines:
         power = (
@@ -269,7 +267,7 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     places: dict[tuple[str, str, str], list[str]] = {}
     for test in skipped:
         key = (test.group, test.among, test.where)
-        places.setdefault(key, []).append(f"{SHORT.get(test.measure, NAMES[test.measure])} {test.sizes[0]} and {test.sizes[1]}")
+        places.setdefault(key, []).append(f"{short_name(test.measure)} {test.sizes[0]} and {test.sizes[1]}")
     lines = [f"skipped, {len(skipped)} tests with fewer than {FEWEST} runs on a side:"]
     lines += [f"  {_where(f'{among}, {where}', group)}: {'; '.join(what)}" for (group, among, where), what in places.items()]
     return [*lines, ""]

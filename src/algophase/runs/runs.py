@@ -1,176 +1,287 @@
-"""A population of runs as pictures need it: the runs that count, groups of equal settings, and where a network stands in it."""
+"""`Runs`: a table of training runs that have an outcome, with what is asked of one everywhere.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+Which runs are accurate, circular, in which tenth of the attention rate; groups of equal settings; phase boundaries. Reports,
+comparisons, the explorer and the paper's items all work on it. The DataFrame is in `frame`, with a few columns of our own
+whose names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy
 
-from algophase.analysis.analyze import Analysis
+from algophase.analysis.catalogue import BARE, CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line
+from algophase.analysis.lines import reaches
+from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
-from algophase.networks import Network
-from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT
-from algophase.runs.matching import (
-    ACCURACIES,
-    MATCHED,
-    METRICS,
-    NO_WIDTH,
-    accurate,
-    circular,
-    continuous_width,
-    finished,
-    has_circularity,
-    has_width,
-    numbers_of,
-    plain_setting,
-)
-from algophase.settings import network_to_dict
+from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
+from algophase.runs.statistics import NO_RATE, Floats, Share, tenths
 from algophase.storage.runs_table import read_ends
-from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     import pandas
 
-EXACT = "gradient_symmetricity_exact"
-CIRCULARITY = "circularity"
-SHOWN = (EXACT, SYMMETRICITY, IRRELEVANCE, WRONG_LOGIT, CIRCULARITY)  # what a network is set against
-LABELS = {**NAMES, EXACT: "gradient symmetricity (all triples)", SYMMETRICITY: "gradient symmetricity"}
-CIRCULAR_RUNS, ACCURATE_RUNS = "circular accurate runs", "accurate runs"
+ACCURACIES = ("validation_accuracy", "accuracy")
+MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width")
+FLAGS = ("separate_vocabularies", "equals_sign")
+METRICS = (SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT)  # by which populations are compared; each has a line
+MOST_WIDTHS = 4  # with more values than these, width is continuous
 MOST_GROUPS = 6
-_NUMBERS = ("attention_rate", "width", "diverged_at", *ACCURACIES, *METRICS, EXACT, CIRCULARITY, "parameter_norm")
+NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
+NOTHING = "none"  # in place of a setting a kind of network does not have
+CIRCULAR_RUNS, ACCURATE_RUNS = "circular accurate runs", "accurate runs"
+_NUMERIC = ("attention_rate", "width", "diverged_at", "parameter_norm", *ACCURACIES, *METRICS, EXACT, CIRCULARITY)
 
 
 @dataclass(frozen=True)
-class Population:
-    """Runs with `_accurate`, `_rate` and `_tenth` (see `populations.finished`) and `_verdict`, a text for every run."""
+class Runs:
+    """name: what the population is called; rows: of the table it comes from; left_out: runs without an outcome, by reason.
+
+    source: where it comes from, in words. label: the settings that a group's runs share.
+
+    >>> runs = Runs.read("gallery/fixed-width")
+    >>> len(runs), len(runs.accurate), len(runs.circular)
+    (2000, 1987, 721)
+    """
 
     name: str
-    runs: "pandas.DataFrame"
+    frame: "pandas.DataFrame" = field(repr=False, compare=False)
     rows: int
     left_out: tuple[tuple[int, str], ...] = ()
+    source: str = ""
     label: str = ""
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """The runs of a sweep's directory, or of a Parquet file."""
+        return cls.of(read_ends(path), Path(path).resolve().name)
+
+    @classmethod
+    def of(cls, table: "pandas.DataFrame", name: str, accuracy: str | None = None, source: str = "") -> Self:
+        """The runs of a table that have an outcome, once each. A column that is missing costs what rests on it.
+
+        accuracy: the column by which a run is accurate; by default the validation accuracy, or that of all pairs.
+        """
+        accuracy = accuracy or next((column for column in ACCURACIES if column in table), None)
+        if accuracy is None:
+            raise InputError(f"{name} needs the column {' or '.join(ACCURACIES)}; it has {columns_in_words(table)}")
+        frame = table.reset_index(drop=True)
+        for column in _NUMERIC:
+            if column in frame:
+                frame[column] = numbers_of(frame, column, name)
+        runs = cls(name, frame, len(frame), source=source)
+        if "run_id" in frame:
+            runs = runs.without(~frame["run_id"].duplicated() | frame["run_id"].isna(), "a run id that is there already")
+        diverged = runs.frame["diverged_at"].notna() if "diverged_at" in runs.frame else runs.frame[accuracy].isna() & False
+        runs = runs.without(runs.frame[accuracy].notna() | diverged, f"unfinished: no {accuracy.replace('_', ' ')}")
+        if runs.frame.empty:
+            raise InputError(f"{name} has no finished run ({runs.rows} rows)")
+        frame = runs.frame.copy()
+        diverged = diverged.loc[frame.index]
+        rates = frame["attention_rate"].to_numpy(float) if "attention_rate" in frame else numpy.full(len(frame), numpy.nan)
+        frame["_accurate"] = reaches(frame[accuracy], 1) & ~diverged
+        frame["_rate"], frame["_tenth"] = rates, tenths(rates)
+        frame["_verdict"] = _verdicts(frame, diverged)
+        return replace(runs, frame=frame)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.frame
+
+    def __getitem__(self, column: str) -> "pandas.Series[Any]":
+        return self.frame[column]
+
+    def where(self, kept: "pandas.Series[bool]") -> Self:
+        """Some of the runs."""
+        return replace(self, frame=self.frame[kept])
+
+    def without(self, kept: "pandas.Series[bool]", reason: str) -> Self:
+        """The runs that are kept; the others are counted as left out, for this reason."""
+        dropped = int((~kept).sum())
+        return replace(self.where(kept), left_out=(*self.left_out, (dropped, reason))) if dropped else self
+
+    def drawable(self) -> Self:
+        """Without runs that have no place on a picture: of infinite numbers, or of no width where width is continuous."""
+        frame = self.frame.copy()
+        for column in _NUMERIC:
+            if column in frame:
+                frame[column] = frame[column].where(numpy.isfinite(frame[column]))
+        runs = replace(self, frame=frame)
+        return runs.without(has_width(frame), NO_WIDTH) if runs.continuous_width else runs
+
+    @property
+    def accurate(self) -> Self:
+        """Runs that answer every pair right."""
+        return replace(self, frame=accurate(self.frame))
+
+    @property
+    def circular(self) -> Self:
+        """Accurate runs whose embedding is circular."""
+        return replace(self, frame=circular(self.frame))
+
+    @property
+    def accuracy_share(self) -> Share:
+        return Share(len(self.accurate), len(self))
+
+    @property
+    def circular_share(self) -> Share:
+        """Among all trained networks, of any accuracy: the share that the paper prints."""
+        known = self.frame[CIRCULARITY].dropna()
+        return Share(int(reaches(known, Thresholds().circularity).sum()), len(known))
+
+    @property
+    def circular_share_of_accurate(self) -> Share:
+        return Share(len(self.circular), int(self.accurate[CIRCULARITY].notna().sum()))
 
     @property
     def rates_vary(self) -> bool:
-        return bool(self.runs["_rate"].nunique() > 1)
+        return bool(self.frame["_rate"].nunique() > 1)
 
     @property
     def continuous_width(self) -> bool:
-        return continuous_width(self.runs)
+        return continuous_width(self.frame)
 
     @property
     def core_name(self) -> str:
         """What `core` is: the paper looks at circular runs at full accuracy, where circularity is defined."""
-        return CIRCULAR_RUNS if has_circularity(accurate(self.runs)) else ACCURATE_RUNS
+        return CIRCULAR_RUNS if has_circularity(accurate(self.frame)) else ACCURATE_RUNS
 
     @property
-    def core(self) -> "pandas.DataFrame":
-        return circular(self.runs) if self.core_name == CIRCULAR_RUNS else accurate(self.runs)
+    def core(self) -> Self:
+        return self.circular if self.core_name == CIRCULAR_RUNS else self.accurate
 
-    def groups(self) -> list["Population"]:
+    def values(self, column: str) -> Floats:
+        """The numbers of a column that are there."""
+        return values(self.frame, column)
+
+    def share(self, chosen: "pandas.Series[bool]") -> Share:
+        """How many of these runs are chosen."""
+        return Share(int(chosen.sum()), len(self.frame))
+
+    def boundary(self, metric: str, *, width: float | None = None, resamples: int = RESAMPLES, seed: int = 0) -> Boundary:
+        """Where the Pizza's phase of a metric ends along the attention rate: a logistic fit with its bootstrap interval."""
+        return metric_boundary(self.frame, metric, width=width, resamples=resamples, seed=seed)
+
+    def groups(self) -> list[Self]:
         """Parts of equal settings, largest first: by all settings with a few values, but for rate and continuous width."""
-        keys = [key for key in MATCHED if key in self.runs and not (key == "width" and self.continuous_width)]
-        keys = [key for key in keys if 1 < self.runs[key].astype(str).nunique() <= 2 * MOST_GROUPS]
+        keys = [key for key in MATCHED if key in self.frame and not (key == "width" and self.continuous_width)]
+        keys = [key for key in keys if 1 < self.frame[key].astype(str).nunique() <= 2 * MOST_GROUPS]
         if not keys:
             return [self]
         found = []
-        for values, runs in self.runs.groupby([self.runs[key].astype(str) for key in keys], sort=True):
+        for values, frame in self.frame.groupby([self.frame[key].astype(str) for key in keys], sort=True):
             label = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in zip(keys, values, strict=True))
-            found.append(Population(self.name, runs, len(runs), (), label))
-        return sorted(found, key=lambda group: -len(group.runs))
+            found.append(replace(self, frame=frame, rows=len(frame), left_out=(), label=label))
+        return sorted(found, key=lambda group: -len(group))
+
+    def require(self, columns: Sequence[str]) -> Self:
+        """These runs, if their table has the columns."""
+        missing = [name for name in columns if name not in self.frame]
+        if missing:
+            raise InputError(f"{self.name} has no column {', '.join(missing)}: make it again with this version")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """How many rows there are, are used, and are left out."""
+        left_out = [{"runs": count, "reason": reason} for count, reason in self.left_out]
+        return {"name": self.name, "rows": self.rows, "used": len(self.frame), "left_out": left_out}
 
 
-def population_of(table: "pandas.DataFrame", name: str) -> Population:
-    """The runs of a table that have an outcome. Columns that are missing cost their pictures; an accuracy must be there."""
+def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pandas.Series[str]":
+    """What became of each run: its verdict; one without has diverged, or could not be analysed."""
     import pandas
 
-    accuracy = next((column for column in ACCURACIES if column in table), None)
-    if accuracy is None:
-        has = ", ".join(map(str, table.columns[:8])) or "no columns"
-        raise InputError(f"{name} needs the column {' or '.join(ACCURACIES)}; it has {has}")
-    table = table.copy()
-    for column in _NUMBERS:
-        if column in table:
-            numbers = numbers_of(table, column, name)
-            table[column] = numbers.where(numpy.isfinite(numbers))
-    side = finished(table, name, accuracy)
-    side = side.without(has_width(side.runs), NO_WIDTH) if continuous_width(side.runs) else side
-    runs = side.runs.copy()
-    diverged = runs["diverged_at"].notna() if "diverged_at" in runs else pandas.Series(False, index=runs.index)
-    instead = pandas.Series("not analysed", index=runs.index, dtype=object).mask(diverged, "diverged")
-    given = runs["verdict"].astype(object) if "verdict" in runs else pandas.Series(None, index=runs.index, dtype=object)
-    runs["_verdict"] = given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
-    return Population(name, runs, side.rows, side.left_out)
+    instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(diverged, "diverged")
+    given = frame["verdict"].astype(object) if "verdict" in frame else pandas.Series(None, index=frame.index, dtype=object)
+    return given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
 
 
-def read_population(path: str | Path) -> Population:
-    path = Path(path)
-    return population_of(read_ends(path), path.resolve().name)
+def columns_in_words(table: "pandas.DataFrame") -> str:
+    names = [str(name) for name in table.columns]
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "no columns"
 
 
-def is_sweep(path: Path) -> bool:
-    """Whether a path is a table of runs rather than networks."""
-    if not path.is_dir():
-        return path.suffix == ".parquet"
-    return SweepDirectory(path).exists or any(path.glob("*.parquet"))
+def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Series[float]":
+    import pandas
+
+    try:
+        return pandas.to_numeric(table[column]).astype(float)
+    except (ValueError, TypeError):
+        raise InputError(f"column {column} of {name} is not all numbers") from None
 
 
-def settings_of(network: Network) -> dict[str, Any]:
-    return {**network.task.to_dict(), **network_to_dict(network.settings)}
+def plain_setting(value: object) -> object:
+    """A setting in a form that is equal wherever it comes from: 59 and 59.0, True and 1, missing."""
+    if value is None or value != value:
+        return NOTHING
+    if isinstance(value, bool | numpy.bool_):
+        return int(value)
+    if isinstance(value, float | numpy.floating) and float(value).is_integer():
+        return int(value)
+    return value.lower() if isinstance(value, str) else value
 
 
-def foreign_settings(network: Network, population: Population) -> list[str]:
-    """Settings in which a network is unlike every run of a population, in words."""
-    found = []
-    own = settings_of(network)
-    for key in MATCHED:
-        if key not in population.runs:
-            continue
-        values = {plain_setting(value) for value in population.runs[key].unique()}
-        if key == "width" and population.continuous_width:
-            low, high = population.runs[key].min(), population.runs[key].max()
-            if "width" not in own or not low <= own["width"] <= high:
-                found.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
-        elif plain_setting(own.get(key)) not in values:
-            there = ", ".join(sorted(map(str, values))[:5])
-            found.append(f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {there})")
+def accurate(frame: "pandas.DataFrame") -> "pandas.DataFrame":
+    return frame[frame["_accurate"]]
+
+
+def circular(frame: "pandas.DataFrame", wanted: bool = True) -> "pandas.DataFrame":
+    """Accurate runs whose embedding is circular, or is not; runs without a circularity are in neither."""
+    some = accurate(frame)
+    known = some[some[CIRCULARITY].notna()]
+    return known[reaches(known[CIRCULARITY], Thresholds().circularity) == wanted]
+
+
+def has_circularity(frame: "pandas.DataFrame") -> bool:
+    """The paper does not call circularity well defined with separate vocabularies or an equals sign (appendix I)."""
+    for key in FLAGS:
+        if key in frame and (frame[key].map(plain_setting) == 1).any():
+            return False
+    return CIRCULARITY in frame and bool(frame[CIRCULARITY].notna().any())
+
+
+def continuous_width(frame: "pandas.DataFrame") -> bool:
+    return "width" in frame and frame["width"][has_width(frame)].nunique() > MOST_WIDTHS
+
+
+def has_width(frame: "pandas.DataFrame") -> "pandas.Series[bool]":
+    """Whether each run has a width to take the logarithm of."""
+    return (frame["width"] > 0) & (frame["width"] < numpy.inf)
+
+
+def values(frame: "pandas.DataFrame", name: str) -> Floats:
+    found: Floats = frame[name].dropna().to_numpy(float)
     return found
 
 
-@dataclass(frozen=True)
-class Standing:
-    """Where one metric of a network stands: values of the population's core, and the share of them below it, ties half."""
-
-    metric: str
-    value: float
-    among: str
-    values: "pandas.DataFrame"  # columns `value` and `_verdict`
-
-    @property
-    def percentile(self) -> float | None:
-        numbers = self.values["value"].to_numpy(float)
-        if not len(numbers) or self.value != self.value:
-            return None
-        return float(((numbers < self.value).mean() + (numbers <= self.value).mean()) / 2)
-
-    def __str__(self) -> str:
-        if self.value != self.value:
-            return f"{LABELS[self.metric]} is undefined"
-        share = self.percentile
-        if share is None:
-            return f"{LABELS[self.metric]} {self.value:.4f}"
-        place = f"percentile {100 * share:.0f} of {len(self.values):,} {self.among}"
-        return f"{LABELS[self.metric]} {self.value:.4f}, {place}"
+def strata(frames: Sequence["pandas.DataFrame"]) -> list[int]:
+    """Tenths with runs on any side, NO_RATE first where there are runs without a rate."""
+    present = set().union(*(frame["_tenth"] for frame in frames))
+    return [tenth for tenth in range(NO_RATE, 10) if tenth in present]
 
 
-def standings(analysis: Analysis, population: Population) -> list[Standing]:
-    """A network's metrics among those of a population's core, for each metric that the population has."""
-    core, found = population.core, []
-    record: Mapping[str, Any] = vars(analysis)
-    for metric in SHOWN:
-        if metric in core and core[metric].notna().any():
-            known = core[core[metric].notna()]
-            values = known[["_verdict"]].assign(value=known[metric])
-            found.append(Standing(metric, float(record[metric]), population.core_name, values))
-    return found
+def inside_phase(frame: "pandas.DataFrame", metric: str) -> "pandas.Series[bool]":
+    """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
+    inside: pandas.Series[bool] = line(metric).inside(frame[metric])
+    return inside
+
+
+def metric_boundary(
+    frame: "pandas.DataFrame",
+    metric: str,
+    *,
+    by_width: bool = False,
+    width: float | None = None,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Boundary:
+    """The boundary of one metric's phase among runs that have a rate and this metric, and by_width a width."""
+    some = frame[frame["_rate"].notna() & frame[metric].notna()]
+    some = some[has_width(some)] if by_width else some
+    inside: Floats = inside_phase(some, metric).to_numpy(float)
+    widths = some["width"].to_numpy(float) if by_width else None
+    return phase_boundary(some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed)

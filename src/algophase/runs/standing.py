@@ -1,0 +1,83 @@
+"""Where a network stands in a population: its metrics among those of its runs, and settings it shares with none."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
+from algophase.networks import Network
+from algophase.runs.runs import MATCHED, Runs, plain_setting
+from algophase.settings import network_to_dict
+from algophase.storage.sweep_directory import SweepDirectory
+
+if TYPE_CHECKING:
+    import pandas
+
+SHOWN = (EXACT, SYMMETRICITY, IRRELEVANCE, WRONG_LOGIT, CIRCULARITY)  # what a network is set against
+
+
+def is_sweep(path: Path) -> bool:
+    """Whether a path is a table of runs rather than networks."""
+    if not path.is_dir():
+        return path.suffix == ".parquet"
+    return SweepDirectory(path).exists or any(path.glob("*.parquet"))
+
+
+def settings_of(network: Network) -> dict[str, Any]:
+    return {**network.task.to_dict(), **network_to_dict(network.settings)}
+
+
+def foreign_settings(network: Network, population: Runs) -> list[str]:
+    """Settings in which a network is unlike every run of a population, in words."""
+    found = []
+    own = settings_of(network)
+    for key in MATCHED:
+        if key not in population.frame:
+            continue
+        values = {plain_setting(value) for value in population.frame[key].unique()}
+        if key == "width" and population.continuous_width:
+            low, high = population.frame[key].min(), population.frame[key].max()
+            if "width" not in own or not low <= own["width"] <= high:
+                found.append(f"width {own.get(key, 'none')} (there {low:g} to {high:g})")
+        elif plain_setting(own.get(key)) not in values:
+            there = ", ".join(sorted(map(str, values))[:5])
+            found.append(f"{key.replace('_', ' ')} {plain_setting(own.get(key))} (there {there})")
+    return found
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one metric of a network stands: values of the population's core, and the share of them below it, ties half."""
+
+    metric: str
+    value: float
+    among: str
+    values: "pandas.DataFrame"  # columns `value` and `_verdict`
+
+    @property
+    def percentile(self) -> float | None:
+        numbers = self.values["value"].to_numpy(float)
+        if not len(numbers) or self.value != self.value:
+            return None
+        return float(((numbers < self.value).mean() + (numbers <= self.value).mean()) / 2)
+
+    def __str__(self) -> str:
+        if self.value != self.value:
+            return f"{label(self.metric)} is undefined"
+        share = self.percentile
+        if share is None:
+            return f"{label(self.metric)} {self.value:.4f}"
+        place = f"percentile {100 * share:.0f} of {len(self.values):,} {self.among}"
+        return f"{label(self.metric)} {self.value:.4f}, {place}"
+
+
+def standings(analysis: Analysis, population: Runs) -> list[Standing]:
+    """A network's metrics among those of a population's core, for each metric that the population has."""
+    core, found = population.core.frame, []
+    for metric in SHOWN:
+        if metric in core and core[metric].notna().any():
+            known = core[core[metric].notna()]
+            values = known[["_verdict"]].assign(value=known[metric])
+            found.append(Standing(metric, analysis.metrics[metric], population.core_name, values))
+    return found
