@@ -75,7 +75,7 @@ class Specimen(Subject):
 
     >>> specimen = Specimen(handmade_pizza(59))
     >>> specimen.title, specimen.without([]).accuracy
-    ('handmade-pizza-p59-k1-5-17: Pizza', 1.0)
+    ('pizza-p59-k1-5-17: Pizza', 1.0)
     """
 
     def __init__(

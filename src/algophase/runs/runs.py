@@ -43,7 +43,7 @@ class Runs:
 
     >>> runs = Runs.read("gallery/fixed-width")
     >>> len(runs), len(runs.accurate), len(runs.circular)
-    (2000, 1987, 721)
+    (2000, 1997, 731)
     """
 
     name: str
