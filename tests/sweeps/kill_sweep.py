@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/sweeps/kill_sweep.py --times 30
 
-The tests do a few of these (`make test-slow`); this does as many as asked, prints each, and exits with 1 at the first difference.
+The tests do a few (`make test-slow`); this does as many as asked, prints each, and exits with 1 at the first difference.
 """
 
 import argparse
