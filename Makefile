@@ -2,27 +2,41 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo docs test format clean
+# Tests run in this many processes, each with one PyTorch thread.
+WORKERS ?= 2
+PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
+
+.PHONY: help setup setup-demo demo docs test test-slow test-rounding format clean
 
 help:
-	@echo "make demo    set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
-	@echo "make docs    set up, then build the documentation site into build/docs (start at build/docs/index.html)"
-	@echo "make test    set up, then check formatting, lint and types and run the tests"
-	@echo "make format  rewrite the code in the house format"
-	@echo "make clean   remove .venv, caches, build/ and demo/"
+	@echo "make demo           set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
+	@echo "make docs           set up, then build the documentation site into build/docs (start at build/docs/index.html)"
+	@echo "make test           set up, then check formatting, lint and types and run the tests (at most 5 minutes on two cores)"
+	@echo "make test-slow      set up, then run the long tests: every block of the docs, the pages in a browser, Ray, killed sweeps, long kernel cases"
+	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round"
+	@echo "make format         rewrite the code in the house format"
+	@echo "make clean          remove .venv, caches, build/ and demo/"
 
 setup: .venv/installed
 
+# The demo needs no more than what `pip install "algophase[explore]"` brings.
+setup-demo: .venv/installed-demo
+
+INSTALL = $(PYTHON) -m venv .venv && $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
+
 .venv/installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(INSTALL) ".[dev]"
+	@touch $@ $@-demo
+
+.venv/installed-demo: pyproject.toml constraints.txt
+	$(INSTALL) ".[explore]"
 	@touch $@
 
 # A Clock and a Pizza made by hand, then two networks that find them on their own. Only about a third of all runs end with a circular
 # embedding, so the two seeds are ones that do; they are no guarantee on a machine that rounds differently (README).
 TRAIN := train --device cpu --epochs 6000 --snapshot 200 --snapshot 1000 --snapshot 3000 --out demo/trained --figures demo/figures
 
-demo: setup
+demo: setup-demo
 	$(BIN)/algophase handmade clock --out demo/handmade
 	$(BIN)/algophase handmade pizza --out demo/handmade
 	$(BIN)/algophase analyze demo/handmade --figures demo/figures
@@ -39,7 +53,18 @@ test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(PYTEST) -m "not slow"
+
+test-slow: setup
+	$(PYTEST) -m slow
+
+# What has to come out the same whichever instructions the processor has; a setting it lacks is as good as none.
+NUMERICAL := tests/analysis tests/paper tests/networks tests/sweeps/test_statistics.py tests/sweeps/test_boundary.py \
+	tests/sweeps/test_comparison.py tests/sweeps/test_distributions.py tests/sweeps/test_overview.py
+
+test-rounding: setup
+	MKL_CBWR=COMPATIBLE $(PYTEST) $(NUMERICAL)
+	ATEN_CPU_CAPABILITY=default $(PYTEST) $(NUMERICAL)
 
 format: setup
 	$(BIN)/ruff format .

@@ -1,19 +1,28 @@
 import os
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+# Workers share the cores: one thread each, and for each program they start. PyTorch reads this when it is imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import torch
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # Without a GPU, kernels run in Triton's interpreter; it must be chosen before Triton is first imported.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 # Examples are drawn the same way every time, so a failure in CI is a failure here.
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=40)
+# No example fails by the clock.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("house", patient, derandomize=True, max_examples=40)
 settings.load_profile("house")
 
 RELEASED = Path(__file__).resolve().parents[2] / "shared" / "paper" / "released"
@@ -33,6 +42,22 @@ def two_threads() -> Iterator[None]:
     torch.set_num_threads(2)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def dawdle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Watches a sweep and lets an hour pass whenever networks train. Only its clock moves, so no machine is too slow."""
+    from algophase.sweeps import budget, ray_executor, sweep
+
+    late = 0.0
+
+    def watch(standing: Any) -> None:
+        nonlocal late
+        late += 3600 if standing.doing.startswith("training") or "running" in standing.doing else 0
+
+    for module in (budget, ray_executor, sweep):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+    return watch
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from typer.testing import CliRunner, Result
+from commands import PATIENCE, call, python
+from commands import invoke as run
 
 import algophase
 from algophase.analysis.analyze import Analysis
-from algophase.cli import app, main
+from algophase.cli import main
 from algophase.interop.model_card import model_card
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load, save
 from algophase.wording import floored
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -131,16 +128,6 @@ def test_handmade_writes_networks_that_load(tmp_path: Path) -> None:
     assert load(path).task.modulus == 14
 
 
-def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-c", "from algophase.cli import main; main()", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
     crafted = tmp_path / "model_x.pt"
     torch.save({"a": main}, crafted)  # a reference to code
@@ -151,7 +138,7 @@ def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
         (("handmade", "clock", "-p", 0, "-k", 1, "--out", tmp_path), "modulus is 0; it must be an integer of at least 2"),
         (("handmade", "pizza", "-p", 10**6, "--out", tmp_path), "does not fit into memory; choose a smaller network"),
     ]:
-        result = command(*arguments)
+        result = call(*arguments)
         assert result.returncode == 1
         assert result.stdout == ""
         (line,) = result.stderr.strip().splitlines()
@@ -184,13 +171,7 @@ def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
 
 def test_ctrl_c_in_the_command_itself() -> None:
     pressed = "import os, signal; import algophase.paper.make as m; m.make = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
-    result = subprocess.run(
-        [sys.executable, "-c", f"{pressed}; from algophase.cli import main; main()", "paper", "all"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    result = python("-c", f"{pressed}; from algophase.cli import main; main()", "paper", "all")
     assert (result.returncode, result.stdout, result.stderr) == (130, "", "algophase: error: interrupted\n")
 
 
@@ -207,7 +188,7 @@ def test_ctrl_c_in_the_command_itself() -> None:
     ],
 )
 def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -> None:
-    result = command(*arguments)
+    result = call(*arguments)
     assert result.returncode == code
     for text, stream in ((out, result.stdout), (err, result.stderr)):
         assert text in stream
@@ -224,6 +205,7 @@ def test_a_full_disk_is_one_line(networks: Path, arguments: tuple[str, ...]) -> 
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
+            timeout=PATIENCE,
             check=False,
         )
     assert result.returncode == 1
@@ -238,6 +220,7 @@ def test_a_closed_pipe_is_silent(networks: Path) -> None:
         stdout=write,
         stderr=subprocess.PIPE,
         text=True,
+        timeout=PATIENCE,
         check=False,
     )
     os.close(write)

@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy
 import pandas
 import pytest
-from typer.testing import CliRunner, Result
+from commands import call, invoke
+from typer.testing import Result
 
-from algophase.cli import app, main
 from algophase.errors import InputError
 from algophase.storage.runs_table import write_shard
 
@@ -16,7 +16,7 @@ HEADER = (
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["compare", *(str(argument) for argument in arguments)])
+    return invoke("compare", *arguments)
 
 
 def made(seed: int, lower: float = 0.0, count: int = 200) -> pandas.DataFrame:
@@ -98,9 +98,7 @@ def test_a_wrong_option_does_not_exit_as_if_the_sweeps_differ(ours: Path) -> Non
     assert "--levle" in result.output
 
 
-def test_mistakes_are_one_line_and_exit_with_1(
-    ours: Path, table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_one_line_and_exit_with_1(ours: Path, table: Path, tmp_path: Path) -> None:
     cases: list[tuple[list[object], str]] = [
         ([ours], "give another sweep or --released CSV"),
         ([ours, ours, "--released", table], "both was given"),
@@ -111,13 +109,10 @@ def test_mistakes_are_one_line_and_exit_with_1(
         ([ours, "--released", table, "--figure", tmp_path / "a.bmp"], "figure format is 'bmp'"),
     ]
     for arguments, message in cases:
-        monkeypatch.setattr("sys.argv", ["algophase", "compare", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert stop.value.code == 1
-        error = capsys.readouterr().err
-        assert message in error
-        assert error.count("\n") == 1
+        told = call("compare", *arguments)
+        assert told.returncode == 1
+        assert message in told.stderr
+        assert told.stderr.count("\n") == 1
     assert isinstance(run(ours).exception, InputError)
 
 

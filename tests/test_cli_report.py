@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import call, invoke
 from report_pages import Parsed, made_runs, made_sweep
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from algophase.cli import app, main
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -17,7 +17,7 @@ from algophase.storage import save
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["report", *(str(argument) for argument in arguments)])
+    return invoke("report", *arguments)
 
 
 @pytest.fixture
@@ -145,20 +145,16 @@ def test_released_runs_unlike_the_sweep_are_explained(tmp_path: Path) -> None:
     assert "The released runs cannot be compared: no runs to compare: modulus is" in Parsed(tmp_path / "report.html").words
 
 
-def test_mistakes_are_named(
-    networks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_are_named(networks: Path, tmp_path: Path) -> None:
     for arguments, message in (
         ([networks, "-o", tmp_path / "report.txt"], "give a name that ends in .html"),
         ([networks, "--released", tmp_path / "no.csv"], "is not a file; give the authors' released table"),
         ([networks, "--population", tmp_path / "no"], "does not exist; give a sweep's directory or a Parquet file"),
         ([tmp_path / "no.safetensors"], "nothing to report on"),
     ):
-        monkeypatch.setattr(sys, "argv", ["algophase", "report", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-        assert stopped.value.code == 1
-        assert message in capsys.readouterr().err
+        told = call("report", *arguments)
+        assert told.returncode == 1
+        assert message in told.stderr
 
 
 def test_without_plotly_the_command_names_the_extra(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:

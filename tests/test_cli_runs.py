@@ -1,12 +1,11 @@
 import csv
 import json
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import call
+from commands import invoke as run
 
-from algophase.cli import app, main
 from algophase.cli_output import TrainingBar
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
@@ -25,10 +24,6 @@ attention_rate = {uniform = [0, 1]}
 [training]
 epochs = 30
 """
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 def done(*arguments: object) -> str:
@@ -159,14 +154,11 @@ def test_bad_questions_are_an_input_error(sweep: Path, arguments: tuple[str, ...
 
 
 @pytest.mark.parametrize("arguments", [("runs", "gone"), ("merge", ".", "--out", "x"), ("retrain", ".", "0")], ids=str)
-def test_errors_are_one_line(
-    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_are_one_line(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["algophase", *arguments])
-    with pytest.raises(SystemExit, match="1"):
-        main()
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    told = call(*arguments)
+    assert told.returncode == 1
+    (line,) = told.stderr.strip().splitlines()
     assert line.startswith("algophase: error: ")
     assert list(tmp_path.iterdir()) == []
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import invoke
+from typer.testing import Result
 
-from algophase.cli import app
 from algophase.storage.runs_table import read_table, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -29,7 +29,7 @@ def space(tmp_path: Path) -> Path:
 
 def sweep(space: Path, runs: int, *options: object) -> Result:
     out = space.parent / "out"
-    return CliRunner().invoke(app, [*map(str, ("sweep", space, "--out", out, "--device", "cpu", "--runs", runs, *options))])
+    return invoke("sweep", space, "--out", out, "--device", "cpu", "--runs", runs, *options)
 
 
 def lacking(result: Result) -> int:

@@ -1,12 +1,10 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from commands import call, invoke
+from typer.testing import Result
 
-from algophase.cli import app
 from algophase.cli_output import TrainingBar
 from algophase.settings import RunSettings
 from algophase.storage import load
@@ -17,12 +15,7 @@ SMALL = ("--modulus", 7, "--width", 8, "--device", "cpu")
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["train", *map(str, arguments)])
-
-
-def command(*arguments: object) -> "subprocess.CompletedProcess[str]":
-    code = [sys.executable, "-c", "from algophase.cli import main; main()", "train"]
-    return subprocess.run([*code, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    return invoke("train", *arguments)
 
 
 def names(directory: Path) -> list[str]:
@@ -202,7 +195,7 @@ def test_bad_options_are_an_input_error_before_any_work(tmp_path: Path, argument
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:
-    result = command("--engine", "warp", "--out", tmp_path)
+    result = call("train", "--engine", "warp", "--out", tmp_path)
     assert result.returncode == 1
     assert result.stdout == ""
     (line,) = result.stderr.strip().splitlines()

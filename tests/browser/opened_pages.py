@@ -1,7 +1,15 @@
-"""A page in the tests' browser, with all that it asks for and complains of."""
+"""Pages in the tests' browser, with all that they ask for and complain of."""
 
 from dataclasses import dataclass, field
 from typing import Any
+
+PATIENCE = 600_000  # milliseconds until what a page waits for counts as missing
+
+
+def new_page(browser: Any, **options: Any) -> Any:
+    page = browser.new_page(**options)
+    page.set_default_timeout(PATIENCE)
+    return page
 
 
 @dataclass

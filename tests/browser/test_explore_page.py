@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_pages import Opened
+from opened_pages import Opened, new_page
 
 from algophase.runs.rows import settings_columns
 from algophase.storage.sweep_directory import SweepDirectory
@@ -18,6 +18,9 @@ from algophase.sweeps.spaces import Space
 GALLERY = Path(__file__).resolve().parents[2] / "gallery" / "fixed-width"
 CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
 ATTACK = "<img src=x onerror=\"document.title='attacked'\">"
+# Dash has asked the server for all that the page shows, and has the answers.
+IDLE = """() => Object.entries(window.store.getState().callbacks).every(([name, list]) =>
+  ['stored', 'completed'].includes(name) || list.length === 0)"""
 TINY = {"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 200}}
 
 
@@ -57,7 +60,7 @@ def crafted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def opened(browser: Any, address: str, width: int = 1280, height: int = 900) -> Opened:
-    page = browser.new_page(viewport={"width": width, "height": height})
+    page = new_page(browser, viewport={"width": width, "height": height})
     found = Opened(page, "http://127.0.0.1:", ("error", "warning"))
     page.goto(address)
     page.wait_for_selector("#map .legend .traces")
@@ -99,6 +102,7 @@ def at(page: Any, run: str) -> tuple[float, float]:
     return place[0], place[1]
 
 
+@pytest.mark.slow
 def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?where=run_id%3D{CLOCK}")  # alone on the map, so that the click cannot miss
     page = found.page
@@ -155,6 +159,7 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     found.check()
 
 
+@pytest.mark.slow
 def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery)
     page = found.page
@@ -183,6 +188,7 @@ def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gal
     found.check()
 
 
+@pytest.mark.slow
 def test_axes_and_colour_are_chosen_and_kept_in_the_address(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery)
     page = found.page
@@ -200,6 +206,7 @@ def test_axes_and_colour_are_chosen_and_kept_in_the_address(browser: Any, galler
     found.check()
 
 
+@pytest.mark.slow
 def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + "?where=weights_kept%3Dtrue")
     page = found.page
@@ -223,10 +230,11 @@ def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> No
     found.check()
 
 
+@pytest.mark.slow
 def test_a_click_far_down_asks_only_about_its_run_and_takes_the_reader_there(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + "?where=weights_kept%3Dtrue", 390, 844)
     page, asked = found.page, list[str]()
-    page.wait_for_timeout(500)
+    page.wait_for_function(IDLE)
     page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
     page.get_by_role("button", name=f"Show run {CLOCK}").click()
     page.wait_for_selector("#run-logits .heatmaplayer image")
@@ -244,6 +252,7 @@ def test_a_click_far_down_asks_only_about_its_run_and_takes_the_reader_there(bro
     found.check()
 
 
+@pytest.mark.slow
 def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?run={CLOCK}")
     page = found.page
@@ -261,6 +270,7 @@ def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gall
     found.check()
 
 
+@pytest.mark.slow
 def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?run={CLOCK}")
     page = found.page
@@ -277,6 +287,7 @@ def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str
     found.check()
 
 
+@pytest.mark.slow
 def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?run={CLOCK}&pin={HYBRID}", 390, 844)
     page = found.page
@@ -291,6 +302,7 @@ def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any
     found.check()
 
 
+@pytest.mark.slow
 def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the_background(browser: Any, crafted: str) -> None:
     found = opened(browser, crafted + f"?x={ATTACK}&run=../../etc/passwd")
     page = found.page

@@ -4,45 +4,57 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from opened_pages import Opened
+from commands import invoke
+from opened_pages import Opened, new_page
 from report_pages import ATTACK, made_runs, made_sweep
-from typer.testing import CliRunner
 
-from algophase.cli import app
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import save
 
 SIZES = {"laptop": (1280, 800), "phone": (390, 844)}
 
 
+def reported(source: Path, *options: object) -> Path:
+    page = source.with_suffix(".html")
+    result = invoke("report", source, "-o", page, *options)
+    assert result.exit_code == 0, result.output
+    return page
+
+
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """networks.html, sweep.html (10,000 runs) and crafted.html."""
-    directory = tmp_path_factory.mktemp("pages")
+def crafted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of runs that try to be more than text."""
+    runs = made_runs(60).assign(run_id=[ATTACK + str(i) for i in range(60)], verdict=[ATTACK, "Clock"] * 30)
+    return reported(
+        made_sweep(tmp_path_factory.mktemp("pages") / "crafted", runs, {"device": ATTACK, "command": ATTACK}, title=ATTACK)
+    )
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of 10,000 runs."""
+    return reported(made_sweep(tmp_path_factory.mktemp("pages") / "sweep", made_runs(10_000)))
+
+
+@pytest.fixture(scope="module")
+def networks(sweep: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two networks among those runs."""
+    directory = tmp_path_factory.mktemp("pages") / "networks"
     for network in (handmade_clock(13, (1, 5)), handmade_pizza(12, (1, 5), accompanied=True)):
-        save(network, directory / "networks" / network.id)
-    made_sweep(directory / "sweep", made_runs(10_000))
-    crafted = made_runs(60).assign(run_id=[ATTACK + str(i) for i in range(60)], verdict=[ATTACK, "Clock"] * 30)
-    made_sweep(directory / "crafted", crafted, {"device": ATTACK, "command": ATTACK}, title=ATTACK)
-    for name in ("networks", "sweep", "crafted"):
-        arguments = ["report", str(directory / name), "-o", str(directory / f"{name}.html")]
-        if name == "networks":
-            arguments += ["--population", str(directory / "sweep")]
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == 0, result.output
-    return directory
+        save(network, directory / network.id)
+    return reported(directory, "--population", sweep.with_suffix(""))
 
 
 def opened(browser: Any, path: Path, size: str = "laptop", dark: bool = False) -> Opened:
     width, height = SIZES[size]
-    page = browser.new_page(
+    page = new_page(
+        browser,
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
         has_touch=size == "phone",
     )
     found = Opened(page, "file:")
     page.on("dialog", lambda dialog: found.complaints.append(f"dialog {dialog.message}"))
-    page.set_default_timeout(20_000)
     page.goto(path.as_uri())
     page.wait_for_function("window.Plotly")
     return found
@@ -56,18 +68,21 @@ def draw_all(page: Any) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", ["networks", "sweep", "crafted"])
-def test_every_picture_is_drawn_and_nothing_is_asked_of_a_network(browser: Any, pages: Path, name: str, size: str) -> None:
-    found = opened(browser, pages / f"{name}.html", size)
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("networks", "sweep")), "crafted"])
+def test_every_picture_is_drawn_and_nothing_is_asked_of_a_network(
+    browser: Any, name: str, size: str, request: pytest.FixtureRequest
+) -> None:
+    found = opened(browser, request.getfixturevalue(name), size)
     draw_all(found.page)
     assert found.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]  # only tables scroll sideways
     assert "WebGL is not supported" not in found.page.inner_text("main")
     found.check()
 
 
-def test_no_picture_offers_to_leave_this_machine(browser: Any, pages: Path) -> None:
+@pytest.mark.slow
+def test_no_picture_offers_to_leave_this_machine(browser: Any, networks: Path) -> None:
     """Plotly's toolbar has a button that uploads a chart."""
-    found = opened(browser, pages / "networks.html")
+    found = opened(browser, networks)
     draw_all(found.page)
     buttons = found.page.eval_on_selector_all(".modebar-btn", "all => all.map(one => one.getAttribute('data-title'))")
     assert "Download plot as a PNG" in buttons
@@ -75,8 +90,9 @@ def test_no_picture_offers_to_leave_this_machine(browser: Any, pages: Path) -> N
     found.page.close()
 
 
-def test_ten_thousand_runs_are_drawn(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "sweep.html")
+@pytest.mark.slow
+def test_ten_thousand_runs_are_drawn(browser: Any, sweep: Path) -> None:
+    found = opened(browser, sweep)
     found.page.locator(".plot").nth(1).scroll_into_view_if_needed()
     found.page.wait_for_function("document.querySelectorAll('.plot')[1].data")
     counts = "document.querySelectorAll('.plot')[1]._fullData.map(t => t.type === 'scattergl' ? t._length : 0)"
@@ -84,8 +100,9 @@ def test_ten_thousand_runs_are_drawn(browser: Any, pages: Path) -> None:
     found.page.close()
 
 
-def test_a_token_says_its_number_on_hover(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "networks.html")
+@pytest.mark.slow
+def test_a_token_says_its_number_on_hover(browser: Any, networks: Path) -> None:
+    found = opened(browser, networks)
     plot = found.page.locator("figure", has_text="k = 1 (Clock), ").first.locator(".plot")
     plot.scroll_into_view_if_needed()
     point = plot.locator(".scatterlayer .point").first
@@ -97,8 +114,9 @@ def test_a_token_says_its_number_on_hover(browser: Any, pages: Path) -> None:
     found.check()
 
 
-def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "networks.html")
+@pytest.mark.slow
+def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(browser: Any, networks: Path) -> None:
+    found = opened(browser, networks)
     plot = found.page.locator("figure", has_text="whole network").first.locator(".plot")
     plot.scroll_into_view_if_needed()
     area = plot.locator(".nsewdrag").first
@@ -111,18 +129,19 @@ def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(browser: Any, pag
     found.page.close()
 
 
-def test_pictures_follow_the_colours_of_the_page(browser: Any, pages: Path) -> None:
+def test_pictures_follow_the_colours_of_the_page(browser: Any, crafted: Path) -> None:
     colours = []
     for dark in (False, True):
-        found = opened(browser, pages / "crafted.html", dark=dark)
+        found = opened(browser, crafted, dark=dark)
         found.page.wait_for_selector(".plot .xtitle")
         colours.append(found.page.evaluate("getComputedStyle(document.querySelector('.plot .xtitle')).fill"))
         found.page.close()
     assert colours == ["rgb(28, 36, 48)", "rgb(230, 233, 238)"]
 
 
-def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "networks.html")
+@pytest.mark.slow
+def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, networks: Path) -> None:
+    found = opened(browser, networks)
     colour = (
         "[...document.querySelectorAll('.plot')].find(p => p.data && p.data[0].mode === 'markers+text').data[0].marker.color"
     )
@@ -136,8 +155,9 @@ def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, pages:
     found.page.close()
 
 
-def test_axis_titles_are_whole_on_a_phone(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "sweep.html", "phone")
+@pytest.mark.slow
+def test_axis_titles_are_whole_on_a_phone(browser: Any, sweep: Path) -> None:
+    found = opened(browser, sweep, "phone")
     draw_all(found.page)
     cut = """() => [...document.querySelectorAll('.plot')].flatMap(plot => {
       const room = plot.getBoundingClientRect();
@@ -150,18 +170,20 @@ def test_axis_titles_are_whole_on_a_phone(browser: Any, pages: Path) -> None:
     found.page.close()
 
 
-def test_without_webgl_points_are_drawn_as_shapes(browser: Any, pages: Path) -> None:
-    page = browser.new_page()
+@pytest.mark.slow
+def test_without_webgl_points_are_drawn_as_shapes(browser: Any, sweep: Path) -> None:
+    page = new_page(browser)
     page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null")
-    page.goto((pages / "sweep.html").as_uri())
+    page.goto(sweep.as_uri())
     page.locator(".plot").nth(1).scroll_into_view_if_needed()
     page.wait_for_function("document.querySelectorAll('.plot')[1].data")
     assert page.evaluate("document.querySelectorAll('.plot')[1].data[0].type") == "scatter"
     page.close()
 
 
-def test_links_and_tables_are_reached_by_keyboard(browser: Any, pages: Path) -> None:
-    found = opened(browser, pages / "networks.html")
+@pytest.mark.slow
+def test_links_and_tables_are_reached_by_keyboard(browser: Any, networks: Path) -> None:
+    found = opened(browser, networks)
     reached = []
     for _ in range(5):
         found.page.keyboard.press("Tab")

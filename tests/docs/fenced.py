@@ -15,9 +15,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 RUN = ("tutorial.md", "howto-network.md", "howto-sweep.md", "findings.md")
-LONGEST = 300.0  # seconds for one block, on a busy machine
 
 FENCE = re.compile(r"^```(\S*)\s*$")
 COMMENT = re.compile(r"^<!-- (.+) -->$")
@@ -73,7 +74,7 @@ def run_block(block: Block, directory: Path) -> str:
     command = ["bash", "-euo", "pipefail", "-c"] if block.language == "sh" else [sys.executable, "-c"]
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "MPLBACKEND": "agg"}
     done = subprocess.run(
-        [*command, block.text], cwd=directory, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
+        [*command, block.text], cwd=directory, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, f"{block.place} exits with {done.returncode}:\n{block.text}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr

@@ -1,12 +1,11 @@
 import json
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import call, python
 
 from algophase.errors import InputError
 from algophase.explore.server import _listen, make_app
@@ -92,20 +91,11 @@ def test_a_port_in_use_is_told_or_another_is_taken() -> None:
         assert free.getsockname()[1] > 0
 
 
-def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "algophase", "explore", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, **environment},
-        check=False,
-    )
-
-
 def test_without_the_extra_the_command_names_it(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "dash.py").write_text("raise ImportError('not here')")
-    told = command(str(tiny), "--no-browser", PYTHONPATH=str(tmp_path))
+    told = python(
+        "-m", "algophase", "explore", tiny, "--no-browser", PYTHONPATH=f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    )
     assert told.returncode == 1
     assert told.stderr == (
         'algophase: error: the explorer needs dash and plotly; install them with: pip install "algophase[explore]"\n'
@@ -113,6 +103,6 @@ def test_without_the_extra_the_command_names_it(tiny: Path, tmp_path: Path) -> N
 
 
 def test_a_path_without_runs_is_one_line(tmp_path: Path) -> None:
-    told = command(str(tmp_path), "--no-browser")
+    told = call("explore", tmp_path, "--no-browser")
     assert told.returncode == 1
     assert told.stderr == f"algophase: error: {tmp_path} holds no runs: there is no Parquet file in it\n"

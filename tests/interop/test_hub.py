@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from commands import PATIENCE
 
 import algophase
 from algophase import InputError, from_pretrained, handmade_clock, handmade_pizza, initialise, push_to_hub, save_pretrained
@@ -188,7 +189,7 @@ def served(pizza: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         endpoint = f"http://127.0.0.1:{server.server_port}"
-        download = partial(client.hf_hub_download, endpoint=endpoint, etag_timeout=5)
+        download = partial(client.hf_hub_download, endpoint=endpoint, etag_timeout=PATIENCE)
         monkeypatch.setattr(client, "hf_hub_download", download)
         listed = {name: [entry.name for entry in folder.iterdir()] for name, folder in folders.items()}
         monkeypatch.setattr(client.HfApi, "list_repo_files", lambda self, name, revision=None: listed[name])

@@ -3,10 +3,9 @@ from pathlib import Path
 
 import pandas
 import pytest
+from commands import invoke
 from populations_for_items import claims_of, transformers, write_sweep
-from typer.testing import CliRunner
 
-from algophase.cli import app
 from algophase.paper.make import make
 from algophase.paper.product import Claim
 from algophase.paper.published import numbers
@@ -80,6 +79,6 @@ def test_two_pizzas_are_copies(tmp_path: Path) -> None:
 
 def test_a_sweep_that_no_item_asks_for_is_named(tmp_path: Path) -> None:
     own = write_sweep(tmp_path / "own", "gelu", with_settings(transformers(5)))
-    result = CliRunner().invoke(app, ["paper", "approx", "--from", str(own), "--out", str(tmp_path / "out")])
+    result = invoke("paper", "approx", "--from", own, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert f"{own} was not used: it holds space gelu" in result.stderr

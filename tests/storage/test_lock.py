@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import PATIENCE
 
 from algophase.errors import InputError
 from algophase.storage.lock import NAME, locked
@@ -100,7 +101,7 @@ def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
 
 def test_racing_processes_never_both_hold(tmp_path: Path) -> None:
     racers = start(RACE, tmp_path)
-    _, errors = racers.communicate(timeout=60)
+    _, errors = racers.communicate(timeout=PATIENCE)
     assert racers.returncode == 0, errors
     assert list(tmp_path.iterdir()) == []
 

@@ -5,7 +5,6 @@ import secrets
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -100,6 +99,7 @@ def test_the_table_is_that_of_a_local_sweep(one_thread: None, tmp_path: Path) ->
     assert (again.ended, again.new) == ("complete", 0)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_and_a_killed_node_leave_no_trace(one_thread: None, two_nodes: Any, tmp_path: Path) -> None:
     request = Request(tiny(800), 12, options=CPU)
     sweep(request, SweepDirectory(tmp_path / "undisturbed"))
@@ -125,15 +125,14 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(one_thread: None, two_
     assert others == {"sweep.json", "moments"}
 
 
-def test_it_stops_and_goes_on(one_thread: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_it_stops_and_goes_on(
+    one_thread: None, dawdle: Callable[[Standing], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Out of time, Ctrl-C, a wrong version, shards that fail: what is there stays, and the same request finishes."""
     request, lines = Request(tiny(100), 12, options=CPU), list[str]()
     sweep(request, SweepDirectory(tmp_path / "local"))
     there = SweepDirectory(tmp_path / "ray")
-
-    def dawdle(standing: Standing) -> None:
-        if "running" in standing.doing:
-            time.sleep(2)
 
     def press(standing: Standing) -> None:
         if "running" in standing.doing:
@@ -144,7 +143,7 @@ def test_it_stops_and_goes_on(one_thread: None, tmp_path: Path, monkeypatch: pyt
             sweep_on_ray(request, there, "auto", 2)
 
         early = SweepDirectory(tmp_path / "early")
-        hurried = sweep_on_ray(replace(request, minutes=1 / 30), early, None, 2, report=dawdle, notice=lines.append)
+        hurried = sweep_on_ray(replace(request, minutes=60), early, None, 2, report=dawdle, notice=lines.append)
         assert hurried.ended == "out of time"
         assert hurried.done < 12
         assert "shards in flight given up, to be made again next time" in lines[-1]

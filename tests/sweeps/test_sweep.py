@@ -38,6 +38,7 @@ TINY = Space.from_dict(
     }
 )
 CPU = Options(device="cpu")
+Watch = Callable[[Standing], None]
 
 
 def run(path: Path, runs: int = 6, **options: object) -> Outcome:
@@ -85,12 +86,9 @@ def test_parts_make_the_whole(tmp_path: Path) -> None:
     assert {*first["run_id"], *second["run_id"]} == set(whole["run_id"])
 
 
-def dawdle(standing: Standing) -> None:
-    """Let the time run out while an ensemble trains."""
-    time.sleep(1.3 if standing.doing.startswith("training") else 0)
-
-
-def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(
+    dawdle: Watch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = SweepDirectory(tmp_path)
     often = Options(device="cpu", checkpoint_seconds=1e-6)
     with monkeypatch.context() as patch:
@@ -100,7 +98,7 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, m
     left = directory.checkpoints().pending()
     assert {one.run_id for held in left for one in held.runs} <= {run_id for run_id, _ in directory.finished().values()}
     assert left
-    sweep(Request(TINY, 6, part=(2, 2), minutes=0.02, options=CPU), directory, dawdle)
+    sweep(Request(TINY, 6, part=(2, 2), minutes=60, options=CPU), directory, dawdle)
     unfinished = [held for held in directory.checkpoints().pending() if held not in left]
     assert unfinished
     assert run(tmp_path, part=(1, 2)).ended == "complete"
@@ -109,10 +107,10 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(tmp_path: Path, m
     assert not (tmp_path / ".checkpoints").exists()
 
 
-def test_fewer_runs_lose_no_checkpoint_of_others(tmp_path: Path) -> None:
+def test_fewer_runs_lose_no_checkpoint_of_others(dawdle: Watch, tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     run(tmp_path, 2)
-    sweep(Request(TINY, 6, minutes=0.02, options=CPU), directory, dawdle)
+    sweep(Request(TINY, 6, minutes=60, options=CPU), directory, dawdle)
     waiting = directory.checkpoints().pending()
     assert waiting
     assert run(tmp_path, 2).ended == "complete"
@@ -158,10 +156,10 @@ def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
     assert (outcome.ended, outcome.new) == ("interrupted", 0)
 
 
-def test_a_time_budget_stops_it_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_a_time_budget_stops_it_and_nothing_is_lost(dawdle: Watch, tmp_path: Path) -> None:
     first = run(tmp_path / "budget", minutes=1e-6)
     assert (first.ended, first.new) == ("out of time", 0)
-    slow = sweep(Request(TINY, 6, minutes=0.02, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle)
+    slow = sweep(Request(TINY, 6, minutes=60, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle)
     assert (slow.ended, slow.new) == ("out of time", 0)
     assert list((tmp_path / "budget" / ".checkpoints").iterdir())
     last = run(tmp_path / "budget")
@@ -348,12 +346,22 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return space, directory / "undisturbed"
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.15, 0.4, 0.8])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(0.0, marks=SLOW), pytest.param(0.15, marks=SLOW), 0.4, pytest.param(0.8, marks=SLOW)]
+)
 def test_killed_and_finished_it_gives_the_same_table(undisturbed: tuple[Path, Path], tmp_path: Path, seconds: float) -> None:
     space, reference = undisturbed
     kill_sweep.kill_at(space, tmp_path / "out", seconds)
     kill_sweep.finish(space, tmp_path / "out")
     assert kill_sweep.difference(reference, tmp_path / "out") is None
+
+
+@pytest.mark.slow
+def test_a_campaign_of_kills_ends_in_the_same_table_every_time(tmp_path: Path) -> None:
+    assert kill_sweep.campaign(tmp_path, 8)
 
 
 def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
@@ -362,8 +370,11 @@ def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Pat
     first = kill_sweep.start(space, out)
     while not (out / ".lock").exists() or not (out / ".lock").read_text():
         assert first.poll() is None
+        time.sleep(0.002)
+    first.send_signal(signal.SIGSTOP)  # so that it cannot end first
     with pytest.raises(InputError, match=rf"in use by process {first.pid} on \S+ since \S+ \(.*sweep.*tiny\.toml"):
         sweep(Request(TINY, 1, options=CPU), SweepDirectory(out))
+    first.send_signal(signal.SIGCONT)
     first.communicate()
     assert first.returncode == 0
     assert kill_sweep.difference(reference, out) is None

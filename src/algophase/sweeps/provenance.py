@@ -5,6 +5,8 @@ import os
 import subprocess
 from pathlib import Path
 
+GIT_SECONDS = 120.0  # it answers in milliseconds: only one that hangs is not waited for
+
 
 def version() -> str:
     from algophase import __version__
@@ -34,5 +36,5 @@ def commit() -> str | None:
 
 def _git(directory: Path, *arguments: str) -> str:
     return subprocess.run(
-        ["git", *arguments], cwd=directory, check=True, capture_output=True, text=True, timeout=10
+        ["git", *arguments], cwd=directory, check=True, capture_output=True, text=True, timeout=GIT_SECONDS
     ).stdout.strip()

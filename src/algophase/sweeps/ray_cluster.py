@@ -15,7 +15,7 @@ from algophase.errors import InputError
 
 CHOICES = "give HOST:PORT of the cluster's head, auto on a machine of the cluster, or none to start one here"
 CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 20.0  # Ray itself tries a dead address for minutes
+ANSWER_SECONDS = 60.0  # two on a quiet machine; Ray itself tries a dead address for minutes
 POST_SECONDS = 1.0
 
 SETTINGS = {

@@ -23,6 +23,7 @@ from algophase.training.optimizer import AdamW
 from algophase.training.stacked import StackedEngine
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LONG = pytest.mark.slow  # for Triton's interpreter
 
 
 def random(*shape: int, seed: int = 0, scale: float = 1.0) -> Tensor:
@@ -92,7 +93,10 @@ class StackedWithKernels(StackedEngine):
 @pytest.mark.parametrize(
     "task", [TaskSettings(modulus=7), TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True)]
 )
-@pytest.mark.parametrize(("layers", "activation"), [(1, "relu"), (2, "relu"), (3, "relu"), (2, "gelu")])
+@pytest.mark.parametrize(
+    ("layers", "activation"),
+    [(1, "relu"), pytest.param(2, "relu", marks=LONG), pytest.param(3, "relu", marks=LONG), (2, "gelu")],
+)
 def test_stacked_engine_with_kernels_has_the_specifications_gradients(task: TaskSettings, layers: int, activation: str) -> None:
     networks = [TransformerSettings(8, layers, 2, activation, rate) for rate in (0.0, 0.4, 1.0)]
     runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
@@ -191,10 +195,10 @@ ENSEMBLES = [
 
 TASKS = [
     TaskSettings(modulus=7),
-    TaskSettings(modulus=6, separate_vocabularies=True),
-    TaskSettings(modulus=7, equals_sign=True),
+    pytest.param(TaskSettings(modulus=6, separate_vocabularies=True), marks=LONG),
+    pytest.param(TaskSettings(modulus=7, equals_sign=True), marks=LONG),
     TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True),
-    TaskSettings(modulus=16, equals_sign=True),  # no padding of b, and 17 outputs
+    pytest.param(TaskSettings(modulus=16, equals_sign=True), marks=LONG),  # no padding of b, and 17 outputs
 ]
 
 
@@ -242,8 +246,8 @@ def test_wider_networks_come_in_smaller_blocks() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "tf32"])
-@pytest.mark.parametrize("equals_sign", [False, True])
-@pytest.mark.parametrize(("width", "count"), [(128, 130), (512, 34)])  # two blocks and a bit, each
+@pytest.mark.parametrize("equals_sign", [False, pytest.param(True, marks=LONG)])
+@pytest.mark.parametrize(("width", "count"), [(128, 130), pytest.param(512, 34, marks=LONG)])  # two blocks and a bit, each
 def test_a_network_is_the_same_bits_in_any_ensemble(
     precision: str, equals_sign: bool, width: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
