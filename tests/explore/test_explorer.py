@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from algophase.errors import InputError
-from algophase.explore.explorer import Explorer, leading
+from algophase.explore.explorer import Explorer
 from algophase.explore.map_figure import COLOUR_STEPS
 from algophase.explore.networks import Networks
+from algophase.explore.panels import leading
 from algophase.explore.state import REST, decode
 from algophase.explore.table import read_run_table
 from algophase.storage.runs_table import read_runs
@@ -175,7 +176,7 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
     run = explorer.table.run_id(0)
     panel = explorer.show_network(f"?run={run}", "run")
     assert panel.title == f"{run}: Clock"
-    assert "As the table has it." in text_of(panel.verdict)
+    assert "From the table." in text_of(panel.verdict)
     assert not panel.train_hidden
     assert panel.inside_hidden
     assert panel.job_text.startswith("The weights of this run were not kept.")

@@ -9,7 +9,7 @@ import torch
 from commands import PATIENCE
 
 from algophase.explore import networks as module
-from algophase.explore.networks import Look, Networks, default_cache
+from algophase.explore.networks import Look, Networks, default_cache, frequencies, switched_off
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
 from algophase.runs.rows import analysis_of_row
@@ -45,7 +45,7 @@ def test_kept_weights_are_shown_at_once_with_what_the_table_says(tiny: Path, tmp
     assert look.specimen is not None
     assert not look.specimen.notes
     row = networks.table.row(0)
-    analysis = look.specimen.subject.analysis
+    analysis = look.specimen.analysis
     assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (row["verdict"], row["reasons"])
     assert networks.look(run_ids(networks)[0]).specimen is look.specimen
 
@@ -66,7 +66,7 @@ def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(tiny:
     assert sorted(path.name for path in tiny.rglob("*")) == before  # looking changes nothing
     again = opened(tiny, tmp_path / "cache").look(run_id)
     assert again.specimen is not None
-    assert again.specimen.subject.analysis.verdict == look.specimen.subject.analysis.verdict
+    assert again.specimen.analysis.verdict == look.specimen.analysis.verdict
 
 
 def test_a_cache_in_the_sweep_is_written_as_its_only_writer(copy: Path) -> None:
@@ -100,7 +100,7 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     assert networks.train(run_id) is job  # once is enough
     while not job.said.startswith("training: epoch"):
         time.sleep(0.005)
-    assert job.said == "training: epoch 3 of 1,000, 2 min left"
+    assert job.said == "training: epoch 3 of 1,000, 2:05 left"
     assert networks.look(run_id).job is job
     networks.stop(run_id)
     look = settled(networks, run_id)
@@ -125,7 +125,7 @@ def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: P
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes[0].startswith("not the ")
-    assert specimen.subject.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
+    assert specimen.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
 
 
 def test_weights_of_a_run_that_diverged_are_shown_as_such(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,17 +233,18 @@ def test_circles_are_switched_off_one_by_one(gallery: Path, tmp_path: Path) -> N
     networks = opened(gallery, tmp_path)
     specimen = networks.look("b857b640c143").specimen
     assert specimen is not None
-    frequencies = [circle.frequency for circle in specimen.circles]
-    assert specimen.without([]).accuracy == 1.0
-    assert specimen.without([9999]) is specimen.without([])
-    one = specimen.without(frequencies[:1])
+    known = frequencies(specimen)
+    assert switched_off(specimen, []).accuracy == 1.0
+    assert switched_off(specimen, [9999]) is switched_off(specimen, [])
+    one = switched_off(specimen, known[:1])
     assert one.accuracy < 1
     assert one.correct.shape == (59, 59)
-    assert specimen.without(frequencies[:1]) is one
-    assert specimen.without([*frequencies, REST]).accuracy < 0.05
-    kept = specimen.without([REST])  # only circles
+    assert switched_off(specimen, known[:1]) is one
+    assert switched_off(specimen, [*known, REST]).accuracy < 0.05
+    kept = switched_off(specimen, [REST])  # only circles
     assert kept.accuracy > 0.9
-    assert not torch.equal(kept.correct, specimen.without([]).correct)
+    assert not torch.equal(kept.correct, specimen.whole.correct)
+    assert "logits" not in vars(specimen)  # all logits of a network that is kept would take much memory
 
 
 def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ from algophase.analysis.metrics import circularity, irrelevance, paper_triples_o
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
+from algophase.wording import floored
+
+LONGEST_CELL = 80  # characters of a text in a table
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ class Quantity:
     meaning: one sentence. symbol, place: the paper's symbol, and where the paper defines it ("ours" if it does not).
     low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
-    shown: whether reports and the explorer list it among a network's metrics.
+    shown: whether summaries, reports and the explorer list it among a network's metrics.
+    which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all triples)", which one it is.
     """
 
     name: str
@@ -70,10 +74,28 @@ class Quantity:
     dtype: Literal["float64", "int64", "bool", "text", "list"] = "float64"
     measure: Callable[[Subject], Tensor | float] | None = None
     shown: bool = True
+    which: str = ""
 
     @property
     def head(self) -> str:
         return self.short or self.label
+
+    @property
+    def family(self) -> str:
+        """The label without what is in brackets."""
+        return self.label.partition(" (")[0]
+
+    def text(self, value: Any, missing: str = "undefined") -> str:
+        """A value as people read it: a share in percent, four decimals between two ends, otherwise four digits."""
+        if _missing(value):
+            return missing
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return cell_text(value, missing)
+        if self.percent and math.isfinite(value):
+            return floored(value)
+        if self.low is None or self.high is None:
+            return f"{value:.4g}"
+        return f"{round(value, 4) + 0.0:.4f}"  # + 0.0: no minus zero
 
     @property
     def phase(self) -> str:
@@ -107,6 +129,36 @@ def catalogue() -> Mapping[str, Quantity]:
 def metrics() -> list[Quantity]:
     """Those measured on every network, in the order of JSON records and columns."""
     return [quantity for quantity in _KNOWN.values() if quantity.measure is not None]
+
+
+def listed(values: Mapping[str, Any]) -> list[Quantity]:
+    """The metrics to list for a network with these values: those shown, and any other of their families that has a value."""
+    families = {quantity.family for quantity in metrics() if quantity.shown}
+    return [
+        quantity
+        for quantity in metrics()
+        if quantity.shown or (quantity.family in families and not _missing(values.get(quantity.name)))
+    ]
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value
+
+
+def cell_text(value: Any, missing: str = "-") -> str:
+    """Any cell of a table as a short text."""
+    if _missing(value):
+        return missing
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}" if value == 0 or not 0.001 <= abs(value) < 1 else f"{value:.4f}"
+    return str(value)[:LONGEST_CELL]
+
+
+def value_text(name: str, value: Any, missing: str = "-") -> str:
+    """A column's value as people read it, also of a column that is no quantity of ours."""
+    return _KNOWN[name].text(value, missing) if name in _KNOWN else cell_text(value, missing)
 
 
 def quantity(name: str) -> Quantity:
@@ -170,28 +222,6 @@ for entry in (
         shown=False,
     ),
     Quantity(
-        IRRELEVANCE,
-        "distance irrelevance",
-        "how little the correct logit depends on a − b: low for a Pizza, high for a Clock",
-        short="dist. irrelevance",
-        symbol="q",
-        place="section 4.1.2",
-        low=0,
-        high=1,
-        line=_DEPENDENT,
-        measure=lambda subject: irrelevance(correct_logits(subject.logits), subject.resolution),
-    ),
-    Quantity(
-        WRONG_LOGIT,
-        "distance irrelevance (wrong logit)",
-        "the same of the largest wrong logit, which is what the released table holds",
-        short="dist. irr. (wrong logit)",
-        low=0,
-        high=1,
-        line=_DEPENDENT,
-        measure=lambda subject: irrelevance(largest_wrong_logits(subject.logits), subject.resolution),
-    ),
-    Quantity(
         SYMMETRICITY,
         "gradient symmetricity",
         "mean cosine of a logit's gradients by the two operands, over the paper's 100 triples: 1 for a Pizza",
@@ -201,6 +231,7 @@ for entry in (
         high=1,
         line=_SYMMETRIC,
         measure=_sampled_symmetricity,
+        which="paper's 100 triples",
     ),
     Quantity(
         EXACT,
@@ -213,6 +244,7 @@ for entry in (
         high=1,
         line=_SYMMETRIC,
         measure=lambda subject: subject.similarities.nanmean(),
+        which="all p^3 triples",
     ),
     Quantity(
         BARE,
@@ -224,6 +256,31 @@ for entry in (
         line=_SYMMETRIC,
         measure=lambda subject: symmetricity_without_equals_sign(subject.network),
         shown=False,
+        which="without the equals sign, the released table's",
+    ),
+    Quantity(
+        IRRELEVANCE,
+        "distance irrelevance",
+        "how little the correct logit depends on a − b: low for a Pizza, high for a Clock",
+        short="dist. irrelevance",
+        symbol="q",
+        place="section 4.1.2",
+        low=0,
+        high=1,
+        line=_DEPENDENT,
+        measure=lambda subject: irrelevance(correct_logits(subject.logits), subject.resolution),
+        which="correct logit, the paper's definition",
+    ),
+    Quantity(
+        WRONG_LOGIT,
+        "distance irrelevance (wrong logit)",
+        "the same of the largest wrong logit, which is what the released table holds",
+        short="dist. irr. (wrong logit)",
+        low=0,
+        high=1,
+        line=_DEPENDENT,
+        measure=lambda subject: irrelevance(largest_wrong_logits(subject.logits), subject.resolution),
+        which="largest wrong logit, the released table's",
     ),
     Quantity(
         CIRCULARITY,

@@ -4,9 +4,10 @@ Everything that presents a network (pictures, reports, the explorer, the paper's
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,6 +73,7 @@ class Specimen(Subject):
     """name: what it is called where it is shown, by default its id. notes: what should be said about where it comes from.
 
     analysis: if it is known already, as from a table; otherwise it is made when it is first asked for.
+    history: its training curves, where they are known: lists by name, with the epochs among them.
 
     >>> specimen = Specimen(handmade_pizza(59))
     >>> specimen.title, specimen.without([]).accuracy
@@ -79,11 +81,18 @@ class Specimen(Subject):
     """
 
     def __init__(
-        self, network: Network, analysis: Analysis | None = None, *, name: str = "", notes: Sequence[str] = ()
+        self,
+        network: Network,
+        analysis: Analysis | None = None,
+        *,
+        name: str = "",
+        notes: Sequence[str] = (),
+        history: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
         super().__init__(network)
         self.name = name or str(network.id)
         self.notes = tuple(notes)
+        self.history = history
         self._answers: OrderedDict[tuple[frozenset[int], bool], Answer] = OrderedDict()
         self._isolations: OrderedDict[tuple[frozenset[int], bool], Isolation] = OrderedDict()
         if analysis is not None:
@@ -128,13 +137,27 @@ class Specimen(Subject):
 
     def isolate(self, circles: Iterable[CircleEvidence], *, drop: bool = False) -> Isolation:
         """All logits with these circles alone, or with all but these."""
-        members = [item.circle for item in circles]
-        key = frozenset(circle.frequency for circle in members), drop
+        circles = list(circles)
+        key = _key(circles, drop)
         if key not in self._isolations:
-            self._isolations[key] = isolate_circles(self.network, members, drop=drop, principal=self.components)
+            self._isolations[key] = self._isolated(circles, drop)
             while len(self._isolations) > MOST_ISOLATIONS:
                 self._isolations.popitem(last=False)
         return self._isolations[key]
+
+    def _isolated(self, circles: Iterable[CircleEvidence], drop: bool) -> Isolation:
+        circles = list(circles)
+        held = self._isolations.get(_key(circles, drop))
+        if held is not None:
+            return held
+        return isolate_circles(self.network, [item.circle for item in circles], drop=drop, principal=self.components)
+
+    def forget_logits(self) -> None:
+        """Free what is large and can be computed again. For a network that is kept for long; `whole` stays known."""
+        _ = self.whole
+        for name in ("logits", "right", "similarities"):
+            self.__dict__.pop(name, None)
+        self._isolations.clear()
 
     @torch.no_grad()
     def first_components(self, count: int) -> Isolation:
@@ -146,9 +169,14 @@ class Specimen(Subject):
         members = list(circles)
         if drop and not members:
             return self.whole
-        key = frozenset(item.circle.frequency for item in members), drop
-        if key not in self._answers:
-            self._answers[key] = answer_of(self.isolate(members, drop=drop).logits)
+        key = _key(members, drop)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = answer_of(self._isolated(members, drop).logits)  # all logits are not kept for it
             while len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
-        return self._answers[key]
+        return answer
+
+
+def _key(circles: Iterable[CircleEvidence], drop: bool) -> tuple[frozenset[int], bool]:
+    return frozenset(item.circle.frequency for item in circles), drop

@@ -4,21 +4,55 @@ Pages and cards write numbers and circles the same way.
 """
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from algophase.analysis.catalogue import CIRCLE_QUANTITIES, CIRCULARITY, listed, metrics
 from algophase.wording import floored
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.evidence import CircleEvidence
 
-
-def metric_text(value: float, digits: int = 4) -> str:
-    return "undefined" if math.isnan(value) else f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0: no minus zero
+_CIRCLE_COLUMNS = ("variance_share", "role", "fve_clock", "fve_pizza", "fve_accompanying", "accuracy_alone")
 
 
 def percent(value: float) -> str:
     return "-" if math.isnan(value) else f"{100 * value:.2f}%"
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One line of a network's metrics. name: "" for another of the one above; which: of several; metric: its name in JSON."""
+
+    name: str
+    which: str
+    value: str
+    metric: str = ""
+
+
+def metric_rows(analysis: "Analysis", every: bool = False) -> list[MetricRow]:
+    """A network's metrics as summaries, pages and cards list them. every: also those that are not shown by default."""
+    rows, above = list[MetricRow](), ""
+    quantities = metrics() if every else listed(analysis.metrics)
+    families = [quantity.family for quantity in quantities]
+    for quantity in quantities:
+        value = analysis.metrics.get(quantity.name, math.nan)
+        if math.isnan(value) and not quantity.shown:
+            continue
+        name = quantity.family if families.count(quantity.family) > 1 else quantity.label
+        rows.append(MetricRow("" if name == above else name, quantity.which, quantity.text(value), quantity.name))
+        above = name
+        if quantity.name == CIRCULARITY and len(analysis.operand_circularity) > 1:
+            operands = zip(("first", "second"), analysis.operand_circularity, strict=True)
+            rows += [MetricRow("", f"the {operand} operand's table", quantity.text(each)) for operand, each in operands]
+    return rows
+
+
+def circle_head(*before: str) -> list[str]:
+    """The head of a table of circles; before: the columns that stand before those of `circle_cells`."""
+    labels = {field.name: field.label for field in CIRCLE_QUANTITIES}
+    return [*before, *(labels[name] for name in _CIRCLE_COLUMNS)]
 
 
 def circle_cells(item: "CircleEvidence") -> list[str]:
@@ -32,33 +66,12 @@ def summary(analysis: "Analysis", name: str = "") -> str:
     verdict = analysis.verdict
     title = f"{name or analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.reasons), ""]
-    metrics = [
-        ("accuracy (all pairs)", floored(analysis.accuracy)),
-        ("gradient symmetricity", f"{metric_text(analysis.gradient_symmetricity)}   (paper's 100 triples)"),
-        ("", f"{metric_text(analysis.gradient_symmetricity_exact)}   (all p^3 triples)"),
-        *_without_equals_sign(analysis),
-        ("distance irrelevance", f"{metric_text(analysis.distance_irrelevance)}   (correct logit, the paper's definition)"),
-        ("", f"{metric_text(analysis.distance_irrelevance_wrong_logit)}   (largest wrong logit, the released table's)"),
-        ("circularity", _circularity(analysis)),
-    ]
-    lines += [f"  {name:<22} {value}" for name, value in metrics]
+    lines += [f"  {row.name:<22} {row.value}" + (f"   ({row.which})" if row.which else "") for row in metric_rows(analysis)]
     if analysis.circles:
         lines += ["", *_circle_table(analysis.circles)]
     if analysis.anatomy is not None:
         lines += _anatomy_lines(analysis)
     return "\n".join(lines)
-
-
-def _without_equals_sign(analysis: "Analysis") -> list[tuple[str, str]]:
-    bare = analysis.gradient_symmetricity_without_equals_sign
-    return [] if math.isnan(bare) else [("", f"{metric_text(bare)}   (without the equals sign, the released table's)")]
-
-
-def _circularity(analysis: "Analysis") -> str:
-    if len(analysis.operand_circularity) == 1:
-        return metric_text(analysis.circularity)
-    first, second = map(metric_text, analysis.operand_circularity)
-    return f"undefined   (separate tables; the first operand's alone {first}, the second's {second})"
 
 
 def _components(item: "CircleEvidence") -> str:
@@ -69,7 +82,7 @@ def _components(item: "CircleEvidence") -> str:
 
 
 def _circle_table(circles: tuple["CircleEvidence", ...]) -> list[str]:
-    head = ["frequency", "components", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accomp.", "accuracy alone"]
+    head = [name.replace("accompanying", "accomp.") for name in circle_head("frequency", "components")]
     rows = [[str(item.circle.frequency), _components(item), *circle_cells(item)] for item in circles]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     left = (1, 3)  # text columns; numbers line up on the right

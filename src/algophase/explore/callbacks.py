@@ -1,5 +1,6 @@
-"""Which control calls which method of the explorer, and where its answer goes."""
+"""Which control calls which method of the explorer, and where its answer goes. Outputs are matched by name."""
 
+from collections.abc import Callable
 from typing import Any
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update, set_props
@@ -11,6 +12,30 @@ from algophase.explore.map_figure import names, selections
 from algophase.explore.state import PARTS, SIDES, Side
 
 SEARCH = State("url", "search")
+# The fields of a NetworkPanel, each with the part of a side's section that it fills. "hidden" comes first: it names the call.
+PANEL = {
+    "hidden": "panel.hidden",
+    "title": "title.children",
+    "said": "said.children",
+    "verdict": "verdict.children",
+    "metrics": "metrics.children",
+    "job_text": "job-text.children",
+    "job_hidden": "job.hidden",
+    "train_hidden": "train.hidden",
+    "stop_hidden": "stop.hidden",
+    "progress_hidden": "progress.hidden",
+    "inside_hidden": "inside.hidden",
+    "options": "circles.options",
+    "values": "circles.value",
+    "most": "keep.max",
+    "leading": "keep.value",
+}
+
+
+def outputs(**places: str) -> dict[str, Output]:
+    """Outputs by name, each given as "component.property"."""
+    split = {name: place.rpartition(".") for name, place in places.items()}
+    return {name: Output(component, prop) for name, (component, _, prop) in split.items()}
 
 
 def _part(name: str) -> Input:
@@ -21,8 +46,10 @@ def _part(name: str) -> Input:
 def register(app: Dash, explorer: Explorer) -> None:
     _register_controls(app, explorer)
     _register_map(app, explorer)
+    _register_runs(app, explorer)
     for side in SIDES:
         _register_network(app, explorer, side)
+        _register_pictures(app, explorer, side)
     _register_work(app, explorer)
 
 
@@ -31,6 +58,24 @@ def go(search: str | None) -> None:
     if search is not None:
         set_props("echo", {"data": search})
         set_props("url", {"search": search})
+
+
+def _on_click(app: Dash, button: str, action: Callable[[str | None], str | None]) -> None:
+    """A button that changes the address. action: gives the new address, or None where nothing changes."""
+
+    @app.callback(Input(button, "n_clicks"), SEARCH, prevent_initial_call=True)
+    def clicked(clicks: int | None, search: str | None) -> None:
+        if clicks:
+            go(action(search))
+
+
+def _on_any_click(app: Dash, kind: str, key: str, action: Callable[[str | None, Any], str | None]) -> None:
+    """The same for a row of buttons of one kind. action: is also given the key of the button that was clicked."""
+
+    @app.callback(Input({"type": kind, key: ALL}, "n_clicks"), SEARCH, prevent_initial_call=True)
+    def clicked(_clicks: list[int], search: str | None) -> None:
+        if ctx.triggered[0]["value"]:  # not a button that has just come
+            go(action(search, ctx.triggered_id[key]))
 
 
 def _register_controls(app: Dash, explorer: Explorer) -> None:
@@ -46,32 +91,25 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
         go(explorer.choose_axes(search, x, y, colour))
 
     @app.callback(
-        Output("filter-problem", "children"),
-        Output("filter-value", "value"),
         Input("add-filter", "n_clicks"),
         Input("filter-value", "n_submit"),
         State("filter-column", "value"),
         State("filter-operator", "value"),
         State("filter-value", "value"),
         SEARCH,
+        output=outputs(problem="filter-problem.children", value="filter-value.value"),
         prevent_initial_call=True,
     )
-    def add(_clicks: int, _enters: int, column: str, operator: str, value: str, search: str | None) -> tuple[Any, Any]:
+    def add(_clicks: int, _enters: int, column: str, operator: str, value: str, search: str | None) -> dict[str, Any]:
         try:
             go(explorer.add_filter(search, column, operator, value))
         except InputError as error:
-            return str(error), no_update
-        return "", ""
+            return {"problem": str(error), "value": no_update}
+        return {"problem": "", "value": ""}
 
-    @app.callback(Input({"type": "remove-filter", "place": ALL}, "n_clicks"), SEARCH, prevent_initial_call=True)
-    def remove(_clicks: list[int], search: str | None) -> None:
-        if ctx.triggered[0]["value"]:  # not a button that has just come
-            go(explorer.remove_filter(search, ctx.triggered_id["place"]))
-
-    @app.callback(Input({"type": "open-run", "run": ALL}, "n_clicks"), SEARCH, prevent_initial_call=True)
-    def open_run(_clicks: list[int], search: str | None) -> None:
-        if ctx.triggered[0]["value"]:
-            go(explorer.open_run(search, str(ctx.triggered_id["run"])))
+    _on_any_click(app, "remove-filter", "place", explorer.remove_filter)
+    _on_any_click(app, "open-run", "run", lambda search, run: explorer.open_run(search, str(run)))
+    _on_click(app, "pin", explorer.pin)
 
     @app.callback(Input("map", "clickData"), SEARCH, prevent_initial_call=True)
     def click(click: Any, search: str | None) -> None:
@@ -90,38 +128,49 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
     def region(selected: Any, search: str | None) -> None:
         go(explorer.select_region(search, selected))
 
-    @app.callback(Input("clear-region", "n_clicks"), SEARCH, prevent_initial_call=True)
-    def clear(clicks: int | None, search: str | None) -> None:
-        if clicks:
-            set_props("region", {"data": None})
-            go(explorer.select_region(search, None))
+    def clear(search: str | None) -> str | None:
+        set_props("region", {"data": None})
+        return explorer.select_region(search, None)
 
-    @app.callback(Input("pin", "n_clicks"), SEARCH, prevent_initial_call=True)
-    def pin(clicks: int | None, search: str | None) -> None:
-        if clicks:
-            go(explorer.pin(search))
+    _on_click(app, "clear-region", clear)
 
 
 def _register_map(app: Dash, explorer: Explorer) -> None:
     @app.callback(
-        Output("map", "figure"),
-        Output("map-key", "data"),
-        Output("marks", "data"),
         _part("marks"),
         SEARCH,
         State("map-key", "data"),
+        output=outputs(figure="map.figure", key="map-key.data", marks="marks.data"),
     )
-    def draw(_part: str, search: str | None, key: str | None) -> tuple[Any, ...]:
+    def draw(_part: str, search: str | None, key: str | None) -> dict[str, Any]:
         figure, after = explorer.show_map(search, key)
         view = explorer.view(search)
         marks = {"annotations": names(explorer.table, view), "selections": selections(view)}
-        return (no_update, no_update, marks) if figure is None else (figure, after, marks)
+        drawn = {"figure": no_update, "key": no_update} if figure is None else {"figure": figure, "key": after}
+        return {**drawn, "marks": marks}
 
     # A name beside a point needs no new map of ten thousand: the browser adds it to the one it has.
     app.clientside_callback(ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True)
 
     app.clientside_callback(ClientsideFunction("explore", "reveal"), Input("run-shown", "data"))
-    # Nor does the table need to be made anew to say which of its runs are shown.
+
+    @app.callback(
+        _part("map"), SEARCH, output=outputs(chips="filters.children", status="status.children", problems="problems.children")
+    )
+    def filters(_part: str, search: str | None) -> dict[str, Any]:
+        found = explorer.show_filters(search)
+        return {**found._asdict(), "problems": [html.P(line, className="problem") for line in found.problems]}
+
+    @app.callback(_part("axes"), SEARCH, State("echo", "data"), output=outputs(x="x.value", y="y.value", colour="colour.value"))
+    def controls(_part: str, search: str | None, echo: str | None) -> dict[str, str]:
+        if echo is not None and search == echo:
+            raise PreventUpdate
+        view = explorer.view(search)
+        return {"x": view.x, "y": view.y, "colour": view.colour}
+
+
+def _register_runs(app: Dash, explorer: Explorer) -> None:
+    # The table is not made again to say which of its runs are shown.
     buttons = {"type": "open-run", "run": ALL}
     app.clientside_callback(
         ClientsideFunction("explore", "pressed"),
@@ -133,61 +182,44 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     )
 
     @app.callback(
-        Output("filters", "children"),
-        Output("status", "children"),
-        Output("problems", "children"),
-        _part("map"),
-        SEARCH,
-    )
-    def filters(_part: str, search: str | None) -> tuple[Any, ...]:
-        chips, status, problems = explorer.show_filters(search)
-        return chips, status, [html.P(line, className="problem") for line in problems]
-
-    @app.callback(
-        Output("x", "value"),
-        Output("y", "value"),
-        Output("colour", "value"),
-        _part("axes"),
-        SEARCH,
-        State("echo", "data"),
-    )
-    def controls(_part: str, search: str | None, echo: str | None) -> tuple[str, ...]:
-        if echo is not None and search == echo:
-            raise PreventUpdate
-        view = explorer.view(search)
-        return view.x, view.y, view.colour
-
-    @app.callback(
-        Output("statistics", "children"),
-        Output("runs", "children"),
-        Output("page", "data"),
-        Output("earlier", "disabled"),
-        Output("later", "disabled"),
-        Output("clear-region", "hidden"),
-        Output("runs-key", "data"),
         _part("map"),
         Input("earlier", "n_clicks"),
         Input("later", "n_clicks"),
         SEARCH,
         State("page", "data"),
         State("runs-key", "data"),
+        output=outputs(
+            statistics="statistics.children",
+            table="runs.children",
+            page="page.data",
+            first="earlier.disabled",
+            last="later.disabled",
+            no_region="clear-region.hidden",
+            key="runs-key.data",
+        ),
     )
     def runs(
         _part: str, _earlier: int, _later: int, search: str | None, page: int | None, before: str | None
-    ) -> tuple[Any, ...]:
+    ) -> dict[str, Any]:
         step = {"earlier": -1, "later": 1}.get(str(ctx.triggered_id), 0)
         key = explorer.runs_key(search)
         if key == before and not step:
             raise PreventUpdate
-        statistics, table, shown, pages, region = explorer.show_runs(search, (page or 0) + step)
-        return no_update if step else statistics, table, shown, shown == 0, shown == pages - 1, not region, key
+        found = explorer.show_runs(search, (page or 0) + step)
+        return {
+            "statistics": no_update if step else found.statistics,
+            "table": found.table,
+            "page": found.page,
+            "first": found.page == 0,
+            "last": found.page == found.pages - 1,
+            "no_region": not found.region,
+            "key": key,
+        }
 
 
 def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
-    @app.callback(Input(f"close-{side}", "n_clicks"), SEARCH, prevent_initial_call=True)
-    def close(clicks: int | None, search: str | None) -> None:
-        if clicks:
-            go(explorer.close(search, side))
+    _on_click(app, f"close-{side}", lambda search: explorer.close(search, side))
+    _on_click(app, f"{side}-stop", lambda search: explorer.stop_training(search, side))
 
     @app.callback(Input(f"{side}-circles", "value"), SEARCH, prevent_initial_call=True)
     def circles(values: list[int], search: str | None) -> None:
@@ -201,33 +233,15 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             go(after)
 
     @app.callback(
-        [
-            Output(f"{side}-panel", "hidden"),
-            Output(f"{side}-title", "children"),
-            Output(f"{side}-said", "children"),
-            Output(f"{side}-verdict", "children"),
-            Output(f"{side}-metrics", "children"),
-            Output(f"{side}-job-text", "children"),
-            Output(f"{side}-job", "hidden"),
-            Output(f"{side}-train", "hidden"),
-            Output(f"{side}-stop", "hidden"),
-            Output(f"{side}-progress", "hidden"),
-            Output(f"{side}-inside", "hidden"),
-            Output(f"{side}-circles", "options"),
-            Output(f"{side}-circles", "value"),
-            Output(f"{side}-keep", "max"),
-            Output(f"{side}-keep", "value"),
-            Output(f"{side}-shown", "data"),
-        ],
         _part(side),
         Input("version", "data"),
         SEARCH,
         State("echo", "data"),
         State(f"{side}-shown", "data"),
+        output=outputs(**{name: f"{side}-{place}" for name, place in PANEL.items()}, shown=f"{side}-shown.data"),
     )
-    def panel(_part: str, version: int, search: str | None, echo: str | None, shown: Any) -> list[Any]:
-        view = explorer.view(search)
-        run, _ = view.network(side)
+    def panel(_part: str, version: int, search: str | None, echo: str | None, shown: Any) -> dict[str, Any]:
+        run, _ = explorer.view(search).network(side)
         after = [run, version]
         if shown == after and (search == echo or not run):
             if run:  # circles were switched: only the range follows, and only what leads
@@ -236,65 +250,9 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
         found = explorer.show_network(search, side)
         if explorer.networks.busy:
             set_props("poll", {"disabled": False})
-        return [
-            found.hidden,
-            found.title,
-            found.said,
-            found.verdict,
-            found.metrics,
-            found.job_text,
-            found.job_hidden,
-            found.train_hidden,
-            found.stop_hidden,
-            found.progress is None,
-            found.inside_hidden,
-            list(found.options),
-            no_update if found.values is None else list(found.values),
-            max(1, found.circles),
-            no_update if found.leading is None else found.leading,
-            after,
-        ]
-
-    @app.callback(
-        Output(f"{side}-logits", "figure"),
-        Output(f"{side}-accuracy", "children"),
-        Output(f"{side}-order", "children"),
-        Output(f"{side}-keep-label", "children"),
-        Output(f"{side}-drawn", "data"),
-        _part(side),
-        Input("version", "data"),
-        SEARCH,
-        State(f"{side}-drawn", "data"),
-    )
-    def logits(_part: str, version: int, search: str | None, drawn: str | None) -> tuple[Any, ...]:
-        key = repr((explorer.view(search).network(side), version))
-        found = None if key == drawn else explorer.show_logits(search, side)
-        if found is None:
-            raise PreventUpdate
-        return *found, key
-
-    # After the logits are on the screen, which are looked at first; a browser needs longer for several pictures.
-    app.clientside_callback(
-        ClientsideFunction("explore", "settled"),
-        Output(f"{side}-settled", "data"),
-        Input(f"{side}-drawn", "data"),
-        prevent_initial_call=True,
-    )
-
-    @app.callback(
-        Output(f"{side}-pictures", "children"),
-        Output(f"{side}-pictured", "data"),
-        Input(f"{side}-settled", "data"),
-        SEARCH,
-        State("version", "data"),
-        State(f"{side}-pictured", "data"),
-        prevent_initial_call=True,
-    )
-    def pictures(_settled: str, search: str | None, version: int, pictured: Any) -> tuple[Any, ...]:
-        key = [explorer.view(search).network(side)[0], version]
-        if key == pictured:
-            raise PreventUpdate
-        return explorer.show_circles(search, side), key
+        filled = {name: getattr(found, name) for name in PANEL}
+        left_alone = {name: no_update for name in ("values", "leading") if filled[name] is None}
+        return {**filled, **left_alone, "shown": after}
 
     @app.callback(Input(f"{side}-train", "n_clicks"), SEARCH, prevent_initial_call=True)
     def train(clicks: int | None, search: str | None) -> None:
@@ -309,25 +267,63 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
             set_props(f"{side}-stop", {"hidden": False})
             set_props("poll", {"disabled": False})
 
-    @app.callback(Input(f"{side}-stop", "n_clicks"), SEARCH, prevent_initial_call=True)
-    def stop(clicks: int | None, search: str | None) -> None:
-        if clicks:
-            explorer.stop_training(search, side)
+
+def _register_pictures(app: Dash, explorer: Explorer, side: Side) -> None:
+    @app.callback(
+        _part(side),
+        Input("version", "data"),
+        SEARCH,
+        State(f"{side}-drawn", "data"),
+        output=outputs(
+            figure=f"{side}-logits.figure",
+            accuracy=f"{side}-accuracy.children",
+            order=f"{side}-order.children",
+            kept=f"{side}-keep-label.children",
+            drawn=f"{side}-drawn.data",
+        ),
+    )
+    def logits(_part: str, version: int, search: str | None, drawn: str | None) -> dict[str, Any]:
+        key = repr((explorer.view(search).network(side), version))
+        found = None if key == drawn else explorer.show_logits(search, side)
+        if found is None:
+            raise PreventUpdate
+        return {**found._asdict(), "drawn": key}
+
+    # After the logits are on the screen, which are looked at first; a browser needs longer for several pictures.
+    app.clientside_callback(
+        ClientsideFunction("explore", "settled"),
+        Output(f"{side}-settled", "data"),
+        Input(f"{side}-drawn", "data"),
+        prevent_initial_call=True,
+    )
+
+    @app.callback(
+        Input(f"{side}-settled", "data"),
+        SEARCH,
+        State("version", "data"),
+        State(f"{side}-pictured", "data"),
+        output=outputs(pictures=f"{side}-pictures.children", key=f"{side}-pictured.data"),
+        prevent_initial_call=True,
+    )
+    def pictures(_settled: str, search: str | None, version: int, pictured: Any) -> dict[str, Any]:
+        key = [explorer.view(search).network(side)[0], version]
+        if key == pictured:
+            raise PreventUpdate
+        return {"pictures": explorer.show_circles(search, side), "key": key}
 
 
 def _register_work(app: Dash, explorer: Explorer) -> None:
     @app.callback(
-        Output("version", "data"),
-        Output("poll", "disabled"),
         Input("poll", "n_intervals"),
         State("version", "data"),
         SEARCH,
+        output=outputs(version="version.data", idle="poll.disabled"),
         prevent_initial_call=True,
     )
-    def follow(_ticks: int, version: int, search: str | None) -> tuple[Any, bool]:
+    def follow(_ticks: int, version: int, search: str | None) -> dict[str, Any]:
         busy, after = explorer.networks.busy, explorer.networks.version
-        for side, (said, epoch, epochs) in explorer.follow(search).items():
-            set_props(f"{side}-job-text", {"children": said})
-            bar = {"hidden": not epochs, "max": str(epochs or 1), "value": str(epoch)}
+        for side, work in explorer.follow(search).items():
+            set_props(f"{side}-job-text", {"children": work.said})
+            bar = {"hidden": not work.epochs, "max": str(work.epochs or 1), "value": str(work.epoch)}
             set_props(f"{side}-progress", bar)
-        return (no_update if after == version else after), not busy
+        return {"version": no_update if after == version else after, "idle": not busy}

@@ -7,16 +7,18 @@ changes do not fight with their own answers.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algophase.errors import InputError
 from algophase.explore.map_figure import draw_map, map_key
-from algophase.explore.networks import Look, Networks
+from algophase.explore.networks import Look, Networks, frequencies
 from algophase.explore.panels import (
+    Logits,
     circle_options,
     circle_pictures,
     dressed,
     filter_chips,
+    leading,
     logits_picture,
     metrics_table,
     region_statistics,
@@ -39,6 +41,7 @@ from algophase.explore.state import (
     region_of,
 )
 from algophase.explore.table import VERDICT, RunTable
+from algophase.report.network_section import with_shape
 from algophase.runs.selection import OPERATORS, Condition
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkPanel:
-    """One side of the page. values and leading are None where the controls are to be left alone."""
+    """One side of the page, each field as the callback puts it there. values, leading: None leaves the controls alone."""
 
     hidden: bool = True
     title: str = ""
@@ -58,12 +61,43 @@ class NetworkPanel:
     job_hidden: bool = True
     train_hidden: bool = True
     stop_hidden: bool = True
-    progress: tuple[int, int] | None = None
+    progress_hidden: bool = True
     inside_hidden: bool = True
     options: Sequence[dict[str, Any]] = ()
     values: Sequence[int] | None = None
-    leading: int | None = None
     circles: int = 0
+    leading: int | None = None
+
+    @property
+    def most(self) -> int:
+        """The end of the range of circles to keep."""
+        return max(1, self.circles)
+
+
+class Filters(NamedTuple):
+    """Buttons of the filters in force, the status line, and what is wrong with the address."""
+
+    chips: list[Any]
+    status: str
+    problems: list[str]
+
+
+class ListedRuns(NamedTuple):
+    """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
+
+    statistics: list[Any]
+    table: Any
+    page: int
+    pages: int
+    region: bool
+
+
+class Work(NamedTuple):
+    """Work in the background: words, epochs done, epochs in all (0 where they are not counted)."""
+
+    said: str
+    epoch: int
+    epochs: int
 
 
 class Explorer:
@@ -165,7 +199,7 @@ class Explorer:
     def _circles(self, run: str) -> list[int] | None:
         """Frequencies of a run's circles; None where its network is not at hand."""
         look = self.networks.look(run) if run else Look()
-        return None if look.specimen is None else [circle.frequency for circle in look.specimen.circles]
+        return None if look.specimen is None else frequencies(look.specimen)
 
     # What an address shows.
 
@@ -175,8 +209,7 @@ class Explorer:
         after = map_key(view)
         return (None if after == key else dressed(draw_map(self.table, view))), after
 
-    def show_filters(self, search: str | None) -> tuple[list[Any], str, list[str]]:
-        """Buttons of the filters in force, the status line, and what is wrong with the address."""
+    def show_filters(self, search: str | None) -> Filters:
         asked, problems = decode(search)
         view, more = self.table.resolve(asked)
         matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
@@ -185,18 +218,17 @@ class Explorer:
             status += f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
         if view.region:
             status += f"; {len(self.table.brushed(view)):,} in the region"
-        return filter_chips(view), status, [*problems, *more]
+        return Filters(filter_chips(view), status, [*problems, *more])
 
     def runs_key(self, search: str | None) -> str:
         """What the table of runs depends on: not the networks shown."""
         return repr(replace(self.view(search), run="", off=(), pin="", pin_off=()))
 
-    def show_runs(self, search: str | None, page: int) -> tuple[list[Any], Any, int, int, bool]:
-        """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
+    def show_runs(self, search: str | None, page: int) -> ListedRuns:
         view = self.view(search)
         places = self.table.brushed(view)
         listed, page, pages = runs_page(self.table, view, places, page)
-        return region_statistics(self.table, view, places), listed, page, pages, bool(view.region)
+        return ListedRuns(region_statistics(self.table, view, places), listed, page, pages, bool(view.region))
 
     def show_network(self, search: str | None, side: Side) -> NetworkPanel:
         run, off = decode(search)[0].network(side)
@@ -211,35 +243,31 @@ class Explorer:
         settings = settings_line(self.table, place)
         if look.specimen is None:
             return self._without_weights(f"{which}{run}", settings, row, verdict, look)
-        analysis = look.specimen.subject.analysis
-        shape = f" ({analysis.verdict.shape})" if analysis.verdict.shape else ""
-        known = [circle.frequency for circle in look.specimen.circles]
+        specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{run}: {analysis.verdict.label}{shape}",
+            title=f"{which}{run}: {with_shape(specimen.analysis.verdict)}",
             said=settings,
-            verdict=verdict_box(analysis),
-            metrics=metrics_table(vars(analysis)),
-            job_text=" ".join(f"{note[:1].upper()}{note[1:]}." for note in look.specimen.notes),
-            job_hidden=not look.specimen.notes,
+            verdict=verdict_box(specimen),
+            metrics=metrics_table(specimen.analysis.metrics),
+            job_text=_sentences(specimen.notes),
+            job_hidden=not specimen.notes,
             inside_hidden=False,
-            options=circle_options(look.specimen),
+            options=circle_options(specimen),
             values=[k for k in (*known, REST) if k not in off],
             leading=leading(known, off),
             circles=len(known),
         )
 
     def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
-        active = look.job is not None
-        problems = " ".join(f"{line[:1].upper()}{line[1:]}." for line in look.problems)
         epoch = row.get("diverged_at")
-        told = problems or (
+        told = _sentences(look.problems) or (
             "The weights of this run were not kept."
             if epoch is None
             else f"The training of this run diverged at epoch {epoch}."
         )
         if look.can_train:
-            told += " The network can be trained again from its settings, here: minutes for one of the paper's size."
+            told += " You can train the network again here, from its settings: minutes for one of the paper's size."
             told += " It will most likely diverge again." if epoch is not None else ""
         return NetworkPanel(
             hidden=False,
@@ -251,21 +279,14 @@ class Explorer:
             job_hidden=False,
             train_hidden=not look.can_train,
             stop_hidden=look.job is None or look.job.kind != "training",
-            progress=(look.job.epoch, look.job.epochs) if look.job is not None and active else None,
+            progress_hidden=look.job is None,
         )
 
-    def show_logits(self, search: str | None, side: Side) -> "tuple[Figure, str, str, str] | None":
-        """Correct logits with some circles off, the accuracy left, how rows are ordered, and how many circles lead."""
+    def show_logits(self, search: str | None, side: Side) -> Logits | None:
+        """Correct logits with some circles off."""
         run, off = decode(search)[0].network(side)
         look = self.networks.look(run) if run in self.table.places else Look()
-        if look.specimen is None:
-            return None
-        known = [circle.frequency for circle in look.specimen.circles]
-        count = leading(known, off)
-        kept = f"Keep the first {count} of {len(known)} circles, in the order listed"
-        if set(known[count:]) - set(off):
-            kept = f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
-        return *logits_picture(look.specimen, off), kept
+        return None if look.specimen is None else logits_picture(look.specimen, off)
 
     def show_circles(self, search: str | None, side: Side) -> list[Any]:
         """Pictures of the circles."""
@@ -280,16 +301,15 @@ class Explorer:
     def stop_training(self, search: str | None, side: Side) -> None:
         self.networks.stop(decode(search)[0].network(side)[0])
 
-    def follow(self, search: str | None) -> dict[Side, tuple[str, int, int]]:
-        """How the work on each side stands: words, epochs done, epochs in all (0 where they are not counted)."""
-        found: dict[Side, tuple[str, int, int]] = {}
-        for side in SIDES:
-            job = self.networks.job(decode(search)[0].network(side)[0])
-            if job is not None and job.active:
-                found[side] = (f"{job.said[:1].upper()}{job.said[1:]}.", job.epoch, job.epochs)
-        return found
+    def follow(self, search: str | None) -> dict[Side, Work]:
+        """The work on each side."""
+        jobs = {side: self.networks.job(decode(search)[0].network(side)[0]) for side in SIDES}
+        return {
+            side: Work(_sentences([job.said]), job.epoch, job.epochs)
+            for side, job in jobs.items()
+            if job is not None and job.active
+        }
 
 
-def leading(known: Sequence[int], off: Sequence[int]) -> int:
-    """How many circles are on before the first that is off."""
-    return next((place for place, frequency in enumerate(known) if frequency in off), len(known))
+def _sentences(lines: Sequence[str]) -> str:
+    return " ".join(f"{line[:1].upper()}{line[1:]}." for line in lines)

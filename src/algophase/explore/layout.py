@@ -4,10 +4,11 @@ from typing import Any
 
 from dash import dcc, html
 
+from algophase.analysis.catalogue import label
 from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
 from algophase.explore.state import LONGEST, PARTS, Side
-from algophase.explore.table import RunTable, label
+from algophase.explore.table import RunTable
 from algophase.report.interactive import SQUARE
 from algophase.runs.selection import OPERATORS
 

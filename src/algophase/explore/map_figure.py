@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from algophase.analysis.catalogue import catalogue, label
 from algophase.explore.state import SIDES, View
-from algophase.explore.table import VERDICT, Places, RunTable, label
+from algophase.explore.table import VERDICT, Places, RunTable
+from algophase.report.phase_diagrams import PAPER_LINE
 from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
-from algophase.runs.comparison import phase_line
-from algophase.runs.matching import METRICS
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
@@ -57,8 +57,9 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     for axis, column in (("xaxis", view.x), ("yaxis", view.y)):
         if column and is_logarithmic(table, column, places):
             figure.update_layout({axis: {"type": "log", "exponentformat": "power"}})
-    if view.y in METRICS:  # the paper's line between the phases
-        figure.add_hline(y=phase_line(view.y), line={"color": GREY, "dash": "dot", "width": 1.5})
+    upwards = catalogue().get(view.y)
+    if upwards is not None and upwards.line is not None:
+        figure.add_hline(y=upwards.line.value, line=PAPER_LINE)
     if table.colours and view.colour != VERDICT and _is_number(table, view.colour):
         for name, some in groups.items():  # a legend of shapes: colours stand for the column
             figure.add_trace(_shape(name, len(some)))

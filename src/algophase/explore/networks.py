@@ -1,12 +1,11 @@
 """The networks behind a table's rows: kept weights, a cache of retrained ones, and work in the background.
 
-Weights count only if they fit the settings of their row. What a row says about its network is taken from the table where a
-few numbers measured on the weights agree with it; other weights (another machine rounds otherwise) are analysed anew, which
+Weights count only if they fit the settings of their row. What a row says about its network is taken from the table if a few
+numbers measured on the weights agree with it. Other weights (another machine rounds differently) are analysed again, which
 takes seconds and happens in the background, as training does.
 """
 
 import contextlib
-import functools
 import math
 import os
 import threading
@@ -17,29 +16,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.circles import Circle, find_circles, isolate_circles
-from algophase.analysis.device import in_float64
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import accuracy, correct_logits, grid_logits
-from algophase.analysis.metrics import circularity, distance_irrelevance
-from algophase.analysis.principal import network_components, resolution_of
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
+from algophase.analysis.specimen import Answer, Specimen
 from algophase.errors import InputError
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
-from algophase.report.figures import Subject, subject_of
 from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, retrain
 from algophase.training.trained import Progress
+from algophase.wording import duration
 
 MOST_IN_MEMORY = 8
-MOST_ANSWERS = 64  # of one network: 28 kB each at p = 59
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
@@ -50,49 +43,21 @@ def default_cache() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "algophase" / "networks"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What a network answers: the correct logits (p, p) of all pairs, and how many of its answers are right."""
-
-    correct: Tensor
-    accuracy: float
+def frequencies(specimen: Specimen) -> list[int]:
+    """Of a network's circles, the largest first."""
+    return [item.circle.frequency for item in specimen.evidence]
 
 
-@dataclass(frozen=True)
-class Specimen:
-    """A network ready to be shown. notes: what should be said about where it comes from."""
-
-    subject: Subject
-    notes: tuple[str, ...] = ()
-    _answers: dict[frozenset[int], Answer] = field(default_factory=dict, compare=False)
-
-    @functools.cached_property
-    def evidence(self) -> list[CircleEvidence]:
-        """The circles and what each does, the largest first."""
-        return sorted(self.subject.analysis.circles, key=lambda item: -item.circle.variance_share)
-
-    @property
-    def circles(self) -> list[Circle]:
-        return [item.circle for item in self.evidence]
-
-    def without(self, off: Collection[int]) -> Answer:
-        """The network without the circles of these frequencies; with REST among them, without all that is no circle."""
-        circles = self.circles
-        gone = frozenset(off) & {REST, *(circle.frequency for circle in circles)}
-        if gone not in self._answers:
-            kept = [circle for circle in circles if (circle.frequency in gone) != (REST in gone)]
-            logits = isolate_circles(
-                self.subject.network, kept, drop=REST not in gone, principal=self.subject.components
-            ).logits
-            self._answers[gone] = Answer(correct_logits(logits), accuracy(logits))
-            while len(self._answers) > MOST_ANSWERS:
-                self._answers.pop(next(iter(self._answers)), None)
-        return self._answers[gone]
+def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
+    """A network without the circles of these frequencies; with REST among them, without everything that is no circle."""
+    if REST in off:
+        return specimen.only(item for item in specimen.evidence if item.circle.frequency not in off)
+    return specimen.without(item for item in specimen.evidence if item.circle.frequency in off)
 
 
 @dataclass
 class Job:
-    """Work in the background. said: how it stands, in words."""
+    """Work in the background. said: its progress in words."""
 
     run_id: str
     kind: Literal["training", "analysing"]
@@ -158,12 +123,12 @@ class Networks:
         for place in dict.fromkeys(place for place in (self.kept, self.cache) if place is not None):
             try:
                 network = _load(place, run_id, run)
+                specimen = None if network is None else _as_in_the_table(network, row)
             except InputError as error:
                 problems.append(str(error))
                 continue
             if network is None:
                 continue
-            specimen = _as_in_the_table(network, row)
             if specimen is not None:
                 self._keep(run_id, specimen)
                 return Look(specimen)
@@ -210,6 +175,7 @@ class Networks:
         return row, run
 
     def _keep(self, run_id: str, specimen: Specimen) -> None:
+        specimen.forget_logits()
         with self._lock:
             self._ready[run_id] = specimen
             while len(self._ready) > MOST_IN_MEMORY:
@@ -245,9 +211,10 @@ class Networks:
             self.version += 1
 
     def _analyse(self, job: Job, network: Network) -> Specimen:
-        analysis = analyze(network)
         row, _ = self._run(job.run_id)
-        return Specimen(subject_of(network, analysis), (_unlike(analysis, row),))
+        specimen = Specimen(network)
+        specimen.notes = (_unlike(specimen.analysis, row),)
+        return specimen
 
     def _train(self, job: Job) -> Specimen:
         row, run = self._run(job.run_id)
@@ -259,24 +226,21 @@ class Networks:
             if job.stop.is_set():
                 raise _Stopped
             job.epoch = progress.epoch
-            left = "" if math.isnan(progress.seconds_left) else f", {_duration(progress.seconds_left)} left"
+            left = "" if math.isnan(progress.seconds_left) else f", {duration(progress.seconds_left)} left"
             job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
             if progress.epoch >= progress.epochs:
                 job.said = "analysing"
 
         trained, analysis, difference = retrain(row, run, group, follow, said.append)
         if trained.network is None or analysis is None:
-            raise InputError(
-                f"training diverged at epoch {trained.diverged_at}: there is no network to show"
-                if trained.diverged_at is not None
-                else said[-1]
-            )
+            diverged = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+            raise InputError(said[-1] if trained.diverged_at is None else diverged)
         said.append(str(difference))
         try:
             self._save(trained.network, run.run_id)
         except InputError as error:
             said.append(f"it could not be saved: {error}")
-        return Specimen(subject_of(trained.network, analysis), tuple(said))
+        return Specimen(trained.network, analysis, notes=said)
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""
@@ -302,21 +266,19 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
 
 
 def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:
-    """A network with what its row says about it, or None if a few quick numbers say that the row is about another."""
-    exact, resolution = in_float64(network), resolution_of(network)
-    components = network_components(exact, resolution)
-    analysis = analysis_of_row(row, find_circles(components))
+    """A network with what its row says about it, or None if a few quick numbers say that the row is about another network."""
+    specimen = Specimen(network)
+    analysis = analysis_of_row(row, specimen.circles)
     if analysis is None:
         return None
-    logits = grid_logits(exact)
-    measured = [distance_irrelevance(logits, resolution)]
-    told = [analysis.distance_irrelevance]
-    if len(network.distinct_tables()) == 1:
-        measured.append(circularity(components))
-        told.append(analysis.circularity)
-    same = all(abs(a - b) <= AGREE or (math.isnan(a) and math.isnan(b)) for a, b in zip(measured, told, strict=True))
-    whole = {frozenset[int](): Answer(correct_logits(logits), accuracy(logits))}
-    return Specimen(Subject(exact, analysis, components), _answers=whole) if same else None
+    for name in (IRRELEVANCE, CIRCULARITY):
+        measure = quantity(name).measure
+        assert measure is not None
+        measured, told = float(measure(specimen)), analysis.metrics[name]
+        if not (abs(measured - told) <= AGREE or (math.isnan(measured) and math.isnan(told))):
+            return None
+    specimen.analysis = analysis
+    return specimen
 
 
 def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
@@ -324,12 +286,7 @@ def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
     if row.get("diverged_at") is not None:
         return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
     if before is None:
-        return "the table has no analysis of this run: this is one of its weights"
+        return "the table has no analysis of this run: this one was made now, from its weights"
     if analysis.verdict.label == before:
-        return f"not the very network of the table, but the same verdict ({before}): training amplifies rounding"
+        return f"not the network of the table, but the same verdict ({before}): training amplifies rounding"
     return f"not the network of the table: it is {analysis.verdict.label} here, {str(before)[:40]} there"
-
-
-def _duration(seconds: float) -> str:
-    whole = max(0, round(seconds))
-    return f"{whole} s" if whole < 90 else f"{whole / 60:.0f} min" if whole < 5400 else f"{whole / 3600:.1f} h"

@@ -2,25 +2,25 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dash import dcc, html
 
-from algophase.analysis.analyze import Analysis
-from algophase.analysis.grid import by_difference_and_sum
-from algophase.explore.networks import Specimen
+from algophase.analysis.catalogue import cell_text, label, listed, value_text
+from algophase.analysis.specimen import Specimen
+from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
-from algophase.explore.table import KEPT, MEDIANS, VERDICT, Places, RunTable, label
-from algophase.report.figures import MOST_CIRCLES, circle_order
-from algophase.report.interactive import circle_name, circle_panel, logit_figure
-from algophase.report.network_section import MEANING
+from algophase.explore.table import KEPT, VERDICT, Places, RunTable
+from algophase.report.figures import drawn_circles
+from algophase.report.interactive import circle_name, circle_panel, logit_figure, main_order
+from algophase.report.network_section import MEANING, NO_CIRCLES
 from algophase.report.plotly_style import Panel
 from algophase.wording import floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-PAGE = 25  # runs a page of the table
+PAGE = 25  # runs on one page of the table
 TEXT, GRID, FAINT = "#1c2430", "#d9dde3", "#566173"
 UPLOADS = ["sendChartToCloud", "sendDataToCloud", "editInChartStudio"]  # nothing leaves this machine
 CONFIG: Any = {"displaylogo": False, "plotlyServerURL": "", "responsive": True}
@@ -32,14 +32,6 @@ MAP_CONFIG: Any = {
     "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage", *UPLOADS],
 }
 BROKEN = "Its training broke down: the loss ceased to be a number, and there is nothing to call an algorithm."
-METRICS = {
-    "accuracy": "accuracy (all pairs)",
-    "gradient_symmetricity_exact": "gradient symmetricity (all triples)",
-    "gradient_symmetricity": "gradient symmetricity (paper's 100)",
-    "distance_irrelevance": "distance irrelevance",
-    "distance_irrelevance_wrong_logit": "distance irrelevance (wrong logit)",
-    "circularity": "circularity",
-}
 
 
 def aria(**names: str) -> dict[str, Any]:
@@ -54,17 +46,6 @@ def dressed(figure: "Figure") -> "Figure":
     figure.update_xaxes(axis)
     figure.update_yaxes(axis)
     return figure
-
-
-def number(value: object) -> str:
-    """Any cell of a table as a short text."""
-    if value is None or value != value:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}" if value == 0 or not 0.001 <= abs(value) < 1 else f"{value:.4f}"
-    return str(value)[:80]
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Any:
@@ -99,8 +80,13 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
         low, high = share.interval
         counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"])
     medians = [
-        [label(column), number(middle), f"{number(low)} to {number(high)}", f"{count:,}"]
-        for column, middle, low, high, count in runs.medians(places, (view.x, view.y, *MEDIANS))
+        [
+            label(column),
+            value_text(column, middle),
+            f"{value_text(column, low)} to {value_text(column, high)}",
+            f"{count:,}",
+        ]
+        for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
     ]
     return [
         table(["verdict", "runs", "share", "95% interval"], counts, f"Verdicts of the {len(places):,} runs {where}"),
@@ -116,7 +102,7 @@ def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[An
     rows = []
     for place in places[page * PAGE : (page + 1) * PAGE].tolist():
         run_id = runs.run_id(place)
-        opens: Any = number(run_id) if run_id else f"row {place}"
+        opens: Any = cell_text(run_id) if run_id else f"row {place}"
         if RUN_ID.fullmatch(run_id):
             chosen = run_id in (view.run, view.pin)
             opens = html.Button(
@@ -125,17 +111,15 @@ def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[An
                 className="link",
                 **aria(label=f"Show run {run_id}", pressed="true" if chosen else "false"),
             )
-        rows.append([opens, *(number(runs.columns[name][place]) for name in shown)])
+        rows.append([opens, *(value_text(name, runs.columns[name][place]) for name in shown)])
     where = "in the region" if view.region else "on the map"
     name = f"Runs {where}, page {page + 1} of {pages}"
     return table(["run", *map(label, shown)], rows, name), page, pages
 
 
-def verdict_box(analysis: Analysis) -> Any:
-    verdict = analysis.verdict
-    return html.Div(
-        [html.Strong(MEANING[verdict.label]), html.Ul([html.Li(reason) for reason in verdict.reasons])], className="verdict"
-    )
+def verdict_box(specimen: Specimen) -> Any:
+    verdict = specimen.analysis.verdict
+    return _box(MEANING[verdict.label], verdict.reasons)
 
 
 def row_box(row: Mapping[str, Any], verdict: str) -> Any:
@@ -143,26 +127,27 @@ def row_box(row: Mapping[str, Any], verdict: str) -> Any:
     reasons = row.get("reasons")
     lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
     told = MEANING.get(verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}.")
-    return html.Div(
-        [html.Strong(told), html.Ul([html.Li(line) for line in lines]), html.P("As the table has it.", className="note")],
-        className="verdict",
-    )
+    return _box(told, lines, html.P("From the table.", className="note"))
+
+
+def _box(told: str, reasons: Sequence[str], *more: Any) -> Any:
+    return html.Div([html.Strong(told), html.Ul([html.Li(reason) for reason in reasons]), *more], className="verdict")
 
 
 def metrics_table(values: Mapping[str, Any]) -> Any:
-    rows = [[name, number(values.get(key))] for key, name in METRICS.items()]
+    rows = [[quantity.label, quantity.text(values.get(quantity.name), "-")] for quantity in listed(values)]
     return table(["metric", "value"], rows, "Metrics")
 
 
 def settings_line(runs: RunTable, place: int) -> str:
     """The settings that differ between runs, and the run's index."""
-    told = [f"index {number(runs.all['index'][place])}"] if "index" in runs.all else []
+    told = [f"index {cell_text(runs.all['index'][place])}"] if "index" in runs.all else []
     varied = [name for name in runs.settings if name in runs.filterable and len(set(runs.columns[name])) > 1]
-    return ", ".join([*told, *(f"{label(name)} {number(runs.columns[name][place])}" for name in varied)])
+    return ", ".join([*told, *(f"{label(name)} {value_text(name, runs.columns[name][place])}" for name in varied)])
 
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
-    """One entry a circle, and one for what belongs to none."""
+    """One entry per circle, and one for what belongs to none."""
     found: list[dict[str, Any]] = [
         {"label": f"{circle_name(item)}, {item.circle.variance_share:.1%}", "value": item.circle.frequency}
         for item in specimen.evidence
@@ -172,8 +157,8 @@ def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
 
 def circle_pictures(specimen: Specimen) -> list[Any]:
     if not specimen.evidence:
-        return [html.P("No frequency of the embedding stands out as a circle.")]
-    return [picture(circle_panel(specimen.subject, item)) for item in specimen.evidence[:MOST_CIRCLES]]
+        return [html.P(NO_CIRCLES)]
+    return [picture(circle_panel(specimen, item)) for item in drawn_circles(specimen)]
 
 
 def picture(panel: Panel) -> Any:
@@ -183,23 +168,35 @@ def picture(panel: Panel) -> Any:
     )
 
 
-def logits_picture(specimen: Specimen, off: Sequence[int]) -> tuple["Figure", str, str]:
-    """Correct logits with these circles off; in words, what accuracy is left and how rows and columns are ordered."""
-    answer = specimen.without(off)
-    items = specimen.evidence
-    strongest = max((item for item in items if not item.accompanies), key=lambda item: item.circle.variance_share, default=None)
-    p = specimen.subject.modulus
-    order = list(range(p)) if strongest is None else circle_order(p, strongest.circle.frequency).tolist()
-    figure = logit_figure(by_difference_and_sum(answer.correct), order)
-    known = {item.circle.frequency for item in items} | {REST}
-    gone = [frequency for frequency in off if frequency in known]
-    names = [f"k = {frequency}" for frequency in gone if frequency != REST]
-    if REST in gone:
+class Logits(NamedTuple):
+    """Correct logits; in words, the accuracy left, the order of rows and columns, and how many circles lead."""
+
+    figure: "Figure"
+    accuracy: str
+    order: str
+    kept: str
+
+
+def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
+    """Correct logits with these circles off."""
+    answer, (order, ordered) = switched_off(specimen, off), main_order(specimen)
+    known = frequencies(specimen)
+    names = [f"k = {frequency}" for frequency in off if frequency in known]
+    if REST in off:
         names.append("what is no circle")
     without = f" without {', '.join(names)}" if names else ", whole network"
-    ordered = "their own order" if strongest is None else f"the order of the circle k = {strongest.circle.frequency}"
-    return (
-        dressed(figure),
+    count = leading(known, off)
+    kept = f"Keep the first {count} of {len(known)} circles, in the order listed"
+    if set(known[count:]) - set(off):
+        kept = f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
+    return Logits(
+        dressed(logit_figure(answer, order)),
         f"Accuracy {floored(answer.accuracy)}{without}.",
         f"The logit of the right answer for every pair; rows and columns in {ordered}.",
+        kept,
     )
+
+
+def leading(known: Sequence[int], off: Sequence[int]) -> int:
+    """How many circles are on before the first that is off."""
+    return next((place for place, frequency in enumerate(known) if frequency in off), len(known))

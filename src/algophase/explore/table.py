@@ -10,11 +10,11 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from algophase.analysis.catalogue import metrics
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
 from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names
-from algophase.runs.runs import LABELS
 from algophase.runs.selection import Condition, kind_of, select
 from algophase.runs.statistics import Floats, Share
 from algophase.storage.runs_table import each_once, join_shards, read_shard, refuse_moments, shard_paths
@@ -25,18 +25,22 @@ VERDICT = "verdict"
 KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
 KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
 X = ("attention_rate", "width")
-Y = ("gradient_symmetricity", "gradient_symmetricity_exact", "distance_irrelevance", "circularity", "validation_accuracy")
-MEDIANS = ("attention_rate", "width", *Y[:4], "distance_irrelevance_wrong_logit", "validation_accuracy", "parameter_norm")
 MOST_COLOURS = 10  # different texts that still make a legend
 
 
-def label(column: str) -> str:
-    """A column as people call it."""
-    return LABELS.get(column, column.replace("_", " "))
+def wanted_heights() -> list[str]:
+    """What to draw upwards, if the table has it: metrics between whose phases the paper draws a line, then any others."""
+    shown = [quantity for quantity in metrics() if quantity.shown and not quantity.percent]
+    return [*(quantity.name for quantity in sorted(shown, key=lambda each: each.line is None)), "validation_accuracy"]
+
+
+def wanted_medians() -> list[str]:
+    """The columns whose medians are told of a region."""
+    return [*X, *(quantity.name for quantity in metrics() if quantity.shown), "validation_accuracy", "parameter_norm"]
 
 
 class RunTable:
-    """columns: those with one value a run, `verdict` filled in for every run; problems: what could not be read, in lines."""
+    """columns: those with one value per run, `verdict` filled in for every run; problems: what could not be read, in lines."""
 
     def __init__(
         self,
@@ -116,7 +120,7 @@ class RunTable:
         chosen = {}
         for name, wanted, allowed in (
             ("x", X, self.axes),
-            ("y", Y, self.axes),
+            ("y", wanted_heights(), self.axes),
             ("colour", (VERDICT,), self.colours),
         ):
             asked = getattr(view, name)
@@ -159,10 +163,10 @@ class RunTable:
         found = Counter(verdicts[place] for place in places.tolist())
         return [(name, Share(found[name], len(places))) for name in in_order(found)]
 
-    def medians(self, places: Places, columns: Sequence[str] = MEDIANS) -> list[tuple[str, float, float, float, int]]:
-        """Column, median, quartiles and how many runs have a value."""
+    def medians(self, places: Places, columns: Sequence[str] = ()) -> list[tuple[str, float, float, float, int]]:
+        """Column, median, quartiles and how many runs have a value. columns: to be told first."""
         rows = []
-        for column in dict.fromkeys(columns):
+        for column in dict.fromkeys([*columns, *wanted_medians()]):
             if column in self.axes:
                 values = self.numbers(column)[places]
                 values = values[~numpy.isnan(values)]
@@ -186,7 +190,7 @@ def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_
 
 
 def read_run_table(path: Path) -> RunTable:
-    """A sweep's directory or a Parquet file. A shard that cannot be read costs a line; the others are still shown."""
+    """A sweep's directory or a Parquet file. An unreadable shard adds a line to `problems`; the others are still shown."""
     shards, problems = shard_paths(path), list[str]()
     if not shards:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.device import in_float64
-from algophase.analysis.principal import network_components, resolution_of
+from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
-from algophase.report.figures import Subject, draw_correct_logits
+from algophase.report.figures import draw_correct_logits
 from algophase.report.style import house_style, save_figure
 from algophase.storage.files import write_atomically
 from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE, encode, load_network, read_description
@@ -54,10 +53,8 @@ def _write(
     write_atomically(directory / MODEL_FILE, tensors)
     write_atomically(directory / CONFIG_FILE, description)
     write_atomically(directory / CARD_FILE, card.encode())
-    exact = in_float64(network)
-    components = network_components(exact, resolution_of(network))
     with house_style():
-        save_figure(draw_correct_logits(Subject(exact, analysis, components)), directory / PICTURE_FILE)
+        save_figure(draw_correct_logits(Specimen(network, analysis)), directory / PICTURE_FILE)
     return directory
 
 

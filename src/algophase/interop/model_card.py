@@ -3,12 +3,12 @@
 import re
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.summary import circle_cells, metric_text
+from algophase.analysis.summary import circle_cells, circle_head, metric_rows
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
-from algophase.wording import floored, plural
+from algophase.wording import plural
 
 PAPER = "https://arxiv.org/abs/2306.17844"
 PICTURE_FILE = "correct_logits.png"
@@ -83,24 +83,15 @@ def _what(network: Network) -> str:
 
 
 def _metrics(analysis: Analysis) -> list[list[str]]:
-    rows = [
-        ["accuracy, all pairs", floored(analysis.accuracy)],
-        ["cross-entropy, all pairs", f"{analysis.cross_entropy:.3g}"],
-        ["gradient symmetricity, the paper's 100 triples", metric_text(analysis.gradient_symmetricity)],
-        ["gradient symmetricity, all p^3 triples", metric_text(analysis.gradient_symmetricity_exact)],
-        ["distance irrelevance, correct logit (the paper's definition)", metric_text(analysis.distance_irrelevance)],
-        ["distance irrelevance, largest wrong logit", metric_text(analysis.distance_irrelevance_wrong_logit)],
-        ["circularity", metric_text(analysis.circularity)],
-    ]
-    if len(analysis.operand_circularity) > 1:
-        operands = zip(("first", "second"), analysis.operand_circularity, strict=True)
-        rows += [[f"circularity, the {operand} operand's table", metric_text(value)] for operand, value in operands]
+    rows, name = list[list[str]](), ""
+    for row in metric_rows(analysis, every=True):
+        name = row.name or name
+        rows.append([f"{name}, {row.which}" if row.which else name, row.value])
     return rows
 
 
 def _circles(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
-    head = ["frequency", "variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
-    return head, [[str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles]
+    return circle_head("frequency"), [[str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

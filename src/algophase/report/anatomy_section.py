@@ -1,11 +1,11 @@
-"""What a page says about the inside of a linear Pizza (appendix L): who reads its circles, and what is made of them."""
+"""The section of a page on the inside of a linear Pizza (appendix L): which units read its circles, and what they compute."""
 
 import math
 
 from algophase.analysis.anatomy import Anatomy, PizzaAnatomy
+from algophase.report.interactive import line_trace, short_numbers
 from algophase.report.page import Page, paragraph, table
-from algophase.report.plotly_style import Panel, graph_objects, new_figure
-from algophase.report.style import COLOURS
+from algophase.report.plotly_style import Panel, new_figure
 from algophase.wording import floored
 
 MOST_DRAWN = 4
@@ -55,23 +55,13 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
 
 def readout_panel(pizza: PizzaAnatomy) -> Panel:
     """What the hidden units make of a point at angle t, on the first axis of the answer's circle, and its best cos 2t."""
-    readout, go = pizza.readouts[0], graph_objects()
+    readout = pizza.readouts[0]
     angles = readout.angles[::EVERY]
     turns = (angles / math.pi).tolist()
     fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
     figure = new_figure(x="angle t", y="readout", height=270)
-    curves = (("network", readout.values[::EVERY], "solid", COLOURS[0]), ("A cos(2t + φ)", fitted, "dash", COLOURS[5]))
-    for name, values, dash, colour in curves:
-        figure.add_trace(
-            go.Scatter(
-                x=turns,
-                y=[float(f"{value:.5g}") for value in values.tolist()],
-                mode="lines",
-                name=name,
-                line={"color": colour, "dash": dash, "width": 2},
-                hovertemplate=f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}<extra></extra>",
-            )
-        )
+    for index, (name, values) in enumerate((("network", readout.values[::EVERY]), ("A cos(2t + φ)", fitted))):
+        figure.add_trace(line_trace(turns, short_numbers(values), name, index, f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}"))
     figure.update_xaxes(tickvals=[0, 0.5, 1, 1.5, 2], ticktext=["0", "π/2", "π", "3π/2", "2π"])
     explained = _percent(readout.variance_explained)
     return Panel(

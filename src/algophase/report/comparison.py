@@ -6,21 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label, line, quantity
+from algophase.report.phase_diagrams import boundary_rates, compared_runs, share_names, shares_by_tenth
 from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
-from algophase.runs.comparison import (
-    ALL_RATES,
-    IRRELEVANCE,
-    NAMES,
-    SYMMETRIC,
-    SYMMETRICITY,
-    WRONG_LOGIT,
-    BoundaryRow,
-    Comparison,
-    ShareRow,
-    inside_phase,
-    phase_line,
-)
-from algophase.runs.matching import Group, accurate, circular
+from algophase.runs.comparison import Comparison
+from algophase.runs.findings import BoundaryRow
+from algophase.runs.matching import Group
+from algophase.runs.runs import inside_phase
 from algophase.runs.statistics import TENTHS, Share
 from algophase.wording import counted
 
@@ -32,13 +24,14 @@ if TYPE_CHECKING:
 # Blue over vermilion: ours is drawn last, theirs usually has more points.
 SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
 MOST_GROUPS = 4
-IRRELEVANCES = (IRRELEVANCE, WRONG_LOGIT)
-PHASES = {
-    **dict.fromkeys(SYMMETRIC, "symmetricity > {:g}"),
-    IRRELEVANCE: "irrelevance < {:g}",
-    WRONG_LOGIT: "irrelevance < {:g}\n(wrong logit)",
-}
-LABELS = {name: NAMES[name].replace(" (", "\n(") for name in (*SYMMETRIC, *IRRELEVANCES)}
+SYMMETRIC, IRRELEVANT = (SYMMETRICITY, BARE), (IRRELEVANCE, WRONG_LOGIT)
+
+
+def _short_phase(measure: str) -> str:
+    """A phase for a narrow axis: "irrelevance < 0.6", with what is in brackets on a line of its own."""
+    name, _, rest = label(measure).partition(" (")
+    bracket = f"\n({rest}" if rest and measure in IRRELEVANT else ""
+    return f"{name.split()[-1]} {quantity(measure).line}{bracket}"
 
 
 def draw_comparison(comparison: Comparison, path: str | Path) -> Path:
@@ -54,8 +47,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
     groups = comparison.groups[:MOST_GROUPS]
     one = len(groups) == 1
     rows, columns = (2, 2) if one else (len(groups), 4)
-    drawn = {group.label for group in groups}
-    shares = [row for row in comparison.shares if row.group in drawn and row.where == ALL_RATES]
+    shares = share_names(comparison, groups)
     shares_height = 0.5 + 0.26 * len(shares)
     panel = 2.3 if one else 1.9
     height = panel * rows + shares_height + 0.9
@@ -78,7 +70,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
                 above.set_title(group.label, loc="left")
     _shares(figure.add_subplot(grid[rows, :]), shares)
     handles = [figure.axes[0].scatter([], [], color=colour, marker=marker, s=16) for colour, marker in SIDES]
-    names = [f"{side.name} ({len(side.runs):,} runs)" for side in comparison.sides]
+    names = [f"{side.name} ({len(side):,} runs)" for side in comparison.sides]
     figure.legend(handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1)
     found, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
     level = f"at a family-wise level of {comparison.level:.3g}"
@@ -97,18 +89,13 @@ def _measures(group: Group) -> tuple[str, str]:
     """What both sides have: the released table has the symmetricity of a network with an equals sign only without it, and
     the irrelevance only of the wrong logit."""
     symmetric, irrelevant = (
-        [measure for measure in measures if all(measure in runs for runs in group.runs)]
-        for measures in (SYMMETRIC, IRRELEVANCES)
+        [measure for measure in measures if all(measure in runs for runs in group.runs)] for measures in (SYMMETRIC, IRRELEVANT)
     )
     return (*symmetric, SYMMETRICITY)[0], (*irrelevant, WRONG_LOGIT)[0]
 
 
-def _population(group: Group, side: int) -> "pandas.DataFrame":
-    return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
-
-
 def _points(group: Group, side: int, measure: str) -> "pandas.DataFrame | None":
-    runs = _population(group, side)
+    runs = compared_runs(group, side)
     if measure not in runs:
         return None
     return runs[runs[measure].notna() & runs["_rate"].notna()]
@@ -130,8 +117,8 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
                 axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
-    axes.axhline(phase_line(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
-    axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
+    axes.axhline(line(measure).value, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+    axes.set(xlabel="attention rate", ylabel=label(measure).replace(" (", "\n("), xlim=(-0.02, 1.02))
 
 
 def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
@@ -145,13 +132,12 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
         for some, face in ((points[inside], colour), (points[~inside], "none")):
             axes.scatter(some["_rate"], some["width"], s=9, marker=marker, facecolor=face, edgecolor=colour, linewidths=0.6)
         boundary = row.sides[side]
-        if boundary is not None and boundary.rate is not None and boundary.slope is not None and boundary.width is not None:
-            widths = numpy.geomspace(points["width"].min(), points["width"].max(), 50)
-            rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
-            axes.plot(rates, widths, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
+        along = None if boundary is None else boundary_rates(boundary, points["width"])
+        if along is not None:
+            axes.plot(*along, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
     axes.set_yscale("log", base=2)
     axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-    axes.set_title("filled: " + PHASES[measure].format(phase_line(measure)).replace("\n", " "))
+    axes.set_title("filled: " + _short_phase(measure).replace("\n", " "))
     axes.yaxis.set_major_formatter("{x:g}")
 
 
@@ -162,21 +148,15 @@ def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) ->
         points = _points(group, side, measure)
         if points is None:
             continue
-        inside = inside_phase(points, measure)
-        places, shares = [], []
-        for tenth in range(TENTHS):
-            here = points["_tenth"] == tenth
-            if here.any():
-                places.append((tenth + 0.5 + (0.08, -0.08)[side]) / TENTHS)
-                shares.append(Share(int(inside[here].sum()), int(here.sum())))
-        _whiskers(axes, places, shares, side, vertical=True)
+        found = shares_by_tenth(points, measure)
+        places = [(tenth + 0.5 + (0.08, -0.08)[side]) / TENTHS for tenth, _ in found]
+        _whiskers(axes, places, [share for _, share in found], side, vertical=True)
         boundary = None if row is None else row.sides[side]
         if boundary is not None and boundary.curve is not None:
             curve = boundary.curve
             axes.plot(curve.rates, curve.probability, color=colour, linewidth=1.2, linestyle=("-", "--")[side])
             axes.fill_between(curve.rates, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    name = PHASES[measure].format(phase_line(measure))
-    axes.set(xlabel="attention rate", ylabel=f"share with\n{name}", xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
+    axes.set(xlabel="attention rate", ylabel=f"share with\n{_short_phase(measure)}", xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
 
 
 def _whiskers(axes: "Axes", places: list[float], shares: list[Share], side: int, *, vertical: bool) -> None:
@@ -192,12 +172,12 @@ def _whiskers(axes: "Axes", places: list[float], shares: list[Share], side: int,
         axes.errorbar(middle, places, xerr=reach, **style)  # type: ignore[arg-type]
 
 
-def _shares(axes: "Axes", rows: list[ShareRow]) -> None:
+def _shares(axes: "Axes", rows: list[tuple[str, tuple[Share, Share]]]) -> None:
     """Shares at full accuracy and circular, with Wilson intervals; theirs just below ours."""
     for side in (1, 0):
-        kept = [(index, row.shares[side]) for index, row in enumerate(rows) if row.shares[side].total]
+        kept = [(index, shares[side]) for index, (_, shares) in enumerate(rows) if shares[side].total]
         _whiskers(axes, [index + (-0.16, 0.16)[side] for index, _ in kept], [share for _, share in kept], side, vertical=False)
-    axes.set_yticks(range(len(rows)), [NAMES[row.measure] + (f", {row.group}" if row.group else "") for row in rows])
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set(xlim=(-0.02, 1.02), ylim=(len(rows) - 0.5, -0.5), xlabel="share of runs, with 95% intervals")
     axes.grid(axis="x", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)

@@ -4,19 +4,19 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.anatomy import Readout
-from algophase.analysis.circles import Circle, isolate_circles, points_in_plane
-from algophase.analysis.device import in_float64
+from algophase.analysis.catalogue import EXACT, quantity
+from algophase.analysis.circles import Circle, points_in_plane
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
 from algophase.analysis.metrics import embedding_gradients, paper_triples
-from algophase.analysis.principal import PrincipalComponents, network_components, resolution_of
+from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.specimen import Specimen
 from algophase.networks import Network, Transformer
 from algophase.report.style import (
     COLOURS,
@@ -42,42 +42,20 @@ PER_ROW = 4
 GRADIENT_COMPONENTS = 6
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A network with what every picture of it needs, computed once."""
-
-    network: Network  # in float64
-    analysis: Analysis
-    components: PrincipalComponents
-
-    @property
-    def modulus(self) -> int:
-        return self.network.task.modulus
-
-    @property
-    def evidence(self) -> tuple[CircleEvidence, ...]:
-        return self.analysis.circles[:MOST_CIRCLES]
-
-    @property
-    def title(self) -> str:
-        return f"{self.analysis.id}: {self.analysis.verdict.label}"
-
-
-def subject_of(network: Network, analysis: Analysis) -> Subject:
-    """A network with what its pictures need, computed once."""
-    exact = in_float64(network)
-    return Subject(exact, analysis, network_components(exact, resolution_of(network)))
+def drawn_circles(specimen: Specimen) -> tuple[CircleEvidence, ...]:
+    """The largest circles of a network: as many as a picture has room for."""
+    return specimen.evidence[:MOST_CIRCLES]
 
 
 def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_format: str = "png") -> list[Path]:
     """Write every picture that applies to this network into `directory` and return the paths."""
     check_format(image_format)
-    subject = subject_of(network, analysis)
-    pictures: list[tuple[str, Callable[[Subject], Figure]]] = [
+    specimen = Specimen(network, analysis)
+    pictures: list[tuple[str, Callable[[Specimen], Figure]]] = [
         ("correct_logits", draw_correct_logits),
         ("gradients", draw_gradients),
     ]
-    if subject.evidence:
+    if specimen.evidence:
         pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
     if isinstance(network, Transformer):
         pictures.append(("attention", draw_attention))
@@ -86,12 +64,12 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
     paths = []
     with house_style():
         for name, draw in pictures:
-            paths.append(save_figure(draw(subject), Path(directory) / f"{name}.{image_format}"))
+            paths.append(save_figure(draw(specimen), Path(directory) / f"{name}.{image_format}"))
     return paths
 
 
 def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figure", list["Axes"]]:
-    """A figure of `count` square panels, at most PER_ROW a row."""
+    """A figure of `count` square panels, at most PER_ROW in a row."""
     columns = min(count, PER_ROW)
     rows = math.ceil(count / columns)
     figure = new_figure(max(3.4, panel * columns), panel * rows + 0.5 + extra_height)
@@ -107,31 +85,38 @@ def heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float |
     return axes.imshow(values, cmap=colours, vmin=low, vmax=limit, origin="lower", interpolation="nearest", aspect="auto")
 
 
-def draw_correct_logits(subject: Subject) -> "Figure":
+def draw_correct_logits(specimen: Specimen) -> "Figure":
     """Rows a - b, columns a + b (figure 3): a Pizza shows horizontal bands, a Clock none."""
     figure = new_figure(4.2, 3.6)
     axes = figure.subplots()
-    matrix = by_difference_and_sum(correct_logits(grid_logits(subject.network)))
-    p = subject.modulus
-    image = logit_map(axes, matrix)
-    axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{subject.title}\ncorrect logits")
+    p = specimen.modulus
+    image = logit_map(axes, specimen.whole.logits)
+    axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{specimen.title}\ncorrect logits")
     figure.colorbar(image, ax=axes, label="correct logit")
     return figure
 
 
-def logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
-    """Logits by a - b and a + b, whatever the order of rows and columns.
+def logit_cells(matrix: Tensor) -> tuple[Tensor, tuple[float, float] | None]:
+    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colours where they must be set.
 
-    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture.
-    Colours do not magnify rounding: a matrix constant to nine digits is drawn in one colour.
+    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture:
+    (p, p / 2). Colours do not magnify rounding: a matrix that is constant to nine digits is drawn in one colour.
     """
     p = len(matrix)
     values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
+    middle, spread = values.mean().item(), (values.max() - values.min()).item()
+    constant = spread <= 1e-9 * max(1.0, values.abs().max().item())
+    return values, (middle - 0.5, middle + 0.5) if constant else None
+
+
+def logit_map(axes: "Axes", matrix: Tensor) -> "AxesImage":
+    """Logits by a - b and a + b, whatever the order of rows and columns."""
+    p = len(matrix)
+    values, ends = logit_cells(matrix)
     image = heatmap(axes, values)
     image.set_extent((-0.5, p - 0.5, -0.5, p - 0.5))
-    middle, spread = values.mean().item(), (values.max() - values.min()).item()
-    if spread <= 1e-9 * max(1.0, values.abs().max().item()):
-        image.set_clim(middle - 0.5, middle + 0.5)
+    if ends is not None:
+        image.set_clim(*ends)
     return image
 
 
@@ -144,25 +129,26 @@ def circle_order(modulus: int, frequency: int) -> Tensor:
     return (frequency * torch.arange(modulus) % modulus).argsort(stable=True)
 
 
-def draw_isolated_logits(subject: Subject) -> "Figure":
+def order_frequency(item: CircleEvidence) -> int:
+    """The circle in whose order its logits show a pattern: an accompanying circle answers on the circle of its Pizza."""
+    return item.accompanies or item.circle.frequency
+
+
+def draw_isolated_logits(specimen: Specimen) -> "Figure":
     """Correct logits with one circle kept, rows and columns in the order of the circle (figures 4, 5 and 12)."""
-    p = subject.modulus
-    figure, panels = _panels(len(subject.evidence), 2.3)
-    for axes, item in zip(panels, subject.evidence, strict=True):
-        circle = item.circle
-        isolation = isolate_circles(subject.network, [circle], principal=subject.components)
-        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-        k = item.accompanies or circle.frequency
+    p = specimen.modulus
+    figure, panels = _panels(len(drawn_circles(specimen)), 2.3)
+    for axes, item in zip(panels, drawn_circles(specimen), strict=True):
+        answer, k = specimen.only([item]), order_frequency(item)
         order = circle_order(p, k)
-        matrix = by_difference_and_sum(correct_logits(isolation.logits))[order][:, order]
-        image = logit_map(axes, matrix)
-        axes.set_title(f"{_circle_title(circle)}\naccuracy alone {floored(isolation.accuracy, 1)}")
+        image = logit_map(axes, answer.logits[order][:, order])
+        axes.set_title(f"{_circle_title(item.circle)}\naccuracy alone {floored(answer.accuracy, 1)}")
         if math.gcd(k, p) == 1:
             axes.set(xlabel=f"{_times(k, 'a + b')} mod {p}", ylabel=f"{_times(k, 'a − b')} mod {p}")
         else:  # several residues share a place on the circle: positions are an order, not values
             axes.set(xlabel=f"a + b, by {k}(a + b) mod {p}", ylabel=f"a − b, by {k}(a − b) mod {p}", xticks=[], yticks=[])
         figure.colorbar(image, ax=axes)
-    set_title(figure, f"{subject.title}, correct logits after isolating each circle")
+    set_title(figure, f"{specimen.title}, correct logits after isolating each circle")
     return figure
 
 
@@ -172,16 +158,16 @@ def _circle_title(circle: Circle) -> str:
     return f"frequency k = {circle.frequency}"
 
 
-def draw_circles(subject: Subject) -> "Figure":
+def draw_circles(specimen: Specimen) -> "Figure":
     """The embedding in the plane of each circle, points labelled with their tokens (every second one and so on if many)."""
-    separate = len(subject.components.coordinates) > 1
-    figure, panels = _panels(len(subject.evidence), 2.6, extra_height=0.3 if separate else 0.0)
-    for axes, circle in zip(panels, (item.circle for item in subject.evidence), strict=True):
-        draw_circle(axes, subject.components, circle)
+    separate = len(specimen.components.coordinates) > 1
+    figure, panels = _panels(len(drawn_circles(specimen)), 2.6, extra_height=0.3 if separate else 0.0)
+    for axes, circle in zip(panels, (item.circle for item in drawn_circles(specimen)), strict=True):
+        draw_circle(axes, specimen.components, circle)
         axes.set_title(f"k = {circle.frequency}, {circle.variance_share:.1%} of variance")
     if separate:
         operand_legend(figure)
-    set_title(figure, f"{subject.title}, circles in the embedding")
+    set_title(figure, f"{specimen.title}, circles in the embedding")
     return figure
 
 
@@ -191,7 +177,7 @@ def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle, m
 
 
 def draw_plane(axes: "Axes", tables: Tensor, frequency: int, names: tuple[str, str], most_labels: int = MOST_LABELS) -> None:
-    """Tokens at their points (tables, p, 2), one colour an operand table."""
+    """Tokens at their points (tables, p, 2), one colour per operand table."""
     for table, points in enumerate(tables):
         # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
         shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
@@ -233,20 +219,20 @@ def draw_tokens(
     axes.margins(0.02)
 
 
-def draw_gradients(subject: Subject) -> "Figure":
+def draw_gradients(specimen: Specimen) -> "Figure":
     """Gradients of a logit on the first six principal components, first operand against second (figure 2)."""
-    triples = paper_triples(subject.modulus)[:3]
-    gradients = embedding_gradients(subject.network, triples)
-    directions = subject.components.directions[:GRADIENT_COMPONENTS]
+    triples = paper_triples(specimen.modulus)[:3]
+    gradients = embedding_gradients(specimen.network, triples)
+    directions = specimen.components.directions[:GRADIENT_COMPONENTS]
     first, second = (gradient @ directions.T for gradient in gradients)
     figure, panels = _panels(len(triples), 2.4, extra_height=0.4)
     for axes, triple, x, y in zip(panels, triples.tolist(), first, second, strict=True):
         gradient_panel(axes, x, y)
         axes.set_title("(a, b, c) = ({}, {}, {})".format(*triple))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    set_title(
-        figure, f"{subject.title}, gradient symmetricity {round(subject.analysis.gradient_symmetricity_exact, 3) + 0.0:.3f}"
-    )
+    symmetricity = quantity(EXACT)
+    measured = symmetricity.text(specimen.analysis.metrics[EXACT])
+    set_title(figure, f"{specimen.title}, {symmetricity.family} {measured}")
     return figure
 
 
@@ -261,36 +247,64 @@ def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
     axes.set_aspect("equal")
 
 
-def draw_attention(subject: Subject) -> "Figure":
-    """What the position that answers takes from each operand, head by head, after the attention rate is applied."""
-    network = subject.network
+@dataclass(frozen=True)
+class AttentionPattern:
+    """weights: what the position that answers takes from an operand, for each pair (a, b), with the attention rate applied."""
+
+    layer: int
+    head: int
+    operand: Literal["a", "b"]
+    weights: Tensor
+
+
+def attention_patterns(specimen: Specimen) -> list[AttentionPattern]:
+    """Head by head, on each operand. With two positions the weights on a and b add up to a constant: only a's are given."""
+    network, p = specimen.network, specimen.modulus
     assert isinstance(network, Transformer)
     _, cache = network.run_with_cache()
-    layers, heads, p = network.settings.layers, network.settings.heads, subject.modulus
-    # With two positions the weights on a and b add up to a constant, so one picture says both.
-    operands = ("a", "b") if network.task.equals_sign else ("a",)
-    rows = [(layer, position) for layer in range(layers) for position in range(len(operands))]
+    operands: tuple[Literal["a", "b"], ...] = ("a", "b") if network.task.equals_sign else ("a",)
+    found = []
+    for layer in range(network.settings.layers):
+        pattern = cache[f"blocks.{layer}.attn.hook_pattern"].detach().unflatten(0, (p, p))  # (a, b, head, to, from)
+        for head in range(network.settings.heads):
+            for position, operand in enumerate(operands):
+                found.append(AttentionPattern(layer + 1, head + 1, operand, pattern[:, :, head, -1, position]))
+    return found
+
+
+def attention_ends(network: Transformer) -> tuple[float, float]:
+    """The ends of an attention picture's colours. Constant attention is 1 everywhere: it is shown on a whole scale."""
+    rate = network.settings.attention_rate
+    return (1 - rate if rate > 0 else 0.0), 1.0
+
+
+def draw_attention(specimen: Specimen) -> "Figure":
+    """What the position that answers takes from each operand, head by head, after the attention rate is applied."""
+    network, patterns = specimen.network, attention_patterns(specimen)
+    assert isinstance(network, Transformer)
+    heads, rate = network.settings.heads, network.settings.attention_rate
+    operands = sorted({pattern.operand for pattern in patterns})
+    rows = [(layer, operand) for layer in range(1, network.settings.layers + 1) for operand in operands]
     figure = new_figure(1.9 * heads + 0.8, 1.9 * len(rows) + 0.7)
     panels = figure.subplots(len(rows), heads, squeeze=False)
-    rate = network.settings.attention_rate
     image = None
-    for (layer, position), row in zip(rows, panels, strict=True):
-        pattern = cache[f"blocks.{layer}.attn.hook_pattern"][:, :, -1, position].unflatten(0, (p, p))  # (a, b, head)
-        for head, axes in enumerate(row):
-            image = heatmap(axes, pattern[..., head])
-            image.set_clim(1 - rate if rate > 0 else 0, 1)  # constant attention is 1 everywhere: show it on a whole scale
-            axes.set_title(f"layer {layer + 1}, head {head + 1}" + (f", on {operands[position]}" if len(operands) > 1 else ""))
-            axes.set(xlabel="b", ylabel="a" if head == 0 else None)
+    for pattern in patterns:
+        axes = panels[rows.index((pattern.layer, pattern.operand)), pattern.head - 1]
+        image = heatmap(axes, pattern.weights)
+        image.set_clim(*attention_ends(network))
+        on = f", on {pattern.operand}" if len(operands) > 1 else ""
+        axes.set_title(f"layer {pattern.layer}, head {pattern.head}{on}")
+        axes.set(xlabel="b", ylabel="a" if pattern.head == 1 else None)
     assert image is not None
     beside = "" if len(operands) > 1 else f"\n(on b: {2 - rate:.3g} less that)"
     figure.colorbar(image, ax=panels, label="weight on " + " or ".join(operands) + beside)
-    set_title(figure, f"{subject.title}, attention of the last position (rate {rate:g})")
+    set_title(figure, f"{specimen.title}, attention of the last position (rate {rate:g})")
     return figure
 
 
-def draw_anatomy(subject: Subject) -> "Figure":
+def draw_anatomy(specimen: Specimen) -> "Figure":
     """Aligned W_1 and W_2, hidden units grouped by their pizza, and the readouts against A cos(2t + phi) (appendix L)."""
-    opened = subject.analysis.anatomy
+    opened = specimen.analysis.anatomy
     assert opened is not None
     pizzas = opened.pizzas[:PER_ROW]
     order = list(dict.fromkeys(row for pizza in pizzas for row in pizza.rows))
@@ -307,7 +321,7 @@ def draw_anatomy(subject: Subject) -> "Figure":
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
     some = f" ({len(pizzas)} of {len(opened.pizzas)} pizzas)" if len(pizzas) < len(opened.pizzas) else ""
-    set_title(figure, f"{subject.title}, inside the linear network{some}")
+    set_title(figure, f"{specimen.title}, inside the linear network{some}")
     return figure
 
 

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from algophase.analysis.circles import isolate_circles, points_in_plane
+from algophase.analysis.catalogue import IRRELEVANCE, label, quantity
+from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
+from algophase.analysis.specimen import Answer, Specimen
 from algophase.networks import Transformer
-from algophase.report.figures import Subject, circle_order
-from algophase.report.plotly_style import HEATMAP, Panel, graph_objects, new_figure
+from algophase.report.figures import (
+    attention_ends,
+    attention_patterns,
+    axis_names,
+    circle_order,
+    logit_cells,
+    order_frequency,
+)
+from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
 from algophase.report.style import COLOURS
 from algophase.wording import floored
 
@@ -27,35 +35,37 @@ SMALL = 290  # of a circle, of an attention pattern
 MOST_TICKS = 8
 MOST_LABELS = 20  # tokens written beside their points; all of them show on hover
 OPERANDS = ("first operand", "second operand")
-LOSSES = {"training_loss": "training", "validation_loss": "validation"}
-ACCURACIES = {"training_accuracy": "training", "validation_accuracy": "validation"}
+CURVES = {
+    "loss": ("training_loss", "validation_loss"),
+    "accuracy": ("training_accuracy", "validation_accuracy"),
+    "parameter norm": ("parameter_norm",),
+}
 
 
 def circle_name(item: CircleEvidence) -> str:
     return f"k = {item.circle.frequency} ({item.part})"
 
 
-def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
+def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     """The tokens in the plane of a circle; each says its number on hover. Neighbours on the circle are joined."""
     go, circle = graph_objects(), item.circle
-    of_components = circle.method == "components"
-    first, second = (f"component {number}" for number in circle.components[:2]) if of_components else ("axis 1", "axis 2")
+    first, second = axis_names(circle)
     figure = new_figure(x=first, y=second, height=SMALL, showlegend=False)
-    tables = points_in_plane(subject.components, circle)
-    order = circle_order(subject.modulus, circle.frequency).tolist()
+    tables = points_in_plane(specimen.components, circle)
+    order = circle_order(specimen.modulus, circle.frequency).tolist()
     for table, points in enumerate(tables):
         along = points[order].double()
         who = f"{OPERANDS[table]} " if len(tables) > 1 else ""
         every = math.ceil(len(order) * len(tables) / MOST_LABELS)
         figure.add_trace(
             go.Scatter(
-                x=_short(along[:, 0]),
-                y=_short(along[:, 1]),
+                x=short_numbers(along[:, 0]),
+                y=short_numbers(along[:, 1]),
                 mode="markers+text",
                 text=[str(token) if place % every == 0 else "" for place, token in enumerate(order)],
                 textposition="middle center" if len(tables) > 1 else _outwards(along),
                 textfont={"size": 11},
-                customdata=[_with_twins(token, subject.modulus, circle.frequency) for token in order],
+                customdata=[_with_twins(token, specimen.modulus, circle.frequency) for token in order],
                 marker={"color": COLOURS[table], "size": 7, "symbol": ("circle", "square")[table]},
                 name=OPERANDS[table],
                 cliponaxis=False,
@@ -72,7 +82,7 @@ def circle_panel(subject: Subject, item: CircleEvidence) -> Panel:
     return Panel(
         figure,
         f"{circle_name(item)}, {share}",
-        f"Tokens 0 to {subject.modulus - 1} in the plane of the circle of frequency {circle.frequency}, which {_doing(item)}.",
+        f"Tokens 0 to {specimen.modulus - 1} in the plane of the circle of frequency {circle.frequency}, which {_doing(item)}.",
     )
 
 
@@ -95,44 +105,31 @@ def _doing(item: CircleEvidence) -> str:
     }[item.role]
 
 
-def _short(values: Tensor) -> list[float]:
-    """Numbers to five digits: what a picture shows, at half the size."""
+def short_numbers(values: Tensor) -> list[float]:
+    """Numbers to five digits: all that a picture shows, in half the space."""
     return [float(f"{value:.5g}") for value in values.tolist()]
+
+
+_EIGHTHS = (
+    *("middle right", "top right", "top center", "top left"),
+    *("middle left", "bottom left", "bottom center", "bottom right"),
+)
 
 
 def _outwards(points: Tensor) -> list[str]:
     """Where a token's label goes so that it lies outside the circle."""
-    places = []
-    for x, y in (points - points.mean(dim=0)).tolist():
-        eighth = round(math.atan2(y, x) / (math.pi / 4)) % 8
-        places.append(
-            (
-                "middle right",
-                "top right",
-                "top center",
-                "top left",
-                "middle left",
-                "bottom left",
-                "bottom center",
-                "bottom right",
-            )[eighth]
-        )
-    return places
+    return [
+        _EIGHTHS[round(math.atan2(y, x) / (math.pi / 4)) % len(_EIGHTHS)] for x, y in (points - points.mean(dim=0)).tolist()
+    ]
 
 
-def logit_figure(matrix: Tensor, order: Sequence[int]) -> "Figure":
-    """Correct logits, rows a - b and columns a + b, both in this order of the residues.
-
-    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture.
-    Colours do not magnify rounding: a matrix constant to nine digits is drawn in one colour.
-    """
+def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
+    """Correct logits, rows a - b and columns a + b, both in this order of the residues."""
     go, p = graph_objects(), len(order)
     figure = new_figure(x="a + b", y="a − b", height=SQUARE)
-    ordered = matrix[list(order)][:, list(order)].double()
+    ordered = answer.logits[list(order)][:, list(order)].double()
     there = ~ordered.isnan()
-    values = ordered if p % 2 else ordered[there].view(p, p // 2)
-    middle, spread = values.mean().item(), (values.max() - values.min()).item()
-    constant = spread <= 1e-9 * max(1.0, values.abs().max().item())
+    values, ends = logit_cells(ordered)
     columns = torch.tensor(order).expand(p, p)
     places: dict[str, Any] = {"x0": 0, "dx": 1} if p % 2 else {"x0": 0.5, "dx": 2}
     # What a cell is cannot be read off its place once rows and columns are in the order of a circle: each cell carries it.
@@ -144,10 +141,10 @@ def logit_figure(matrix: Tensor, order: Sequence[int]) -> "Figure":
             dy=1,
             **places,
             customdata=cells.to(torch.int8 if p <= 127 else torch.int16).numpy(),
-            zmin=middle - 0.5 if constant else None,
-            zmax=middle + 0.5 if constant else None,
+            zmin=None if ends is None else ends[0],
+            zmax=None if ends is None else ends[1],
             colorscale=HEATMAP,
-            colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "logit<br> ", "font": {"size": 12}}},
+            colorbar=colour_bar("logit"),
             hovertemplate=(
                 f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})<br>correct logit %{{z:.4g}}<extra></extra>"
             ),
@@ -159,28 +156,35 @@ def logit_figure(matrix: Tensor, order: Sequence[int]) -> "Figure":
     return figure
 
 
-def correct_logits_panel(subject: Subject, frequency: int | None = None) -> Panel:
-    """The whole network's correct logits (figure 3), in the order of a circle if a frequency is given."""
-    matrix = by_difference_and_sum(correct_logits(grid_logits(subject.network)))
-    order = list(range(subject.modulus)) if frequency is None else circle_order(subject.modulus, frequency).tolist()
-    steps = "in their own order" if frequency is None else f"in the order of the circle k = {frequency}{_spacing(order)}"
+def main_order(specimen: Specimen) -> tuple[list[int], str]:
+    """The order of rows and columns in which a whole network's pattern is seen: that of its strongest circle. Also in words."""
+    strongest = max(specimen.evidence, key=lambda item: (item.logit_variance, item.circle.variance_share), default=None)
+    if strongest is None:
+        return list(range(specimen.modulus)), "their own order"
+    k = order_frequency(strongest)
+    return circle_order(specimen.modulus, k).tolist(), f"the order of the circle k = {k}"
+
+
+def correct_logits_panel(specimen: Specimen) -> Panel:
+    """The whole network's correct logits (figure 3), in the order of its strongest circle."""
+    order, words = main_order(specimen)
+    irrelevance = quantity(IRRELEVANCE).text(specimen.analysis.metrics[IRRELEVANCE])
+    accuracy = quantity("accuracy").text(specimen.analysis.accuracy)
     return Panel(
-        logit_figure(matrix, order),
-        f"whole network, accuracy {floored(subject.analysis.accuracy)}; rows and columns {steps}",
+        logit_figure(specimen.whole, order),
+        f"whole network, accuracy {accuracy}; rows and columns in {words}{_spacing(order)}",
         "Correct logits of the whole network by a minus b (rows) and a plus b (columns). "
-        f"Distance irrelevance is {subject.analysis.distance_irrelevance:.3f}: 0 means bands along the rows, 1 none.",
+        f"Distance irrelevance is {irrelevance}: 0 means bands along the rows, 1 none.",
     )
 
 
-def isolated_panel(subject: Subject, item: CircleEvidence) -> Panel:
+def isolated_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     """Correct logits with one circle kept, rows and columns in steps of that circle's spacing (figures 4, 5 and 12)."""
-    isolation = isolate_circles(subject.network, [item.circle], principal=subject.components)
-    # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-    k = item.accompanies or item.circle.frequency
-    order = circle_order(subject.modulus, k).tolist()
+    answer = specimen.only([item])
+    order = circle_order(specimen.modulus, order_frequency(item)).tolist()
     return Panel(
-        logit_figure(by_difference_and_sum(correct_logits(isolation.logits)), order),
-        f"only {circle_name(item)}, accuracy {floored(isolation.accuracy)}{_spacing(order)}",
+        logit_figure(answer, order),
+        f"only {circle_name(item)}, accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it {_doing(item)}.",
     )
 
@@ -188,68 +192,56 @@ def isolated_panel(subject: Subject, item: CircleEvidence) -> Panel:
 def _spacing(order: Sequence[int]) -> str:
     """The step between neighbours, where there is one: the inverse of the frequency mod p."""
     p, step = len(order), order[1]
-    return f"; steps of {step}" if all(order[i] == i * step % p for i in range(p)) else ""
+    return f"; steps of {step}" if step > 1 and all(order[i] == i * step % p for i in range(p)) else ""
 
 
-def attention_panels(subject: Subject) -> list[Panel]:
+def attention_panels(specimen: Specimen) -> list[Panel]:
     """What the position that answers takes from the first operand (and the second, with an equals sign), head by head."""
-    network = subject.network
+    network = specimen.network
     if not isinstance(network, Transformer):
         return []
-    go, p, rate = graph_objects(), subject.modulus, network.settings.attention_rate
-    _, cache = network.run_with_cache()
-    # With two positions the weights on a and b add up to a constant, so one picture says both.
-    operands = ("a", "b") if network.task.equals_sign else ("a",)
+    low, high = attention_ends(network)
     panels = []
-    for layer in range(network.settings.layers):
-        pattern = cache[f"blocks.{layer}.attn.hook_pattern"].unflatten(0, (p, p))  # (a, b, head, to, from)
-        for head in range(network.settings.heads):
-            for position, operand in enumerate(operands):
-                figure = new_figure(x="b", y="a", height=SMALL)
-                figure.add_trace(
-                    go.Heatmap(
-                        z=pattern[:, :, head, -1, position].detach().float().numpy(),
-                        zmin=1 - rate if rate > 0 else 0,  # constant attention is 1 everywhere: show it on a whole scale
-                        zmax=1,
-                        colorscale=HEATMAP,
-                        colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "weight<br> ", "font": {"size": 12}}},
-                        hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {operand} %{{z:.4f}}<extra></extra>",
-                    )
-                )
-                figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 44, "r": 4})
-                name = f"layer {layer + 1}, head {head + 1}, weight on {operand}"
-                panels.append(Panel(figure, name, f"Attention of the last position for every pair: {name}."))
+    for pattern in attention_patterns(specimen):
+        figure = new_figure(x="b", y="a", height=SMALL)
+        figure.add_trace(
+            graph_objects().Heatmap(
+                z=pattern.weights.float().numpy(),
+                zmin=low,
+                zmax=high,
+                colorscale=HEATMAP,
+                colorbar=colour_bar("weight"),
+                hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {pattern.operand} %{{z:.4f}}<extra></extra>",
+            )
+        )
+        figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 44, "r": 4})
+        name = f"layer {pattern.layer}, head {pattern.head}, weight on {pattern.operand}"
+        panels.append(Panel(figure, name, f"Attention of the last position for every pair: {name}."))
     return panels
 
 
 def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
     """Losses, accuracies and the parameter norm along training, as far as they are there."""
-    epochs, panels = history["epochs"], []
-    for curves, name, logarithmic in (
-        (LOSSES, "loss", True),
-        (ACCURACIES, "accuracy", False),
-        ({"parameter_norm": "parameter norm"}, "parameter norm", False),
-    ):
-        there = {key: label for key, label in curves.items() if any(value is not None for value in history.get(key, ()))}
-        if there:
-            figure = new_figure(x="epoch", y=name, height=280, showlegend=len(there) > 1)
-            for index, (key, label) in enumerate(there.items()):
-                figure.add_trace(
-                    graph_objects().Scatter(
-                        x=list(epochs),
-                        y=list(history[key]),
-                        mode="lines",
-                        name=label,
-                        line={"color": COLOURS[index], "dash": ("solid", "dash")[index], "width": 2},
-                        hovertemplate=f"{label}, epoch %{{x}}: %{{y:.4g}}<extra></extra>",
-                    )
-                )
-            if logarithmic:
-                figure.update_yaxes(type="log", exponentformat="power", dtick=2)
-            last = ", ".join(f"{label} {_last(history[key])}" for key, label in there.items())
-            panels.append(Panel(figure, f"{name}; at the end: {last}", f"The {name} along training. At the end: {last}."))
+    epochs, panels = list(history["epochs"]), []
+    for name, columns in CURVES.items():
+        there = [column for column in columns if any(value is not None for value in history.get(column, ()))]
+        if not there:
+            continue
+        figure = new_figure(x="epoch", y=name, height=280, showlegend=len(there) > 1)
+        said = []
+        for index, column in enumerate(there):
+            curve, values = label(column).removesuffix(f" {name}"), list(history[column])
+            figure.add_trace(line_trace(epochs, values, curve, index, f"{curve}, epoch %{{x}}: %{{y:.4g}}"))
+            said.append(f"{curve} {quantity(column).text(values[-1])}")
+        if name == "loss":
+            figure.update_yaxes(type="log", exponentformat="power", dtick=2)
+        last = ", ".join(said)
+        panels.append(Panel(figure, f"{name}; at the end: {last}", f"The {name} along training. At the end: {last}."))
     return panels
 
 
-def _last(values: Sequence[Any]) -> str:
-    return "undefined" if not values or values[-1] is None else f"{values[-1]:.4g}"
+def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, hover: str) -> Any:
+    """One of two curves: the first solid, the second dashed and of another colour."""
+    colour, dash = ((COLOURS[0], "solid"), (COLOURS[5], "dash"))[index]
+    line = {"color": colour, "dash": dash, "width": 2}
+    return graph_objects().Scatter(x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>")

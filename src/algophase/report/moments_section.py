@@ -1,29 +1,32 @@
-"""What a page says about runs that were followed along training: verdicts and metrics by epoch."""
+"""The section of a page on runs that were followed along training: verdicts and metrics by epoch."""
 
 from typing import TYPE_CHECKING
 
 import numpy
 
+from algophase.analysis.catalogue import label, metrics
 from algophase.analysis.verdict import in_order
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
-from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY
-from algophase.runs.runs import CIRCULARITY, LABELS
 from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
     from plotly.graph_objects import Figure
 
-METRICS = {
-    "validation_accuracy": "validation accuracy",
-    **{name: LABELS[name] for name in (SYMMETRICITY, IRRELEVANCE, CIRCULARITY)},
-}
+
+def followed_metrics() -> list[str]:
+    """The validation accuracy, then one metric per family, as the paper defines it."""
+    families: dict[str, str] = {}
+    for quantity in metrics():
+        if quantity.shown and quantity.name != "accuracy":
+            families.setdefault(quantity.family, quantity.name)
+    return ["validation_accuracy", *families.values()]
 
 
 def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
-    """moments: one row a run and epoch, as `SweepDirectory.moments` has them."""
+    """moments: one row per run and epoch, as `SweepDirectory.moments` has them."""
     import pandas
 
     moments = moments.assign(epoch=pandas.to_numeric(moments.get("epoch"), errors="coerce"))
@@ -35,14 +38,14 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
     told = "share of each verdict by epoch"
     panels = [Panel(verdicts_by_epoch(moments), told, f"The {told}, {runs:,} runs.")] if "verdict" in moments else []
-    for metric, label in METRICS.items():
+    for metric in followed_metrics():
         if metric not in moments:
             continue
         values = pandas.to_numeric(moments[metric], errors="coerce")
         known = moments.assign(_value=values)[values.notna()]
         if known["epoch"].nunique() > 1:
-            caption = f"{label} by epoch: median, and the middle half of the runs"
-            panels.append(Panel(quartiles_by_epoch(known, label), caption, f"{caption}."))
+            caption = f"{label(metric)} by epoch: median, and the middle half of the runs"
+            panels.append(Panel(quartiles_by_epoch(known, label(metric)), caption, f"{caption}."))
     page.pictures(panels, "wide")
 
 
@@ -83,12 +86,12 @@ def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
     return pandas.DataFrame({**parts, "count": groups.count()})
 
 
-def quartiles_by_epoch(known: "pandas.DataFrame", label: str) -> "Figure":
+def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
     """known: with the numbers in a column `_value`."""
     found = quartiles(known, "_value")
     low, middle, high, count = (found[name].to_numpy() for name in ("low", "middle", "high", "count"))
     epochs = found.index.to_numpy()
-    figure, go = new_figure(x="epoch", y=label, height=380), graph_objects()
+    figure, go = new_figure(x="epoch", y=name, height=380), graph_objects()
     band = {"x": numpy.concatenate([epochs, epochs[::-1]]), "y": numpy.concatenate([high, low[::-1]])}
     figure.add_trace(
         go.Scatter(

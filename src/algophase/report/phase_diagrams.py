@@ -3,19 +3,23 @@
 Every builder returns a plotly Figure and knows nothing of the page it lands on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict import in_order
 from algophase.report.plotly_style import GREY, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
 from algophase.runs.boundary import Boundary
-from algophase.runs.comparison import NAMES, SYMMETRIC, SYMMETRICITY, BoundaryRow, Comparison, inside_phase, phase_line
-from algophase.runs.matching import Group, accurate, circular
-from algophase.runs.runs import EXACT, LABELS, Population, Standing
+from algophase.runs.comparison import Comparison
+from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
+from algophase.runs.matching import Group
+from algophase.runs.runs import Runs, accurate, circular, inside_phase
+from algophase.runs.standing import Standing
 from algophase.runs.statistics import TENTHS, Floats, Share
 
 if TYPE_CHECKING:
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_DRAWN_AS_SHAPES = 1000  # more points are drawn by the graphics card
 BINS = 40
+PAPER_LINE = {"color": GREY, "dash": "dot", "width": 1.5}  # where the paper draws the line between the phases
 # Ours and theirs, as in the printed comparison.
 SIDES = ((COLOURS[0], "circle", "solid"), (COLOURS[5], "square", "dash"))
 
@@ -36,7 +41,7 @@ class Mark:
     name: str
     verdict: str
     rate: float
-    values: dict[str, float]
+    values: Mapping[str, float]
 
 
 def _kind(runs: "pandas.DataFrame") -> Any:
@@ -68,16 +73,14 @@ def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: 
     figure.update_layout(legend={"itemsizing": "constant"})
 
 
-def rate_by_metric(
-    population: Population, metric: str, boundary: Boundary | None = None, marks: Sequence[Mark] = ()
-) -> "Figure":
+def rate_by_metric(population: Runs, metric: str, boundary: Boundary | None = None, marks: Sequence[Mark] = ()) -> "Figure":
     """A metric of accurate runs against the attention rate, coloured by verdict, with the paper's line and the transition."""
-    runs = accurate(population.runs)
+    runs = population.accurate.frame
     runs = runs[runs["_rate"].notna() & runs[metric].notna()]
-    figure = new_figure(x="attention rate", y=LABELS[metric], height=420)
-    _scatter(figure, runs, "_rate", metric, "attention rate %{x:.4f}<br>" + LABELS[metric] + " %{y:.4f}")
-    measured = SYMMETRICITY if metric == EXACT else metric
-    figure.add_hline(y=phase_line(measured), line={"color": GREY, "dash": "dot", "width": 1.5})
+    figure = new_figure(x="attention rate", y=label(metric), height=420)
+    _scatter(figure, runs, "_rate", metric, f"attention rate %{{x:.4f}}<br>{label(metric)} %{{y:.4f}}")
+    if quantity(metric).line is not None:
+        figure.add_hline(y=line(metric).value, line=PAPER_LINE)
     if boundary is not None and boundary.rate is not None and boundary.within:
         figure.add_vline(x=boundary.rate.value, line={"color": GREY, "width": 2})
         if boundary.rate.interval is not None:
@@ -105,26 +108,37 @@ def _mark(figure: "Figure", marks: Sequence[Mark], metric: str, kind: Any) -> No
                 marker={"color": colour, "symbol": symbol, "size": 22, "line": {"color": "black", "width": 1.5}},
                 showlegend=False,
                 hovertemplate=f"{mark.number}: {plain(mark.name)}, {plain(mark.verdict)}<br>"
-                f"attention rate %{{x:.4f}}<br>{LABELS[metric]} %{{y:.4f}}<extra></extra>",
+                f"attention rate %{{x:.4f}}<br>{label(metric)} %{{y:.4f}}<extra></extra>",
             )
         )
 
 
-def rate_by_width(population: Population, boundaries: Sequence[tuple[str, Boundary]] = ()) -> "Figure":
-    """Circular accurate runs by rate and width, coloured by verdict, with the transition lines (figure 7, bottom)."""
-    runs = population.core
+def boundary_rates(boundary: Boundary, widths: Iterable[float]) -> tuple[Floats, Floats] | None:
+    """Rates and widths along a boundary that depends on the width; None where there is no such boundary."""
+    lengths = numpy.fromiter(widths, float)
+    if boundary.rate is None or boundary.slope is None or boundary.width is None or not len(lengths):
+        return None
+    along = numpy.geomspace(lengths.min(), lengths.max(), 50)
+    return boundary.rate.value + boundary.slope.value * numpy.log2(along / boundary.width), along
+
+
+def rate_by_width(population: Runs, boundaries: Mapping[str, Boundary] = MappingProxyType({})) -> "Figure":
+    """Circular accurate runs by rate and width, coloured by verdict, with the transition lines (figure 7, bottom).
+
+    boundaries: by metric.
+    """
+    runs = population.core.frame
     runs = runs[runs["_rate"].notna() & runs["width"].notna()]
     figure = new_figure(x="attention rate", y="width", height=460)
     _scatter(figure, runs, "_rate", "width", "attention rate %{x:.4f}<br>width %{y:g}")
-    for index, (name, boundary) in enumerate(boundaries):
-        if boundary.rate is None or boundary.slope is None or boundary.width is None or runs.empty:
+    for index, (metric, boundary) in enumerate(boundaries.items()):
+        found, name = boundary_rates(boundary, runs["width"]), plain(quantity(metric).phase)
+        if found is None:
             continue
-        widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 50)
-        rates = boundary.rate.value + boundary.slope.value * numpy.log2(widths / boundary.width)
         figure.add_trace(
             graph_objects().Scatter(
-                x=rates,
-                y=widths,
+                x=found[0],
+                y=found[1],
                 mode="lines",
                 name=name,
                 line={"color": COLOURS[(3, 5, 4)[index % 3]], "dash": ("solid", "dash", "dot")[index % 3], "width": 2.5},
@@ -136,29 +150,28 @@ def rate_by_width(population: Population, boundaries: Sequence[tuple[str, Bounda
     return figure
 
 
-def metric_plane(population: Population, x: str, y: str) -> "Figure":
+def metric_plane(population: Runs, x: str, y: str) -> "Figure":
     """Two metrics of accurate runs against each other, coloured by verdict."""
-    runs = accurate(population.runs)
+    runs = population.accurate.frame
     runs = runs[runs[x].notna() & runs[y].notna()]
-    figure = new_figure(x=LABELS[x], y=LABELS[y], height=420)
-    _scatter(figure, runs, x, y, f"{LABELS[x]} %{{x:.4f}}<br>{LABELS[y]} %{{y:.4f}}")
-    line = {"color": GREY, "dash": "dot", "width": 1.5}
-    figure.add_vline(x=phase_line(x), line=line)
-    figure.add_hline(y=phase_line(y), line=line)
+    figure = new_figure(x=label(x), y=label(y), height=420)
+    _scatter(figure, runs, x, y, f"{label(x)} %{{x:.4f}}<br>{label(y)} %{{y:.4f}}")
+    figure.add_vline(x=line(x).value, line=PAPER_LINE)
+    figure.add_hline(y=line(y).value, line=PAPER_LINE)
     return figure
 
 
-def histogram(values: Floats, verdicts: Sequence[str], label: str, marked: float | None = None, height: int = 240) -> "Figure":
+def histogram(values: Floats, verdicts: Sequence[str], name: str, marked: float | None = None, height: int = 240) -> "Figure":
     """How a metric is spread, stacked by verdict; `marked` is one network's value."""
     go = graph_objects()
-    figure = new_figure(x=label, y="runs", height=height, barmode="stack", bargap=0)
+    figure = new_figure(x=name, y="runs", height=height, barmode="stack", bargap=0)
     known = [*values, marked] if marked is not None and marked == marked else list(values)
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     if high - low < 1e-6 * max(1.0, abs(high)):
         low, high = low - 0.5, high + 0.5
     edges = numpy.linspace(low, high, BINS + 1)
-    names, labels = numpy.asarray(verdicts, dtype=object), in_order(verdicts)
-    for verdict in labels:
+    names, there = numpy.asarray(verdicts, dtype=object), in_order(verdicts)
+    for verdict in there:
         counts, _ = numpy.histogram(values[names == verdict], bins=edges)
         figure.add_trace(
             go.Bar(
@@ -172,7 +185,7 @@ def histogram(values: Floats, verdicts: Sequence[str], label: str, marked: float
         )
     if marked is not None and marked == marked:
         figure.add_vline(x=marked, line={"color": COLOURS[5], "width": 3})
-    figure.update_layout(showlegend=len(labels) > 1)
+    figure.update_layout(showlegend=len(there) > 1)
     return figure
 
 
@@ -184,10 +197,10 @@ def standing_figure(standing: Standing) -> "Figure":
     return figure
 
 
-def shares_figure(names: Sequence[str], shares: Sequence[Share]) -> "Figure":
-    """Shares with their 95% intervals, one row each."""
-    figure = new_figure(x="share of runs", y="", height=90 + 34 * len(names), showlegend=False)
-    for name, share in zip(names, shares, strict=True):
+def shares_figure(shares: Mapping[str, Share]) -> "Figure":
+    """Shares of verdicts with their 95% intervals, one row each."""
+    figure = new_figure(x="share of runs", y="", height=90 + 34 * len(shares), showlegend=False)
+    for name, share in shares.items():
         if not share.total:
             continue
         colour, symbol = look(name)
@@ -232,6 +245,16 @@ def _whisker(
     )
 
 
+def shares_by_tenth(runs: "pandas.DataFrame", measure: str) -> list[tuple[int, Share]]:
+    """Of the runs in each tenth of the attention rate, how many are inside a metric's phase. Empty tenths are omitted."""
+    if measure not in runs:
+        return []
+    known = runs[runs[measure].notna() & (runs["_tenth"] >= 0)]
+    inside = inside_phase(known, measure)
+    there = [(tenth, known["_tenth"] == tenth) for tenth in range(TENTHS)]
+    return [(tenth, Share(int(inside[here].sum()), int(here.sum()))) for tenth, here in there if here.any()]
+
+
 def transition(sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]], measure: str) -> "Figure":
     """Share of runs inside a phase in each tenth of the rate, over the logistic curve with its bootstrap band (figure 7).
 
@@ -241,7 +264,7 @@ def transition(sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]],
     go = graph_objects()
     for side, (name, runs, boundary) in enumerate(sides):
         colour, symbol, dash = SIDES[side]
-        label = plain(name)
+        name = plain(name)
         if boundary is not None and boundary.curve is not None:
             curve = boundary.curve
             band = numpy.concatenate([curve.high, curve.low[::-1]]).round(4)
@@ -263,48 +286,49 @@ def transition(sides: Sequence[tuple[str, "pandas.DataFrame", Boundary | None]],
                     y=curve.probability.round(4),
                     mode="lines",
                     line={"color": colour, "dash": dash, "width": 2},
-                    name=f"{label}, logistic fit",
+                    name=f"{name}, logistic fit",
                     hovertemplate="rate %{x:.2f}: %{y:.1%}<extra></extra>",
                 )
             )
-        known = runs[runs[measure].notna() & (runs["_tenth"] >= 0)] if measure in runs else runs.iloc[:0]
-        inside, places, shares = inside_phase(known, measure) if len(known) else None, [], []
-        for tenth in range(TENTHS):
-            here = known["_tenth"] == tenth
-            if inside is not None and here.any():
-                places.append((tenth + 0.5 + (0.06, -0.06)[side] * (len(sides) > 1)) / TENTHS)
-                shares.append(Share(int(inside[here].sum()), int(here.sum())))
+        found = shares_by_tenth(runs, measure)
+        shift = (0.06, -0.06)[side] if len(sides) > 1 else 0.0
+        places, shares = [(tenth + 0.5 + shift) / TENTHS for tenth, _ in found], [share for _, share in found]
         if shares:
-            _whisker(figure, places, [s.value for s in shares], shares, colour, symbol, label, across=False)
+            _whisker(figure, places, [share.value for share in shares], shares, colour, symbol, name, across=False)
     figure.update_xaxes(range=[-0.02, 1.02])
     figure.update_yaxes(range=[-0.04, 1.04], tickformat=".0%")
     return figure
 
 
-def phase_name(measure: str) -> str:
-    line = phase_line(measure)
-    return f"{LABELS[measure]} {'>' if measure in SYMMETRIC else '<'} {line:g}".replace("<", "&lt;").replace(">", "&gt;")
+def compared_runs(group: Group, side: int) -> "pandas.DataFrame":
+    """The runs of one side that a comparison draws: circular accurate ones where circularity is defined, else accurate ones."""
+    return circular(group.runs[side]) if group.circular else accurate(group.runs[side])
 
 
 def compared_transition(comparison: Comparison, group: Group, row: BoundaryRow) -> "Figure":
     """Both sides of a comparison in one transition."""
-    runs = [circular(side) if group.circular else accurate(side) for side in group.runs]
     names = [side.name for side in comparison.sides]
-    return transition([(names[i], runs[i], row.sides[i]) for i in (0, 1)], row.measure)
+    return transition([(names[i], compared_runs(group, i), row.sides[i]) for i in (0, 1)], row.measure)
+
+
+def share_names(comparison: Comparison, groups: Sequence[Group]) -> list[tuple[str, tuple[Share, Share]]]:
+    """The shares over all rates of these groups, each with its name."""
+    labels = {group.label for group in groups}
+    rows = [row for row in comparison.shares if row.where == ALL_RATES and row.group in labels]
+    return [(measure_name(row.measure) + (f", {row.group}" if row.group else ""), row.shares) for row in rows]
 
 
 def compared_shares(comparison: Comparison) -> "Figure":
     """Shares at full accuracy and circular on both sides."""
-    rows = [row for row in comparison.shares if row.where == "all rates"]
-    labels = [NAMES[row.measure] + (f", {row.group}" if row.group else "") for row in rows]
+    rows = share_names(comparison, comparison.groups)
     figure = new_figure(x="share of runs", y="", height=120 + 50 * len(rows))
     for side, (colour, symbol, _) in enumerate(SIDES):
-        kept = [(index, row.shares[side]) for index, row in enumerate(rows) if row.shares[side].total]
+        kept = [(index, shares[side]) for index, (_, shares) in enumerate(rows) if shares[side].total]
         places = [index + (-0.14, 0.14)[side] for index, _ in kept]
         shares = [share for _, share in kept]
         name = plain(comparison.sides[side].name)
         _whisker(figure, [share.value for share in shares], places, shares, colour, symbol, name, across=True)
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=[plain(label) for label in labels], autorange="reversed")
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=[plain(name) for name, _ in rows], autorange="reversed")
     figure.update_yaxes(automargin=True)
     figure.update_xaxes(range=[-0.02, 1.02], tickformat=".0%")
     return figure

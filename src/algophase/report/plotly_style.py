@@ -60,6 +60,10 @@ def look(verdict: str) -> tuple[str, str]:
     return VERDICTS.get(verdict, OTHER)
 
 
+def colour_bar(title: str) -> dict[str, Any]:
+    return {"thickness": 10, "outlinewidth": 0, "title": {"text": f"{title}<br> ", "font": {"size": 12}}}
+
+
 def new_figure(*, x: str, y: str, height: int = 320, **layout: Any) -> "Figure":
     """An empty picture with its axes named, without a template."""
     go = graph_objects()

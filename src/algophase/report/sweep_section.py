@@ -1,22 +1,20 @@
-"""What a page says about a sweep: what it holds, phase diagrams, transitions, histograms, a comparison, where it comes from."""
+"""The section of a page on a sweep: its contents, phase diagrams, transitions, histograms, a comparison, its origin."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy
-
-from algophase.analysis.verdict import in_order
+from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, label, quantity, value_text
+from algophase.analysis.verdict import Thresholds, in_order
 from algophase.errors import InputError
-from algophase.report.moments_section import add_moments
+from algophase.report.moments_section import add_moments, followed_metrics
 from algophase.report.page import Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import (
     compared_shares,
     compared_transition,
     histogram,
     metric_plane,
-    phase_name,
     rate_by_metric,
     rate_by_width,
     shares_figure,
@@ -24,10 +22,9 @@ from algophase.report.phase_diagrams import (
 )
 from algophase.report.plotly_style import Panel
 from algophase.runs.boundary import Boundary
-from algophase.runs.comparison import BARE, IRRELEVANCE, SYMMETRICITY, Comparison, compare, metric_boundary
-from algophase.runs.matching import METRICS, accurate
+from algophase.runs.comparison import Comparison, compare
 from algophase.runs.overview import describe_origin, describe_space
-from algophase.runs.runs import CIRCULARITY, LABELS, MOST_GROUPS, Population, population_of
+from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs, metric_boundary
 from algophase.runs.statistics import Share
 from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST = 20  # runs for a transition to be fitted
-HISTOGRAMS = (SYMMETRICITY, IRRELEVANCE, CIRCULARITY, "parameter_norm")
+DIAGRAMS = (SYMMETRICITY, IRRELEVANCE)  # the paper's two metrics, whose phases it maps
 ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
 MOST_SITTINGS = 200
 MOST_COMPARED = 4
@@ -59,7 +56,7 @@ class Sweep:
 
     path: Path
     table: "pandas.DataFrame"
-    population: Population
+    population: Runs
     description: Mapping[str, Any] | None
     sittings: tuple[Mapping[str, Any], ...]
     moments: "pandas.DataFrame | None" = None
@@ -81,17 +78,17 @@ def read_sweep(path: Path) -> Sweep:
         sittings = [record for record in directory.sittings() if isinstance(record, Mapping)]
         followed = directory.moments()
         moments = None if followed is None else followed.to_pandas()
-    return Sweep(path, runs, population_of(runs, name), description, tuple(sittings), moments)
+    return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(sittings), moments)
 
 
 def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = "") -> None:
     page.heading(2, f"Sweep {sweep.title}", anchor)
     _add_overview(page, sweep)
     every = sweep.population.groups()
-    groups = [group for group in every if not accurate(group.runs).empty]
+    groups = [group for group in every if len(group.accurate)]
     for group in groups[:MOST_GROUPS]:
         _add_group(page, group)
-    none = [group.label for group in every if accurate(group.runs).empty]
+    none = [group.label for group in every if not len(group.accurate)]
     if none:
         which = f" of {'; '.join(none)}" if any(none) else ""
         page.add(paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw."))
@@ -114,62 +111,53 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
         lines.append(f"{population.rows:,} runs of {population.name}")
     lines += [f"{count:,} left out: {reason}" for count, reason in population.left_out]
     page.add(listed(lines))
-    runs = population.runs
-    names, shares = list[str](), list[Share]()
-    for verdict in in_order(runs["_verdict"]):
-        names.append(verdict)
-        shares.append(Share(int((runs["_verdict"] == verdict).sum()), len(runs)))
+    verdicts = population["_verdict"]
+    shares = {verdict: population.share(verdicts == verdict) for verdict in in_order(verdicts)}
     page.heading(3, "Shares")
-    full, core = Share(len(accurate(runs)), len(runs)), population.core
-    rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in zip(names, shares, strict=True)]
-    rows.append(["at full accuracy", str(full), "answers every pair that was held back from training"])
-    if population.core_name != "accurate runs":
-        known = int(accurate(runs)[CIRCULARITY].notna().sum())
-        rows.append(["circular, of those at full accuracy", str(Share(len(core), known)), "circularity from 0.995"])
+    rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in shares.items()]
+    rows.append(["at full accuracy", str(population.accuracy_share), "answers every pair that was held back from training"])
+    if population.core_name == CIRCULAR_RUNS:
+        told = f"circularity from {Thresholds().circularity:g}"
+        rows.append(["circular, of those at full accuracy", str(population.circular_share_of_accurate), told])
     page.add(table(["verdict", "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts"))
-    told = "; ".join(f"{name} {share.value:.1%}" for name, share in zip(names, shares, strict=True))
-    page.pictures(
-        [
-            Panel(
-                shares_figure(names, shares),
-                "verdicts, as shares of all runs, with 95% intervals",
-                f"Shares of the verdicts: {told}.",
-            )
-        ],
-        "wide",
-    )
+    caption = "verdicts, as shares of all runs, with 95% intervals"
+    told = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
+    page.pictures([Panel(shares_figure(shares), caption, f"Shares of the verdicts: {told}.")], "wide")
 
 
-def _boundaries(group: Population) -> dict[str, Boundary]:
+def _holds(runs: Runs, column: str) -> bool:
+    """Whether some of the runs have a value in this column."""
+    return column in runs and bool(runs[column].notna().any())
+
+
+def _boundaries(group: Runs) -> dict[str, Boundary]:
     core = group.core
     if not group.rates_vary or len(core) < FEWEST:
         return {}
     # not symmetricity without an equals sign, which is there for the comparison with the released table alone
-    there = [measure for measure in METRICS if measure != BARE and measure in core and core[measure].notna().any()]
-    return {measure: metric_boundary(core, measure, by_width=group.continuous_width) for measure in there}
+    there = [measure for measure in METRICS if measure != BARE and _holds(core, measure)]
+    return {measure: metric_boundary(core.frame, measure, by_width=group.continuous_width) for measure in there}
 
 
-def _add_group(page: Page, group: Population) -> None:
+def _add_group(page: Page, group: Runs) -> None:
     of = f" ({group.label})" if group.label else ""
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
-    metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in group.runs and accurate(group.runs)[name].notna().any()]
-    drawn = f"{counted(len(accurate(group.runs)), 'run')} at full accuracy, coloured by verdict"
+    metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
+    drawn = f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by verdict"
     if group.rates_vary:
         if group.continuous_width:
-            lines = [(phase_name(measure), boundary) for measure, boundary in boundaries.items()]
             alt = f"Attention rate against width for {len(group.core):,} {group.core_name}, coloured by verdict."
-            panels.append(
-                Panel(rate_by_width(group, lines), f"{group.core_name} by rate and width, with the transition lines", alt)
-            )
+            caption = f"{group.core_name} by rate and width, with the transition lines"
+            panels.append(Panel(rate_by_width(group, boundaries), caption, alt))
         for metric in metrics:
             boundary = None if group.continuous_width else boundaries.get(metric)
-            alt = f"{LABELS[metric]} against the attention rate, {drawn}."
-            caption = f"{LABELS[metric]}, {drawn}; dotted: the paper's line"
+            alt = f"{label(metric)} against the attention rate, {drawn}."
+            caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
             caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.within else ""
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
-        both = f"{LABELS[metrics[1]]} against {LABELS[metrics[0]]}, {drawn}"
+        both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"
         panels.append(Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}."))
     if not panels:
         page.add(paragraph("The table has no attention rates that vary, or no metrics, to draw a phase diagram of."))
@@ -179,45 +167,40 @@ def _add_group(page: Page, group: Population) -> None:
     _add_histograms(page, group, of)
 
 
-def _add_transitions(page: Page, group: Population, boundaries: Mapping[str, Boundary], of: str) -> None:
+def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary], of: str) -> None:
     page.heading(3, f"Transitions{of}")
     at = " (at the middle width)" if group.continuous_width else ""
     page.add(
         paragraph(
             f"The rate at which a logistic fit has half of the {group.core_name} inside a phase{at}, with 95% bootstrap "
-            "intervals. In the "
-            "pictures, points are the runs of one tenth of the rate with 95% intervals, the curve is a logistic fit with its "
-            "bootstrap band."
+            "intervals. In the pictures, each point stands for the runs in one tenth of the rate, with its 95% interval; the "
+            "curve is the logistic fit with its bootstrap band."
         )
     )
     rows = []
     for measure, boundary in boundaries.items():
         slope = [] if not group.continuous_width else ["-" if boundary.slope is None else str(boundary.slope)]
-        rows.append([_unescaped(phase_name(measure)), str(boundary), *slope, str(Share(boundary.inside, boundary.runs))])
+        rows.append([quantity(measure).phase, str(boundary), *slope, str(Share(boundary.inside, boundary.runs))])
     head = ["phase", "transition at rate", *(["change per doubling of the width"] if group.continuous_width else []), "inside"]
     page.add(table(head, rows, "Phase transitions"))
     panels = []
     for measure, boundary in boundaries.items():
-        name = _unescaped(phase_name(measure))
+        name = quantity(measure).phase
         alt = f"Share of runs with {name} by tenth of the attention rate; transition: {boundary}."
         caption = f"share of the {group.core_name} with {name}"
-        panels.append(Panel(transition([(group.name, group.core, boundary)], measure), caption, alt))
+        panels.append(Panel(transition([(group.name, group.core.frame, boundary)], measure), caption, alt))
     page.pictures(panels)
 
 
-def _unescaped(label: str) -> str:
-    """A label made for a picture, as plain text."""
-    return label.replace("&lt;", "<").replace("&gt;", ">")
-
-
-def _add_histograms(page: Page, group: Population, of: str) -> None:
-    runs, panels = accurate(group.runs), []
-    for metric in HISTOGRAMS:
-        if metric in runs and runs[metric].notna().any():
-            known = runs[runs[metric].notna()]
-            figure = histogram(known[metric].to_numpy(numpy.float64), known["_verdict"].tolist(), LABELS[metric], height=300)
-            caption = f"{LABELS[metric]} of {counted(len(known), 'run')} at full accuracy"
-            panels.append(Panel(figure, caption, f"Histogram: {caption}, median {known[metric].median():.4f}."))
+def _add_histograms(page: Page, group: Runs, of: str) -> None:
+    runs, panels = group.accurate, []
+    for metric in (*followed_metrics()[1:], "parameter_norm"):
+        if _holds(runs, metric):
+            known = runs.where(runs[metric].notna())
+            figure = histogram(known.values(metric), known["_verdict"].tolist(), label(metric), height=300)
+            caption = f"{label(metric)} of {counted(len(known), 'run')} at full accuracy"
+            median = value_text(metric, float(known[metric].median()))
+            panels.append(Panel(figure, caption, f"Histogram: {caption}, median {median}."))
     if panels:
         page.heading(3, f"Histograms{of}")
         page.pictures(panels, "wide")
@@ -233,13 +216,8 @@ def _add_comparison(page: Page, sweep: Sweep, released: "pandas.DataFrame") -> N
         return
     verdict, _, rest = str(comparison).partition("\n")
     page.add(f'<div class="verdict"><strong>{text(verdict, 5000)}</strong></div>')
-    page.add(
-        paragraph(
-            f"All {len(comparison.findings)} tests are corrected together: two equal populations are called different in at "
-            f"most {comparison.level:.3g} of all comparisons.",
-            "note",
-        )
-    )
+    told = f"two equal populations are called different in at most {comparison.level:.3g} of all comparisons"
+    page.add(paragraph(f"All {len(comparison.findings)} tests are corrected together: {told}.", "note"))
     page.pictures(_compared(comparison), "wide")
     page.add(f"<details><summary>All tests</summary><pre tabindex=0>{text(rest.strip(), 100_000)}</pre></details>")
 
@@ -249,27 +227,16 @@ def _compared(comparison: Comparison) -> list[Panel]:
     for group in comparison.groups[:MOST_COMPARED]:
         for row in comparison.boundaries:
             if row.group == group.label and None not in row.sides:
-                sides = ", ".join(
-                    f"{side.name} {boundary}"
-                    for side, boundary in zip(comparison.sides, row.sides, strict=True)
-                    if boundary is not None
-                )
+                sides = ", ".join(f"{side.name} {each}" for side, each in zip(comparison.sides, row.sides, strict=True))
                 caption = row.phase + (f", {group.label}" if group.label else "") + f": {sides}"
-                panels.append(
-                    Panel(compared_transition(comparison, group, row), caption, f"Both populations by rate: {caption}.")
-                )
-    return [
-        *panels,
-        Panel(
-            compared_shares(comparison),
-            "shares on both sides, with 95% intervals",
-            "Shares at full accuracy and circular, both sides.",
-        ),
-    ]
+                figure = compared_transition(comparison, group, row)
+                panels.append(Panel(figure, caption, f"Both populations by rate: {caption}."))
+    caption = "shares on both sides, with 95% intervals"
+    return [*panels, Panel(compared_shares(comparison), caption, "Shares at full accuracy and circular, both sides.")]
 
 
 def _add_kept(page: Page, sweep: Sweep) -> None:
-    """The runs whose weights lie beside the table, and the commands that open them, or train any other again."""
+    """The runs whose weights were kept, and the commands that open them, or train any other again."""
     if not sweep.path.is_dir() or sweep.description is None:
         return
     directory = SweepDirectory(sweep.path)
@@ -278,8 +245,8 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     page.heading(3, "Networks of these runs")
     there = runs[runs["run_id"].isin(kept)] if kept and "run_id" in runs else runs.iloc[:0]
     if not there.empty:
-        counted = sweep.population.runs
-        there = there.assign(verdict=there["run_id"].map(dict(zip(counted["run_id"], counted["_verdict"], strict=True))))
+        verdicts = dict(zip(sweep.population["run_id"], sweep.population["_verdict"], strict=True))
+        there = there.assign(verdict=there["run_id"].map(verdicts))
     if there.empty:
         page.add(paragraph("The weights of these runs were not kept. Any run is trained again from its row with"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
@@ -289,18 +256,13 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     page.add(f"<pre tabindex=0>{text(f'algophase report {example} -o network.html')}\n{text(retrain)}</pre>")
     columns = [name for name in ("index", "run_id", "attention_rate", "width", "verdict") if name in there]
     columns = [name for name in columns if name != "width" or there[name].nunique() > 1]
-    rows = [[_cell(value) for value in row] for row in there[columns].head(MOST_KEPT).itertuples(index=False)]
-    head = [{"run_id": "run"}.get(name, name.replace("_", " ")) for name in columns]
+    shown = there[columns].head(MOST_KEPT).itertuples(index=False)
+    rows = [[value_text(name, value) for name, value in zip(columns, row, strict=True)] for row in shown]
+    head = ["run" if name == "run_id" else label(name) for name in columns]
     numbers = tuple(place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width"))
     page.add(table(head, rows, "Runs whose networks were kept", numbers=numbers))
     if len(there) > MOST_KEPT:
         page.add(paragraph(f"{len(there) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
-
-
-def _cell(value: object) -> str:
-    if value is None or value != value:
-        return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _add_origin(page: Page, sweep: Sweep) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy
 
-from algophase.analysis.catalogue import BARE, CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line
+from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line, metrics
 from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
@@ -32,7 +32,11 @@ MOST_GROUPS = 6
 NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
 NOTHING = "none"  # in place of a setting a kind of network does not have
 CIRCULAR_RUNS, ACCURATE_RUNS = "circular accurate runs", "accurate runs"
-_NUMERIC = ("attention_rate", "width", "diverged_at", "parameter_norm", *ACCURACIES, *METRICS, EXACT, CIRCULARITY)
+
+
+def _numeric() -> list[str]:
+    """Columns that must hold numbers: those we count by, and every metric."""
+    return ["attention_rate", "width", "diverged_at", "parameter_norm", ACCURACIES[0], *(each.name for each in metrics())]
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class Runs:
         if accuracy is None:
             raise InputError(f"{name} needs the column {' or '.join(ACCURACIES)}; it has {columns_in_words(table)}")
         frame = table.reset_index(drop=True)
-        for column in _NUMERIC:
+        for column in _numeric():
             if column in frame:
                 frame[column] = numbers_of(frame, column, name)
         runs = cls(name, frame, len(frame), source=source)
@@ -107,7 +111,7 @@ class Runs:
     def drawable(self) -> Self:
         """Without runs that have no place on a picture: of infinite numbers, or of no width where width is continuous."""
         frame = self.frame.copy()
-        for column in _NUMERIC:
+        for column in _numeric():
             if column in frame:
                 frame[column] = frame[column].where(numpy.isfinite(frame[column]))
         runs = replace(self, frame=frame)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
+from algophase.analysis.catalogue import label, metrics, quantity
 from algophase.networks import Network
 from algophase.runs.runs import MATCHED, Runs, plain_setting
 from algophase.settings import network_to_dict
@@ -13,8 +13,6 @@ from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     import pandas
-
-SHOWN = (EXACT, SYMMETRICITY, IRRELEVANCE, WRONG_LOGIT, CIRCULARITY)  # what a network is set against
 
 
 def is_sweep(path: Path) -> bool:
@@ -65,17 +63,19 @@ class Standing:
     def __str__(self) -> str:
         if self.value != self.value:
             return f"{label(self.metric)} is undefined"
-        share = self.percentile
+        share, value = self.percentile, quantity(self.metric).text(self.value)
         if share is None:
-            return f"{label(self.metric)} {self.value:.4f}"
-        place = f"percentile {100 * share:.0f} of {len(self.values):,} {self.among}"
-        return f"{label(self.metric)} {self.value:.4f}, {place}"
+            return f"{label(self.metric)} {value}"
+        return f"{label(self.metric)} {value}, percentile {100 * share:.0f} of {len(self.values):,} {self.among}"
 
 
 def standings(analysis: Analysis, population: Runs) -> list[Standing]:
-    """A network's metrics among those of a population's core, for each metric that the population has."""
+    """A network's metrics among those of a population's core, for each metric that is shown and that the population has.
+
+    Not accuracy: it is the same for all of the core.
+    """
     core, found = population.core.frame, []
-    for metric in SHOWN:
+    for metric in (each.name for each in metrics() if each.shown and each.name != "accuracy"):
         if metric in core and core[metric].notna().any():
             known = core[core[metric].notna()]
             values = known[["_verdict"]].assign(value=known[metric])
