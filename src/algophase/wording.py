@@ -17,3 +17,10 @@ def floored(share: float, digits: int = 2) -> str:
     """An accuracy in percent, never rounded up to one that it does not reach: a single wrong pair is not 100.00%."""
     whole = round(10.0 ** (digits + 2) * share, 6)  # 57 of 100 are 56.99999999999999%
     return "-" if math.isnan(share) else f"{math.floor(whole) / 10**digits:.{digits}f}%"
+
+
+def duration(seconds: float) -> str:
+    """Minutes and seconds, with hours where there are any: 2:05, 1:00:00."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

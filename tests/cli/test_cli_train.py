@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from algophase.cli import app
-from algophase.cli_output import TrainingBar
+from algophase.cli.output import TrainingBar
 from algophase.settings import RunSettings
 from algophase.storage import load
 from algophase.training import loop

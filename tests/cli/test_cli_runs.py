@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from algophase.cli import app, main
-from algophase.cli_output import TrainingBar
+from algophase.cli.output import TrainingBar
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
