@@ -37,6 +37,16 @@ def released() -> Path:
 
 
 @pytest.fixture
+def said() -> Iterator[list[str]]:
+    """What the package logs, from level INFO on."""
+    from algophase.messages import listening
+
+    lines: list[str] = []
+    with listening(lambda _, text: lines.append(text)):
+        yield lines
+
+
+@pytest.fixture
 def two_threads() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(2)

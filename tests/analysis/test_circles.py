@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algophase.analysis.analyze import analyze
 from algophase.analysis.circles import (
     circles_by_components,
     circles_by_frequency,
@@ -205,17 +204,3 @@ def test_a_network_is_not_its_components() -> None:
     wrong: Any = handmade_clock(7, (1,))
     with pytest.raises(InputError, match=r"give principal components, such as network_components\(network\), not a Clock"):
         find_circles(wrong)
-
-
-@pytest.mark.parametrize(
-    ("device", "message"),
-    [
-        ("foo", "device is 'foo'; choose cpu, cuda"),
-        ("meta", "device is 'meta'; choose cpu, cuda"),
-        (3.5, "device is 3.5; choose cpu, cuda"),
-        ("cuda:97", "device is 'cuda:97'; this machine has"),
-    ],
-)
-def test_a_device_that_is_not_here_is_named(device: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        analyze(handmade_clock(7, (1,)), device=device)

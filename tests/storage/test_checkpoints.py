@@ -70,15 +70,16 @@ def assert_same(first: Sequence[TrainedRun], second: Sequence[TrainedRun]) -> No
     ],
     ids=["grid", "stacked", "plain", "grid-linear", "stacked-two-layers"],
 )
-def test_going_on_is_the_same_as_never_having_stopped(engine: str, runs: list[RunSettings], kept: DirectoryCheckpoints) -> None:
+def test_going_on_is_the_same_as_never_having_stopped(
+    engine: str, runs: list[RunSettings], kept: DirectoryCheckpoints, said: list[str]
+) -> None:
     straight = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20))
     with pytest.raises(TrainingInterrupted, match="which is saved and can be continued") as caught:
         train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20), checkpoint=kept, progress=interrupt_at(17))
     assert caught.value.saved
     assert [partial.epochs for partial in caught.value.partial] == [17] * len(runs)
     assert [held.epoch for held in kept.pending()] == [17]
-    said: list[str] = []
-    resumed = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20), checkpoint=kept, notice=said.append)
+    resumed = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20), checkpoint=kept)
     assert_same(straight, resumed)
     assert any("at epoch 17 of 40" in line for line in said)
     assert kept.pending() == []
@@ -149,13 +150,12 @@ def test_other_runs_are_not_restored_into_an_ensemble() -> None:
         ours.restore(theirs.checkpoint())
 
 
-def test_checkpoints_of_other_runs_are_left_alone(kept: DirectoryCheckpoints) -> None:
+def test_checkpoints_of_other_runs_are_left_alone(kept: DirectoryCheckpoints, said: list[str]) -> None:
     with pytest.raises(TrainingInterrupted):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
-    said: list[str] = []
-    train(runs_of(TransformerSettings(width=8)), device="cpu", checkpoint=kept, notice=said.append)
+    train(runs_of(TransformerSettings(width=8)), device="cpu", checkpoint=kept)
     assert not any("checkpoint" in line for line in said)
-    train(TRANSFORMERS[:1], device="cpu", checkpoint=kept, notice=said.append)
+    train(TRANSFORMERS[:1], device="cpu", checkpoint=kept)
     assert any("holds only some of these runs" in line for line in said)
     assert len(kept.pending()) == 1
 

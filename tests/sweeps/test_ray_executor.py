@@ -86,12 +86,12 @@ def at_work(node: Any) -> list[int]:
     return found
 
 
-def test_the_table_is_that_of_a_local_sweep(one_thread: None, tmp_path: Path) -> None:
-    request, lines = Request(tiny(50), 12, options=CPU, keep_weights="all"), list[str]()
+def test_the_table_is_that_of_a_local_sweep(one_thread: None, tmp_path: Path, said: list[str]) -> None:
+    request = Request(tiny(50), 12, options=CPU, keep_weights="all")
     sweep(request, SweepDirectory(tmp_path / "local"))
-    outcome = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"), None, 4, notice=lines.append)
+    outcome = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"), None, 4)
     assert (outcome.ended, outcome.done, outcome.new) == ("complete", 12, 12)
-    assert any(line.startswith("12 runs in ") for line in lines)
+    assert any(line.startswith("12 runs in ") for line in said)
     assert kill_sweep.difference(tmp_path / "local", tmp_path / "ray") is None
     [about, *_] = SweepDirectory(tmp_path / "ray").sittings()
     assert about["device"] == "CPU, 1 threads"
@@ -127,10 +127,14 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(one_thread: None, two_
 
 @pytest.mark.slow
 def test_it_stops_and_goes_on(
-    one_thread: None, dawdle: Callable[[Standing], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    one_thread: None,
+    dawdle: Callable[[Standing], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    said: list[str],
 ) -> None:
     """Out of time, Ctrl-C, a wrong version, shards that fail: what is there stays, and the same request finishes."""
-    request, lines = Request(tiny(100), 12, options=CPU), list[str]()
+    request = Request(tiny(100), 12, options=CPU)
     sweep(request, SweepDirectory(tmp_path / "local"))
     there = SweepDirectory(tmp_path / "ray")
 
@@ -143,14 +147,14 @@ def test_it_stops_and_goes_on(
             sweep_on_ray(request, there, "auto", 2)
 
         early = SweepDirectory(tmp_path / "early")
-        hurried = sweep_on_ray(replace(request, minutes=60), early, None, 2, report=dawdle, notice=lines.append)
+        hurried = sweep_on_ray(replace(request, minutes=60), early, None, 2, report=dawdle)
         assert hurried.ended == "out of time"
         assert hurried.done < 12
-        assert "shards in flight given up, to be made again next time" in lines[-1]
+        assert "shards in flight given up, to be done next time" in said[-1]
 
         pressed = SweepDirectory(tmp_path / "pressed")  # afresh, so that more is left than can end before the key is pressed
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts with it ignored
-        stopped = sweep_on_ray(request, pressed, None, 2, report=press, notice=lines.append)
+        stopped = sweep_on_ray(request, pressed, None, 2, report=press)
         assert stopped.ended == "interrupted"
         assert stopped.done < 12
         for some in (early, pressed):
@@ -226,11 +230,11 @@ def test_what_ray_does_not_take_is_named(options: Options, shard: int | None, me
     assert not (tmp_path / "out").exists()
 
 
-def test_shards_for_gpus_hold_networks_that_are_padded_alike() -> None:
+def test_shards_for_gpus_hold_networks_that_are_padded_alike(said: list[str]) -> None:
     space = Space.from_dict({"name": "wide", "network": {"width": {"grid": [100, 128, 200, 120]}}, "training": {"epochs": 30}})
     request = Request(space, 20, options=Options(precision="tf32"))
-    runs, lines = request.members(), list[str]()
-    shards = ray_executor._shards(request, runs, {}, "GPU", 3, lines.append)
+    runs = request.members()
+    shards = ray_executor._shards(request, runs, {}, "GPU", 3)
     assert sorted(index for shard in shards for index in shard.indices) == list(range(20))
     assert all(len(shard.indices) <= 3 and len(shard.ensembles) == 1 for shard in shards)
     assert all(shard.options.device == "cuda" for shard in shards)
@@ -238,13 +242,13 @@ def test_shards_for_gpus_hold_networks_that_are_padded_alike() -> None:
     assert {frozenset(found) for found in widths} == {frozenset(found) for found in ({200}, {128, 120}, {120}, {100})}
     assert widths[0] == {200}
     # What is finished is missing and changes nothing else.
-    left = ray_executor._shards(request, runs, {0: "Pizza", 2: None}, "GPU", 3, lines.append)
+    left = ray_executor._shards(request, runs, {0: "Pizza", 2: None}, "GPU", 3)
     assert {frozenset(shard.indices) for shard in left} == {frozenset(shard.indices) - {0, 2} for shard in shards}
-    assert lines == []
+    assert said == []
     with pytest.raises(InputError, match="precision is 'half'"):
-        ray_executor._shards(replace(request, options=Options(precision="half")), runs, {}, "GPU", 3, lines.append)
+        ray_executor._shards(replace(request, options=Options(precision="half")), runs, {}, "GPU", 3)
     with pytest.raises(InputError, match="engine is 'fast'"):
-        ray_executor._shards(replace(request, options=Options(engine="fast")), runs, {}, "GPU", 3, lines.append)
+        ray_executor._shards(replace(request, options=Options(engine="fast")), runs, {}, "GPU", 3)
 
 
 def test_only_networks_that_may_be_kept_travel() -> None:

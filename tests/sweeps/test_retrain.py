@@ -10,7 +10,7 @@ from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.sweeps.retrain import choose, compare, find_run, retrain
+from algophase.sweeps.retrain import choose, compare, find_run, train_again
 from algophase.training.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
@@ -57,7 +57,7 @@ def test_the_row_says_how_to_train() -> None:
     assert note.endswith("rounding differs, and training amplifies it")
 
 
-def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     group, note = choose(RUN, {"engine": "fused", "device": "cuda", "precision": "tf32"}, None, None, None)
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
@@ -69,9 +69,14 @@ def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatc
     assert group.engine == "grid"
     assert note is not None
     assert "engine unknown" in note
-    said: list[str] = []
-    choose(RUN, {}, None, "cuda", None, said.append)
-    assert said == ["no GPU was found for device cuda: training on the CPU instead"]
+    said.clear()
+    assert choose(RUN, {}, None, "cuda", "tf32")[0].precision == "float32"
+    assert said == [
+        "no GPU was found for device cuda: using the CPU instead",
+        "precision tf32 needs a GPU: training in float32 instead",
+    ]
+    with pytest.raises(InputError, match="this machine has no GPU"):
+        choose(RUN, {}, None, "cuda", None, strict_device=True)
     for options in (("warp", None, None), (None, "tpu", None), (None, None, "int4")):
         with pytest.raises(InputError, match=r"; (on cpu )?choose one of"):
             choose(RUN, {"engine": "grid", "device": "cpu", "precision": "float32"}, *options)
@@ -87,9 +92,11 @@ def made() -> dict[str, Any]:
 def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
     group, note = choose(RUN, made, None, None, None)
     assert note is None
-    trained, analysis, difference = retrain(made, RUN, group)
-    assert trained.run == RUN
-    assert analysis is not None
+    again = train_again(made, RUN, group)
+    difference = again.difference
+    assert again.trained.run == RUN
+    assert again.analysis is not None
+    assert again.problem is None
     assert difference.same
     assert difference.differing == {}
     assert difference.compared > 20
@@ -127,7 +134,8 @@ def test_a_run_that_diverges_does_so_again() -> None:
     run = replace(RUN, training=TrainingSettings(epochs=4, learning_rate=1e30))
     (first,) = train([run], device="cpu")
     before = make_row("s", 3, first, None)
-    trained, analysis, difference = retrain(before, run, choose(run, before, None, None, None)[0])
-    assert trained.diverged_at == first.diverged_at is not None
-    assert analysis is None
-    assert difference.same
+    again = train_again(before, run, choose(run, before, None, None, None)[0])
+    assert again.trained.diverged_at == first.diverged_at is not None
+    assert again.analysis is None
+    assert again.difference.same
+    assert again.problem == f"training diverged at epoch {first.diverged_at}: there is no network to show"

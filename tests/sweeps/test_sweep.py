@@ -132,14 +132,13 @@ def test_a_request_that_cannot_be_met_does_not_bind_the_directory(tmp_path: Path
         run(tmp_path, 2, seed=7)
 
 
-def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path) -> None:
+def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str]) -> None:
     def press(standing: Standing) -> None:
         if standing.doing.startswith("analysing network 1 "):
             os.kill(os.getpid(), signal.SIGINT)
 
-    said: list[str] = []
     options = Options(device="cpu", ensemble_size=2)
-    outcome = sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press, said.append)
+    outcome = sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press)
     assert (outcome.ended, outcome.new) == ("interrupted", 2)
     assert any("analysed and saved first" in line for line in said)
     assert len(SweepDirectory(tmp_path).runs()) == 2
@@ -168,7 +167,7 @@ def test_a_time_budget_stops_it_and_nothing_is_lost(dawdle: Watch, tmp_path: Pat
     assert kill_sweep.difference(tmp_path / "whole", tmp_path / "budget") is None
 
 
-def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     same = Space.from_dict({"name": "same", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 40}})
 
     def impatient(part: Group, *_: object) -> Callable[[Progress], None]:
@@ -179,10 +178,10 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch:
         return watch
 
     monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
-    said: list[str] = []
-    outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path), notice=said.append)
+    outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("complete", 6)  # there is time for the others as well
     assert [line for line in said if "in time" in line] == ["6 networks would not end in time: training 3 of them"]
+    assert sum(line.startswith("training ") for line in said) == 1  # one plan, announced once
     assert sorted(record["runs"] for record in SweepDirectory(tmp_path).sittings()) == [3, 3]
 
 

@@ -179,7 +179,7 @@ def test_merged_sweeps_keep_their_moments(tmp_path: Path) -> None:
 def test_what_a_task_sends_back_has_the_moments_of_all_and_the_snapshots_of_some() -> None:
     """On Ray, tasks send; the driver writes what this has."""
     runs = {TINY.run(index): index for index in range(3)}
-    made: list[Finished] = list(finish("tiny", runs, FOLLOWED))
+    made: list[Finished] = list(finish("tiny", FOLLOWED.plan(list(runs)), runs, FOLLOWED))
     joined = _joined(made, 1)
     assert len(joined.moments) == 9
     assert joined.snapshots.keys() == joined.networks.keys()

@@ -183,11 +183,10 @@ def test_no_epochs_give_the_start() -> None:
 
 
 @pytest.mark.parametrize("engine", ["grid", "stacked"])
-def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str) -> None:
-    said: list[str] = []
+def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str, said: list[str]) -> None:
     runs = [small(seed=0), small(seed=1, learning_rate=1e30), small(seed=2)]
     (group,) = plan(runs, engine, "cpu")
-    mixed = Ensemble(group, Watch(5), said.append)
+    mixed = Ensemble(group, Watch(5))
     mixed.train()
     first, lost, second = mixed.results()
     # The first update has rate zero, the second is far too long: the loss at epoch 2 is the first that is not finite.

@@ -16,7 +16,7 @@ from algophase.settings import (
 from algophase.training import fused, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
-from algophase.training.plan import ENGINES, choose_device, choose_engine, describe, plan
+from algophase.training.plan import ENGINES, choose_engine, describe, plan
 from algophase.training.train import train
 
 CUDA = torch.device("cuda:0")
@@ -140,34 +140,24 @@ def test_an_engine_that_cannot_train_a_run_says_why_and_which_can() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
-def test_without_a_gpu_training_falls_back_and_says_so() -> None:
-    said: list[str] = []
-    (group,) = plan([a_run()], "fused", "cuda:1", "tf32", notice=said.append)
+def test_without_a_gpu_training_falls_back_and_says_so(said: list[str]) -> None:
+    (group,) = plan([a_run()], "fused", "cuda:1", "tf32")
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     assert [line.split(":")[-1] for line in said] == [
-        " training on the CPU instead",
+        " using the CPU instead",
         " training in float32 instead",
         " training with the grid engine instead",
     ]
-    assert plan([a_run()], notice=said.append)[0].device.type == "cpu"
+    assert plan([a_run()])[0].device.type == "cpu"
     assert len(said) == 3  # auto promised no GPU
+    with pytest.raises(InputError, match="device is 'cuda'; this machine has no GPU"):
+        plan([a_run()], device="cuda", strict_device=True)
 
 
-def test_without_triton_fused_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_triton_fused_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     monkeypatch.setattr(planning, "missing_triton", lambda: "Triton is not installed")
-    said: list[str] = []
-    assert planning._available("fused", CUDA, said.append) == "grid"
+    assert planning._available("fused", CUDA) == "grid"
     assert "Triton is not installed" in said[0]
-
-
-def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    assert choose_device("cuda:1")[0] == torch.device("cuda:1")
-    assert choose_device("auto")[0] == CUDA
-    with pytest.raises(InputError, match="device is 'cuda:5'; this machine has cuda:0, cuda:1"):
-        choose_device("cuda:5")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from algophase.training.grid import GridTransformer
 from algophase.training.plan import ENGINES, plan
 from algophase.training.threads import threads_for
 from algophase.training.train import train
-from algophase.training.trained import Progress, TrainingInterrupted
+from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted
 
 TASK, SHORT = TaskSettings(modulus=5), TrainingSettings(epochs=6)
 RUNS = [
@@ -34,9 +34,8 @@ def assert_same_weights(first: algophase.TrainedRun, second: algophase.TrainedRu
         torch.testing.assert_close(value, second.network.state_dict()[name], rtol=1e-3, atol=1e-5)
 
 
-def test_outcomes_come_in_the_order_given() -> None:
-    said: list[str] = []
-    outcomes = algophase.train(RUNS, device="cpu", notice=said.append)
+def test_outcomes_come_in_the_order_given(said: list[str]) -> None:
+    outcomes = algophase.train(RUNS, device="cpu")
     assert [outcome.run for outcome in outcomes] == RUNS
     assert [outcome.engine for outcome in outcomes] == ["grid", "grid", "grid", "stacked", "grid", "grid"]
     assert [outcome.epochs for outcome in outcomes] == [6, 6, 6, 6, 4, 6]
@@ -113,8 +112,19 @@ def test_ctrl_c_carries_what_is_finished() -> None:
     finished, partial = caught.value.finished, caught.value.partial
     assert [outcome.run.seed for outcome in finished] == [0, 1]
     assert not caught.value.saved
+    assert not caught.value.out_of_time
     assert len(partial) == 2
     assert partial[0].run not in [outcome.run for outcome in finished]
+
+
+def test_a_deadline_stops_training_and_says_so() -> None:
+    def late(progress: Progress) -> None:
+        raise OutOfTime
+
+    with pytest.raises(TrainingInterrupted, match=r"training ran out of time at epoch .* not saved") as caught:
+        train(RUNS[:1], device="cpu", progress=late)
+    assert caught.value.out_of_time
+    assert caught.value.epochs == caught.value.partial[0].epochs > 0
 
 
 class Cramped(GridTransformer):
@@ -132,12 +142,11 @@ class Cramped(GridTransformer):
 @pytest.mark.parametrize(
     "error", [RuntimeError("CUDA out of memory."), torch.OutOfMemoryError("out of memory"), MemoryError()], ids=repr
 )
-def test_an_ensemble_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_an_ensemble_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]) -> None:
     monkeypatch.setitem(ENGINES, "grid", lambda run: Cramped)
     monkeypatch.setattr(Cramped, "error", error)
     runs = [RunSettings(TASK, TransformerSettings(width=8), SHORT, seed) for seed in range(7)]
-    said: list[str] = []
-    cramped = train(runs, "grid", "cpu", notice=said.append)
+    cramped = train(runs, "grid", "cpu")
     assert [outcome.run for outcome in cramped] == runs
     assert [line for line in said if "fit" in line] == [
         "7 networks do not fit into memory: training them 4 at a time",

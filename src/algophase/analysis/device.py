@@ -12,9 +12,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from algophase.errors import InputError
+from algophase.devices import choose_device
 from algophase.networks import Network
-from algophase.settings import shown
 from algophase.threads import one_thread
 
 Item = TypeVar("Item")
@@ -24,20 +23,7 @@ SomeNetwork = TypeVar("SomeNetwork", bound=Network)
 
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
-
-def chosen(device: torch.device | str) -> torch.device:
-    """The device of that name, if it is one that computes in double precision and is here."""
-    try:
-        found = torch.device(device)
-    except (RuntimeError, TypeError):
-        found = None
-    if found is None or found.type not in ("cpu", "cuda"):
-        raise InputError(f"device is {shown(device)}; choose cpu, cuda, cuda:0, cuda:1, ...")
-    count = torch.cuda.device_count() if found.type == "cuda" else 1
-    if (found.index or 0) >= count:
-        here = f"{count} GPU{'s' if count > 1 else ''}" if count else "no GPU"
-        raise InputError(f"device is {str(found)!r}; this machine has {here}")
-    return found
+chosen = choose_device
 
 
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:

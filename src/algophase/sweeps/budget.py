@@ -1,8 +1,8 @@
 """A sweep with a time budget: how much of an ensemble there is time for.
 
-On a GPU an ensemble is cut to what there is time for. Runs of the fused engine are the same bits however they are cut; those of
-the other engines are the same to rounding only, which training amplifies: the price of a budget that is kept. On a CPU an
-ensemble stays whole; what does not end in time is saved, and goes on in the next sitting with the same bits.
+On a GPU an ensemble is cut to what there is time for. With the fused engine the runs are bit-identical however they are cut.
+With the other engines they are equal up to rounding, which training amplifies. On a CPU an ensemble stays whole: what does not
+end in time is saved, and continues in the next sitting with identical bits.
 """
 
 import math
@@ -15,12 +15,12 @@ from algophase.training.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
 MARGIN = 0.92  # of the time left that a part is planned for
-NEARLY = 0.995  # of an ensemble's epochs: what is so far when time is up is finished, which takes no longer than saving it
-SOON = 0.02  # of an ensemble's epochs: when they are over, its speed is measured over as many
+NEARLY = 0.995  # of an ensemble's epochs: beyond this it is finished although time is up, as saving it takes as long
+SOON = 0.02  # of an ensemble's epochs: after this share its speed is measured, over the same share
 
 
 class TooLong(Exception):
-    """An ensemble will not end in time. fewer: the part of it that would."""
+    """An ensemble will not end in time. fewer: the part of it that will."""
 
     def __init__(self, fewer: Group) -> None:
         self.fewer = fewer
@@ -42,9 +42,9 @@ def fitting(group: Group, standing: Standing, deadline: float | None) -> Group |
 
 
 def first_of(group: Group, share: float) -> Group | None:
-    """The first networks of an ensemble, so much of its time; in whole blocks, as the engine takes as long for less than one.
+    """The first networks of an ensemble, for this share of its time, in whole blocks: part of a block takes as long as all.
 
-    None where that is too little to be worth it.
+    None where the share is too small to be worth it.
     """
     block = group.engine_class.block(group.runs[0])
     blocks = int(share * math.ceil(len(group.runs) / block))
@@ -58,8 +58,8 @@ def time_is_up(progress: Progress, deadline: float | None) -> bool:
 def trial(
     part: Group, standing: Standing, deadline: float | None, now: Callable[[], float] = time.monotonic
 ) -> Callable[[Progress], None]:
-    """Called with the progress of the first ensemble of a sitting, raises `TooLong` if its speed shows that a part of it alone
-    will end in time. One of which no part would is left to go on, and saved when time is up. After it the speed is known."""
+    """A callback for the progress of a sitting's first ensemble: it raises `TooLong` if only a part of the ensemble will end in
+    time. If not even a part would, the ensemble continues, and is saved when time is up. Later the speed is known."""
     if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
         return ignore
     seen: list[tuple[int, float]] = []  # epoch and time: first heard of, measured from, measured to

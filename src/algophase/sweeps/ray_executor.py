@@ -1,9 +1,10 @@
-"""`sweep_on_ray`: what `sweep` does, on a Ray cluster: one shard of runs a task, on any node with a free GPU or CPU.
+"""`sweep_on_ray`: what `sweep` does, on a Ray cluster: one shard of runs per task, on any node with a free GPU or CPU.
 
-Tasks write nothing. They send their rows, and networks that may be kept, to the driver, who alone writes into the directory.
-So a task that died with its worker or its node is simply made again, and nothing of it is left behind. See docs/cluster.md.
+Tasks write nothing. They send their rows, and networks that may be kept, to the driver, which alone writes into the directory.
+A task that died with its worker or its node is simply run again, and leaves nothing behind. See docs/cluster.md.
 """
 
+import logging
 import pickle
 import time
 from collections import deque
@@ -22,9 +23,11 @@ from algophase.sweeps.ray_cluster import Board, alive, check_address, connected,
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
 from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
 from algophase.sweeps.work import Options, Standing, cost
-from algophase.training.plan import choose_precision, plan
-from algophase.training.trained import Notice, ignore
+from algophase.training.plan import check_options, choose_precision
+from algophase.training.trained import ignore
 from algophase.wording import counted
+
+log = logging.getLogger(__name__)
 
 DEFAULT_SHARD = {"GPU": 512, "CPU": 16}
 AHEAD = 2  # tasks in flight for each that can run, so that the next is there when one ends
@@ -39,12 +42,11 @@ def sweep_on_ray(
     address: str | None = None,
     shard: int | None = None,
     report: Callable[[Standing], None] = ignore,
-    notice: Notice = ignore,
 ) -> Outcome:
     """Train and analyse what is missing, as `sweep` does, in tasks of at most `shard` runs that stack well together.
 
     address: HOST:PORT of a cluster, "auto" for the one this machine is a node of, None to start one here for this sweep.
-    A shard that fails costs a line, and the others go on; see `Driver.failed` for when they do not.
+    A shard that fails is logged, and the others go on; see `Driver.failed` for when they do not.
     """
     begun = time.monotonic()
     if isinstance(shard, bool) or (shard is not None and (not isinstance(shard, int) or shard < 1)):
@@ -56,41 +58,40 @@ def sweep_on_ray(
     runs = request.members()
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
         done, record = begin(request, runs, directory)
-        if done:
-            notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
         report(record.standing)
         ended = "complete"
         if len(done) < len(runs):
             deadline = None if request.minutes is None else begun + 60 * request.minutes
             with connected(address) as ray:
-                resource = _resource(ray, request.options.device, notice)
-                size = shard or DEFAULT_SHARD[resource]
-                shards = _shards(request, runs, done, resource, size, notice)
-                ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report, notice).run()
+                resource = _resource(ray, request.options)
+                shards = _shards(request, runs, done, resource, shard or DEFAULT_SHARD[resource])
+                ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report).run()
         if ended == "complete":
             directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
 
 
-def _resource(ray: Any, device: str, notice: Notice) -> str:
-    """What a task needs one of."""
-    if device == "cpu" or alive(ray, "GPU"):
-        return "CPU" if device == "cpu" else "GPU"
-    if device == "cuda":
-        notice("the cluster has no GPU for device cuda: training on CPUs instead")
+def _resource(ray: Any, options: Options) -> str:
+    """What a task needs one of: the rule of `devices.choose_device`, for a cluster."""
+    if options.device == "cpu" or alive(ray, "GPU"):
+        return "CPU" if options.device == "cpu" else "GPU"
+    if options.device == "cuda":
+        if options.strict_device:
+            raise InputError("device is 'cuda'; the cluster has no GPU: choose auto or cpu")
+        log.warning("the cluster has no GPU for device cuda: using CPUs instead")
     return "CPU"
 
 
 def _shards(
-    request: Request, runs: dict[int, RunSettings], done: Mapping[int, object], resource: str, size: int, notice: Notice
+    request: Request, runs: dict[int, RunSettings], done: Mapping[int, object], resource: str, size: int
 ) -> list[Shard]:
     """Shards of all runs, without what is finished; the most work first, so that no long one is left for last.
 
-    Which runs train together does not depend on what is finished, for company can change the rounding of a network's sums.
-    What no worker could train is named now.
+    Which runs train together does not depend on what is finished: the other networks of an ensemble can change the rounding
+    of a network's sums. Options that no worker could use are an error now.
     """
     options = replace(request.options, device="cuda" if resource == "GPU" else "cpu")
-    ensembles = (_on_cpus if resource == "CPU" else _on_gpus)(runs, options, size, notice)
+    ensembles = (_on_cpus if resource == "CPU" else _on_gpus)(runs, options, size)
     packed: list[list[list[int]]] = []
     for ensemble in sorted(ensembles, key=lambda ensemble: cost(runs[ensemble[0]])):
         if resource == "GPU" or not packed or sum(map(len, packed[-1])) + len(ensemble) > size:
@@ -103,18 +104,17 @@ def _shards(
     return sorted((shard for shard in shards if shard.ensembles), key=lambda shard: -shard.work)
 
 
-def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int, notice: Notice) -> list[list[int]]:
+def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
     """The ensembles that this machine would train on its CPU, cut where they are larger than a shard."""
     indices = list(runs)
-    groups = plan(list(runs.values()), options.engine, "cpu", options.precision, options.ensemble_size, notice)
-    members = [[indices[place] for place in group.indices] for group in groups]
+    members = [[indices[place] for place in group.indices] for group in options.plan(list(runs.values()))]
     return [group[start : start + size] for group in members for start in range(0, len(group), size)]
 
 
-def _on_gpus(runs: dict[int, RunSettings], options: Options, size: int, _: Notice) -> list[list[int]]:
-    """Networks that are padded alike. How many of them fit into a GPU's memory is its worker's to know."""
-    plan([], options.engine, "cpu", None, options.ensemble_size)
-    choose_precision(options.precision, torch.device("cuda"), False, ignore)
+def _on_gpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
+    """Networks that are padded to the same sizes. Each worker finds out how many of them fit into its GPU's memory."""
+    check_options(options.engine, options.ensemble_size)
+    choose_precision(options.precision, torch.device("cuda"))
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in runs.items():
         key = (run.training.epochs, padded_settings([run], round_size), *stack_key(run))
@@ -135,7 +135,6 @@ class Driver:
     waiting: deque[tuple[int, Shard]]
     deadline: float | None
     report: Callable[[Standing], None]
-    notice: Notice
     flying: dict[Any, tuple[int, Shard]] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
     made: int = 0
@@ -148,9 +147,13 @@ class Driver:
         """How it ended, as an `Outcome` has it."""
         count, nodes = len(self.waiting), alive(self.ray, self.resource)
         self.slots = sum(nodes.values())
-        self.notice(
-            f"{counted(sum(len(shard.indices) for _, shard in self.waiting), 'run')} in {counted(count, 'shard')}, "
-            f"{self.slots} at a time on {counted(len(nodes), 'node')}, one {self.resource} each"
+        log.info(
+            "%s in %s, %d at a time on %s, one %s each",
+            counted(sum(len(shard.indices) for _, shard in self.waiting), "run"),
+            counted(count, "shard"),
+            self.slots,
+            counted(len(nodes), "node"),
+            self.resource,
         )
         self.board = Board(self.ray)
         self.record.standing.started = time.monotonic()
@@ -162,8 +165,8 @@ class Driver:
         finally:
             given_up = self._give_up()
         if given_up:
-            advice = "" if self.made or ended != "out of time" else "; none was made: give it more time, or a smaller shard"
-            self.notice(f"{counted(given_up, 'shard')} in flight given up, to be made again next time{advice}")
+            advice = "" if self.made or ended != "out of time" else "; none was done: allow more time, or use smaller shards"
+            log.warning("%s in flight given up, to be done next time%s", counted(given_up, "shard"), advice)
         if self.failures and ended == "complete":
             raise InputError(
                 f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: {self.failures[-1]}; "
@@ -219,14 +222,14 @@ class Driver:
             self.made += 1
             self.seconds += made.seconds
             self.work += shard.work
-            for line in made.lines:
-                self.notice(line)
+            for level, text in made.messages:
+                log.log(level, "%s", text)
             self.record(made.finished, made.device)
 
     def failed(self, shard: Shard, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
         self.failures.append(f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}")
-        self.notice(f"a shard failed, {self.failures[-1]}")
+        log.warning("a shard failed, %s", self.failures[-1])
         if len(self.failures) > max(TOLERATED, self.made):
             raise InputError(
                 f"{len(self.failures)} shards failed and {self.made} did not: the sweep stops here, at {self.failures[-1]}"

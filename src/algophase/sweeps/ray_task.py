@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 
+from algophase.devices import device_name
 from algophase.errors import InputError
+from algophase.messages import listening
 from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
-from algophase.sweeps.sweep import device_name, only_news
 from algophase.sweeps.work import Finished, Options, cost, finish
 from algophase.training.trained import Progress
 
@@ -44,11 +45,11 @@ class Shard:
 
 @dataclass(frozen=True)
 class Made:
-    """What a task sends back. lines: what it has to tell; seconds: how long it took."""
+    """What a task sends back. messages: level and text of each; seconds: how long it took."""
 
     finished: Finished
     device: str
-    lines: list[str]
+    messages: list[tuple[int, str]]
     seconds: float
 
 
@@ -58,7 +59,7 @@ def software() -> dict[str, str]:
 
 
 def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any) -> Made:
-    """The task. packed: a `Shard`, opened only where the software is the one that packed it."""
+    """The task. packed: a `Shard`, opened only by the same versions of the software that packed it."""
     begun = time.monotonic()
     here = software()
     if here != expected:
@@ -70,14 +71,13 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise InputError(f"torch sees no GPU on node {platform.node()}, which has one: install a torch with CUDA there")
     torch.set_num_threads(1)  # a task has one CPU
-    post, lines, made = Board.poster(board, number), list[str](), list[Finished]()
-    for place, places in enumerate(shard.ensembles):
-        post(place / len(shard.ensembles))
-        watch = _watching(post, place, len(shard.ensembles))
-        news = only_news(lines.append)
-        for finished in finish(shard.space, places, shard.options, progress=watch, notice=news, check_gradients=True):
-            made.append(finished)
-    return Made(_joined(made, shard.keep_weights), device_name(device), lines, time.monotonic() - begun)
+    post, messages, made = Board.poster(board, number), list[tuple[int, str]](), list[Finished]()
+    with listening(lambda level, text: messages.append((level, text))):
+        for place, places in enumerate(shard.ensembles):
+            post(place / len(shard.ensembles))
+            watch, groups = _watching(post, place, len(shard.ensembles)), shard.options.plan(list(places))
+            made += finish(shard.space, groups, places, shard.options, progress=watch, check_gradients=True)
+    return Made(_joined(made, shard.keep_weights), device_name(device), messages, time.monotonic() - begun)
 
 
 def _watching(post: Callable[[float], None], place: int, count: int) -> Callable[[Progress], None]:
@@ -93,7 +93,7 @@ def _listed(versions: dict[str, str]) -> str:
 
 
 def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
-    """One of all, without networks that the driver would not keep: it takes at most so many of each outcome, in this order."""
+    """All in one, without networks that the driver would not keep: it takes the first few of each outcome, in this order."""
     rows = [row for finished in made for row in finished.rows]
     by_outcome: dict[str, list[str]] = {}
     for row in rows:
@@ -101,9 +101,13 @@ def _joined(made: list[Finished], keep_weights: str | int) -> Finished:
     limit = keep_weights if isinstance(keep_weights, int) else {"none": 0, "all": None}[keep_weights]
     wanted = {run_id for ids in by_outcome.values() for run_id in ids[:limit]}
     networks = {name: network for finished in made for name, network in finished.networks.items() if name in wanted}
-    training, analysis = (
-        sum(times) for times in zip(*((one.training_seconds, one.analysis_seconds) for one in made), strict=True)
-    )
     moments = [row for finished in made for row in finished.moments]
     snapshots = {name: earlier for finished in made for name, earlier in finished.snapshots.items() if name in wanted}
-    return Finished(rows, networks, training, analysis, moments, snapshots)
+    return Finished(
+        rows=rows,
+        networks=networks,
+        training_seconds=sum(finished.training_seconds for finished in made),
+        analysis_seconds=sum(finished.analysis_seconds for finished in made),
+        moments=moments,
+        snapshots=snapshots,
+    )

@@ -1,23 +1,107 @@
-"""Any run of a table brought back: its network trained anew from its settings, and compared with its row."""
+"""Any run of a table brought back: its network trained again from its settings, and compared with its row."""
 
+import contextlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from algophase.analysis.analyze import Analysis, analyze
+from algophase.devices import choose_device
 from algophase.errors import InputError
-from algophase.runs.rows import make_row, settings_columns
+from algophase.runs.rows import make_row, run_from_row, settings_columns
 from algophase.runs.selection import read_columns
 from algophase.settings import RunSettings
+from algophase.storage.files import check_directory
+from algophase.storage.network_files import load_network, save
 from algophase.storage.runs_table import KEYS, column_names, each_once, read_table, refuse_moments
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
 from algophase.training.loop import Watch
-from algophase.training.plan import PRECISIONS, Group, choose_device, plan
-from algophase.training.train import train_by_ensemble
-from algophase.training.trained import Notice, Progress, TrainedRun, ignore
+from algophase.training.plan import PRECISIONS, Group, choose_precision, plan
+from algophase.training.train import announce, train_groups
+from algophase.training.trained import Progress, TrainedRun, ignore
+
+log = logging.getLogger(__name__)
 
 SHORTEST = 4  # digits of an id that could be an index too
+ASIDE = "retrained"  # below a sweep's directory: networks that are not identical to the table's
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A run that was trained again. analysis: None if it diverged or cannot be analysed, and then `problem` says why."""
+
+    trained: TrainedRun
+    analysis: Analysis | None
+    difference: "Difference"
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A run's network in a directory.
+
+    path: its file, None if training ended in weights that are not finite. made: None if the network was there already.
+    as_before: whether it was trained with the table's engine, device and precision.
+    """
+
+    index: int
+    run_id: str
+    path: Path | None
+    copy: Path | None = None
+    made: Retrained | None = None
+    as_before: bool = True
+
+
+def retrain_run(
+    sweep: str | Path,
+    name: str,
+    out: str | Path | None = None,
+    *,
+    force: bool = False,
+    engine: str | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    strict_device: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Restored:
+    """Train one run of a sweep again, compare it with its row, and save its network.
+
+    sweep: its directory; name: the run's index, its id, or the beginning of its id.
+    out: where to save; by default the sweep's own networks, or beside them if the network is not identical to the table's.
+    force: train although the network is there. engine, device, precision: by default the table's, where this machine has them.
+
+        restored = retrain_run("sweeps/fixed-width", "17")
+        network = algophase.load(restored.path)
+    """
+    directory = SweepDirectory(sweep)
+    row = find_run(directory.path, name)
+    run = run_from_row(row)
+    target = directory.networks if out is None else Path(out)
+    aside = directory.path / ASIDE
+    for place in (target, directory.networks, aside):
+        file = place / f"{run.run_id}.safetensors"
+        if file.exists() and file.with_suffix(".json").exists() and not force:
+            elsewhere = out is not None and place != target
+            copy = save(load_network(file), target / run.run_id) if elsewhere else None
+            return Restored(row["index"], run.run_id, file, copy)
+    if out is not None:
+        check_directory(target)
+    group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
+    own = target.resolve() == directory.networks.resolve()
+    with directory.hold(f"retraining run {run.run_id}") if own else contextlib.nullcontext():
+        if note is not None:
+            log.warning(note)
+        announce([group])
+        made = train_again(row, run, group, progress)
+        if made.problem is not None and made.trained.diverged_at is None:
+            log.warning(made.problem)
+        target = aside if own and not made.difference.same else target
+        network = made.trained.network
+        path = None if network is None else save(network, target / run.run_id, overwrite=True)
+    return Restored(row["index"], run.run_id, path, None, made, note is None)
 
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
@@ -50,25 +134,26 @@ def choose(
     engine: str | None,
     device: str | None,
     precision: str | None,
-    notice: Notice = ignore,
+    *,
+    strict_device: bool = False,
 ) -> tuple[Group, str | None]:
     """How to train: as asked, else as the row says where this machine can. Also why the outcome may differ, if it may."""
     told = {name: row.get(name) for name in ("engine", "device", "precision")}
-    if device is None:
-        device = "cpu" if told["device"] == "cpu" else "auto"
-    kind = choose_device(device, notice)[0].type
-    if precision is None and told["precision"] in PRECISIONS[kind]:
+    asked = device or ("cpu" if told["device"] == "cpu" else "auto")
+    here = choose_device(asked, strict=strict_device)
+    if precision is None and told["precision"] in PRECISIONS[here.type]:
         precision = told["precision"]
+    precision = choose_precision(precision, here, instead_of=asked)
     try:
-        (group,) = plan([run], engine or told["engine"] or "auto", device, precision)
+        (group,) = plan([run], engine or told["engine"] or "auto", here, precision)
     except InputError:
         if engine is not None:
             raise
-        (group,) = plan([run], "auto", device, precision)
-    here = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
-    if told == here:
+        (group,) = plan([run], "auto", here, precision)
+    used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
+    if told == used:
         return group, None
-    described = [" ".join(f"{name} {value or 'unknown'}" for name, value in how.items()) for how in (told, here)]
+    described = [" ".join(f"{name} {value or 'unknown'}" for name, value in how.items()) for how in (told, used)]
     return group, (
         f"the table's network was trained with {described[0]}, this one with {described[1]}: "
         "rounding differs, and training amplifies it"
@@ -114,24 +199,32 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     return Difference(made.get("verdict"), row.get("verdict"), len(names), differing)
 
 
+def train_again(
+    row: Mapping[str, Any], run: RunSettings, group: Group, progress: Callable[[Progress], None] | None = None
+) -> Retrained:
+    """Train a row's run as `group` says and analyse it as a sweep does."""
+    ((_, (trained,)),) = train_groups([group], Watch(history_stride=Options().history_stride), progress=progress)
+    analysis, problem = None, None
+    if trained.diverged_at is not None:
+        problem = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+    elif trained.network is not None:
+        try:
+            analysis = analyze(trained.network, device=group.device)
+        except InputError as error:
+            problem = str(error)
+    made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
+    return Retrained(trained, analysis, compare(row, made, run), problem)
+
+
 def retrain(
     row: Mapping[str, Any],
     run: RunSettings,
     group: Group,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice = ignore,
+    notice: Callable[[str], None] = ignore,
 ) -> tuple[TrainedRun, Analysis | None, Difference]:
-    """Train a row's run as `group` says and analyse it as a sweep does. No analysis if it diverged or has none."""
-    watch = Watch(history_stride=Options().history_stride)
-    ensembles = train_by_ensemble(
-        [run], group.engine, str(group.device), group.precision, watch, progress=progress, notice=notice
-    )
-    ((_, (trained,)),) = ensembles
-    analysis = None
-    if trained.network is not None and trained.diverged_at is None:
-        try:
-            analysis = analyze(trained.network, device=group.device)
-        except InputError as error:
-            notice(str(error))
-    made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
-    return trained, analysis, compare(row, made, run)
+    """`train_again`, as the explorer calls it."""
+    made = train_again(row, run, group, progress)
+    if made.problem is not None:
+        notice(made.problem)
+    return made.trained, made.analysis, made.difference

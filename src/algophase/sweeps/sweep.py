@@ -1,9 +1,9 @@
-"""`sweep`: the runs of a space into a directory, on this machine, as far as the time allows; called again, it goes on.
+"""`sweep`: train the runs of a space into a directory, on this machine, as far as the time allows. Called again, it continues.
 
-Runs are trained in the ensembles that a plan of *all* runs gives, whatever is finished already, so that a sweep that was
-interrupted trains what it would have trained.
+The ensembles come from a plan of *all* runs, finished or not, so an interrupted sweep trains what an uninterrupted one would.
 """
 
+import logging
 import platform
 import time
 from collections import Counter, deque
@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from algophase.devices import device_name
 from algophase.errors import InputError
 from algophase.runs.overview import outcome, outcomes
 from algophase.settings import RunSettings
@@ -23,8 +24,11 @@ from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, cost, finish
 from algophase.training.check_planned import check_planned
-from algophase.training.plan import Group, describe, plan
-from algophase.training.trained import Notice, Progress, TrainingInterrupted, ignore
+from algophase.training.plan import Group
+from algophase.training.train import announce
+from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted, ignore
+
+log = logging.getLogger(__name__)
 
 MOST_CUTS = 2  # of the first ensemble of a sitting: a smaller one is not faster in proportion, and each try costs time
 
@@ -33,8 +37,8 @@ MOST_CUTS = 2  # of the first ensemble of a sitting: a smaller one is not faster
 class Request:
     """Which runs of a space, where to, and what to keep.
 
-    part: (number, of how many): every so-manieth run, for one of several machines.
-    keep_weights: "none", "all", or how many networks of each verdict; those without one by why they have none.
+    part: (I, K): every K-th run from the I-th on, for machine I of K.
+    keep_weights: "none", "all", or how many networks per verdict; networks without a verdict count by why they have none.
     command: what the user typed, kept with the results.
     """
 
@@ -150,7 +154,7 @@ class Recorder:
 
 
 def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
-    """What became of the runs that are done, in a directory that is held and is, or becomes, one of this sweep."""
+    """The outcomes of the runs that are done, and a recorder for the others. The directory must be held."""
     directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs)
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
@@ -158,6 +162,8 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
             raise InputError(f"run {index} in {directory.path} is {run_id}; run {index} of this space is {runs[index].run_id}")
     ends = outcomes_by_id(directory) if finished else {}
     done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
+    if done:
+        log.info("%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path)
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
@@ -166,32 +172,24 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
 
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
-    """What became of every finished run, by its id."""
+    """The outcome of every finished run, by its id."""
     columns = each_once(read_table(directory.path, ("index", "run_id", "verdict", "diverged_at"))).to_pydict()
     ids = columns["run_id"]
     return dict(zip(ids, outcomes(columns.get("verdict", [None] * len(ids)), columns), strict=True))
 
 
-def sweep(
-    request: Request,
-    directory: SweepDirectory,
-    report: Callable[[Standing], None] = ignore,
-    notice: Notice = ignore,
-) -> Outcome:
-    """Train and analyse what is missing. `report` is called with where the sweep stands, `notice` with lines worth telling."""
+def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore) -> Outcome:
+    """Train and analyse the runs that are missing. `report` is called with where the sweep stands."""
     begun = time.monotonic()
     deadline = None if request.minutes is None else begun + 60 * request.minutes
-    runs, options = request.members(), request.options
-    # Before anything is written: the directory is not to be bound by a request that cannot be met.
-    groups = plan(list(runs.values()), options.engine, options.device, options.precision, options.ensemble_size, notice)
+    runs = request.members()
+    # Before anything is written: a request that cannot be met must not bind the directory.
+    groups = request.options.plan(list(runs.values()))
     with directory.hold(request.command or f"a sweep of {request.space.name}"):
         done, record = begin(request, runs, directory)
         standing, indices = record.standing, list(runs)
         waiting = _waiting(groups, indices, done, directory)
-        if done:
-            notice(f"{len(done):,} of {len(runs):,} runs are in {directory.path} already")
-        for line in describe(waiting):
-            notice(line)
+        announce(waiting)
         report(standing)
         check_planned(waiting)
         standing.started = time.monotonic()
@@ -203,9 +201,12 @@ def sweep(
                 ended = "out of time"
                 break
             try:
-                part = _finish_in_time(request, directory, record, part, indices, deadline, report, notice)
-            except (TrainingInterrupted, KeyboardInterrupt):
-                ended = "out of time" if deadline is not None and time.monotonic() >= deadline else "interrupted"
+                part = _finish_in_time(request, directory, record, part, indices, deadline, report)
+            except TrainingInterrupted as interruption:
+                ended = "out of time" if interruption.out_of_time else "interrupted"
+                break
+            except KeyboardInterrupt:
+                ended = "interrupted"
                 break
             if len(part.runs) < len(group.runs):
                 left.appendleft(group.only(range(len(part.runs), len(group.runs))))
@@ -222,7 +223,6 @@ def _finish_in_time(
     indices: list[int],
     deadline: float | None,
     report: Callable[[Standing], None],
-    notice: Notice,
 ) -> Group:
     """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
 
@@ -235,11 +235,11 @@ def _finish_in_time(
         try:
             for finished in finish(
                 request.space.name,
+                [part],
                 places,
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
                 _watching(standing, report, deadline, sum(map(cost, part.runs)), watch),
-                only_news(notice),
                 _analysing(standing, report),
             ):
                 record(finished, device_name(part.device))
@@ -247,7 +247,7 @@ def _finish_in_time(
             return part
         except TooLong as late:
             fewer = late.fewer
-        notice(f"{len(part.runs)} networks would not end in time: training {len(fewer.runs)} of them")
+        log.info("%d networks would not end in time: training %d of them", len(part.runs), len(fewer.runs))
         part, standing.current, cuts = fewer, 0.0, cuts + 1
 
 
@@ -277,7 +277,7 @@ def _watching(
         )
         report(standing)
         if time_is_up(progress, deadline):
-            raise KeyboardInterrupt  # the loop then saves the ensemble and stops
+            raise OutOfTime  # the loop then saves the ensemble and stops
         also(progress)
 
     return watch
@@ -289,14 +289,3 @@ def _analysing(standing: Standing, report: Callable[[Standing], None]) -> Callab
         report(standing)
 
     return watch
-
-
-def only_news(notice: Notice) -> Notice:
-    """Without the line that announces each ensemble: the sweep has announced them all."""
-    return lambda line: None if line.startswith("training ") else notice(line)
-
-
-def device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    return f"CPU, {torch.get_num_threads()} threads"

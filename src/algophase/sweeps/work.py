@@ -1,5 +1,6 @@
 """What a sweep does with some of its runs: train them together, analyse each on the same device, make rows of them."""
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,10 +16,12 @@ from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import Watch
-from algophase.training.plan import Group
+from algophase.training.plan import Group, plan
 from algophase.training.sizing import run_parameters
-from algophase.training.train import train_by_ensemble
-from algophase.training.trained import Notice, Progress, TrainedRun, ignore
+from algophase.training.train import continued, train_groups
+from algophase.training.trained import Progress, TrainedRun
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Options:
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
     snapshot_epochs: where along training each network is analysed too, for the table of moments.
+    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
     """
 
     engine: str = "auto"
@@ -37,11 +41,17 @@ class Options:
     history_stride: int = 1000
     checkpoint_seconds: float = 300.0
     snapshot_epochs: tuple[int, ...] = ()
+    strict_device: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "snapshot_epochs", Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs)
         if not self.checkpoint_seconds > 0:
             raise InputError(f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0")
+
+    def plan(self, runs: Sequence[RunSettings]) -> list[Group]:
+        """The ensembles of these runs on this machine."""
+        size = self.ensemble_size
+        return plan(runs, self.engine, self.device, self.precision, size, strict_device=self.strict_device)
 
 
 @dataclass(frozen=True)
@@ -104,51 +114,40 @@ def cost(run: RunSettings) -> float:
 
 def finish(
     space: str,
+    groups: Sequence[Group],
     indices: Mapping[RunSettings, int],
     options: Options,
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice = ignore,
     analysing: Callable[[int, int], None] | None = None,
     *,
     check_gradients: bool = False,
 ) -> Iterator[Finished]:
-    """Train these runs and analyse them, ensemble by ensemble. Save one before asking for the next.
+    """Train these ensembles as planned and analyse their networks, one after the other. Save one before asking for the next.
 
     indices: place of each run in its space. Gradients are checked here only if asked: a sweep checks them once.
     analysing: called with the number of networks analysed, and of how many.
     """
     longest = max((run.training.epochs for run in indices), default=0)
     snapshots = tuple(epoch for epoch in options.snapshot_epochs if epoch <= longest)
-    ensembles = train_by_ensemble(
-        list(indices),
-        options.engine,
-        options.device,
-        options.precision,
-        Watch(options.history_stride, snapshots),
-        checkpoint,
-        progress,
-        notice,
-        options.ensemble_size,
-        check_gradients,
-    )
-    for group, outcomes in ensembles:
+    watch = Watch(options.history_stride, snapshots)
+    if checkpoint is not None:
+        groups = continued(groups, checkpoint, watch)
+    for group, outcomes in train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients):
         with held_interrupts() as pressed:  # until it is saved: nothing else holds what was trained
-            yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed, notice), notice)
+            yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed))
         if pressed():
             raise KeyboardInterrupt
 
 
-def _telling(
-    analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool], notice: Notice
-) -> Callable[[int, int], None]:
+def _telling(analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]) -> Callable[[int, int], None]:
     told = False
 
     def watch(done: int, count: int) -> None:
         nonlocal told
         if pressed() and not told:
             told = True
-            notice("interrupted: what was trained is analysed and saved first; interrupt again to lose it")
+            log.warning("interrupted: what was trained is analysed and saved first; interrupt again to lose it")
         if analysing is not None:
             analysing(done, count)
 
@@ -162,13 +161,12 @@ def _analysed(
     group: Group,
     outcomes: Sequence[TrainedRun],
     analysing: Callable[[int, int], None],
-    notice: Notice,
 ) -> Finished:
     started = time.monotonic()
     along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
     ends = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
     earlier = [network for networks in along.values() for network in networks.values()]
-    analyses = _analyses(group, [*ends, *earlier], analysing, notice)
+    analyses = _analyses(group, [*ends, *earlier], analysing)
     details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
     moments = []
     for trained in outcomes:
@@ -193,14 +191,12 @@ def _along(trained: TrainedRun) -> dict[int, Network]:
     return {epoch: network for epoch, network in trained.snapshots.items() if epoch < trained.epochs}
 
 
-def _analyses(
-    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None], notice: Notice
-) -> dict[str, Analysis]:
-    """By the networks' ids. One that cannot be analysed is told to `notice` and has no metrics."""
+def _analyses(group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None]) -> dict[str, Analysis]:
+    """By the networks' ids. One that cannot be analysed is logged and has no metrics."""
     found = {}
     for done, (network, analysis) in enumerate(zip(networks, analyze_each(networks, device=group.device), strict=True), 1):
         if isinstance(analysis, InputError):
-            notice(str(analysis))
+            log.warning("%s", analysis)
         else:
             found[network.id] = analysis
         analysing(done, len(networks))

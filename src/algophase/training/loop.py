@@ -5,6 +5,7 @@ Ctrl-C and checkpoints are then timely, and the host does nothing inside a chunk
 where chunks end.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -23,7 +24,9 @@ from algophase.training.optimizer import AdamW
 from algophase.training.plan import Group
 from algophase.training.precision import missing_triton
 from algophase.training.recorder import Recorder
-from algophase.training.trained import CURVES, Notice, TrainedRun, TrainingInterrupted, ignore
+from algophase.training.trained import CURVES, OutOfTime, TrainedRun, TrainingInterrupted
+
+log = logging.getLogger(__name__)
 
 CHUNK_SECONDS = 0.5
 
@@ -70,8 +73,8 @@ class Watch:
 class Ensemble:
     """A group of runs in training: engine, optimiser, what was recorded, and the epoch reached."""
 
-    def __init__(self, group: Group, watch: Watch = Watch(), notice: Notice = ignore) -> None:
-        self.group, self.watch, self.notice = group, watch, notice
+    def __init__(self, group: Group, watch: Watch = Watch()) -> None:
+        self.group, self.watch = group, watch
         self.engine = group.engine_class(list(group.runs), group.device, group.precision)
         on_gpu = group.device.type == "cuda"
         kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
@@ -170,7 +173,7 @@ class Ensemble:
                 self.reported.add(index)
                 others = "; the others go on" if len(self.group.runs) > 1 else ""
                 run = self.group.runs[index]
-                self.notice(f"run {run.run_id} (seed {run.seed}) diverged at epoch {epoch} and is frozen{others}")
+                log.warning("run %s (seed %d) diverged at epoch %d and is frozen%s", run.run_id, run.seed, epoch, others)
 
     def train(
         self, checkpointer: Checkpointer | None = None, progress: Callable[["Ensemble", float], None] | None = None
@@ -191,16 +194,16 @@ class Ensemble:
                 self.epoch = target
                 self._visit()
                 self.seconds = already + time.perf_counter() - begun
-                stop = pressed()
+                stop, out_of_time = pressed(), False
                 try:
                     if progress is not None:
                         progress(self, (self.epoch - began_at) / (time.perf_counter() - begun))
-                except KeyboardInterrupt:
-                    stop = True
+                except (KeyboardInterrupt, OutOfTime) as error:
+                    stop, out_of_time = True, isinstance(error, OutOfTime) and not stop
                 if stop:  # even at the last epoch: a caller with more to train must know
                     if checkpointer is not None:
                         checkpointer.write(self.checkpoint())
-                    raise TrainingInterrupted(self.results(), saved=checkpointer is not None)
+                    raise TrainingInterrupted(self.results(), saved=checkpointer is not None, out_of_time=out_of_time)
                 if checkpointer is not None and now - written >= checkpointer.every_seconds and not self.finished:
                     checkpointer.write(self.checkpoint())
                     written = time.perf_counter()

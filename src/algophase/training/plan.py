@@ -3,12 +3,13 @@
 Runs share one if they can be stacked (`networks.stacking`), are padded to the same sizes and train for as many epochs.
 """
 
-import re
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
+from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
@@ -20,8 +21,9 @@ from algophase.training.plain import PlainEngine
 from algophase.training.precision import missing_triton
 from algophase.training.sizing import largest_ensemble
 from algophase.training.stacked import StackedEngine
-from algophase.training.trained import Notice, ignore
-from algophase.wording import plural
+from algophase.wording import counted
+
+log = logging.getLogger(__name__)
 
 
 def _grid(run: RunSettings) -> type[Engine]:
@@ -72,12 +74,13 @@ class Group:
 def plan(
     runs: Sequence[RunSettings],
     engine: str = "auto",
-    device: str = "auto",
+    device: torch.device | str = "auto",
     precision: str | None = None,
     ensemble_size: int | None = None,
-    notice: Notice = ignore,
+    *,
+    strict_device: bool = False,
 ) -> list[Group]:
-    """Groups in the order in which they train. What falls back to something else is told to `notice`."""
+    """Groups in the order in which they train. What is replaced by something else is logged as a warning."""
     if not isinstance(runs, Sequence):
         raise InputError(f"runs is {shown(runs)}; give a list of RunSettings")
     for run in runs:
@@ -85,13 +88,10 @@ def plan(
             raise InputError(f"a run is {shown(run)}; it must be RunSettings")
         if not isinstance(run.network, TransformerSettings | LinearSettings):
             raise InputError(f"a {run.network.kind} network has nothing to train; choose a transformer or a linear model")
-    if isinstance(ensemble_size, bool) or (
-        ensemble_size is not None and (not isinstance(ensemble_size, int) or ensemble_size < 1)
-    ):
-        raise InputError(f"ensemble_size is {ensemble_size!r}; it must be an integer of at least 1, or None for as many as fit")
-    chosen, fell_back = choose_device(device, notice)
-    chosen_precision = choose_precision(precision, chosen, fell_back, notice)
-    engine = _available(engine, chosen, notice)
+    check_options(engine, ensemble_size)
+    chosen = choose_device(device, strict=strict_device)
+    chosen_precision = choose_precision(precision, chosen, instead_of=device)
+    engine = _available(engine, chosen)
     names = [choose_engine(run, engine, chosen, chosen_precision) for run in runs]
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in enumerate(runs):
@@ -108,41 +108,38 @@ def plan(
     return groups
 
 
-def choose_device(device: str, notice: Notice = ignore) -> tuple[torch.device, bool]:
-    """The device, and whether it stands in for a GPU that was asked for and is not there."""
-    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
-        raise InputError(f"device is {device!r}; choose one of auto, cpu, cuda, cuda:0, cuda:1, ...")
-    if device == "cpu" or (device == "auto" and not torch.cuda.is_available()):
-        return torch.device("cpu"), False
-    if not torch.cuda.is_available():
-        notice(f"no GPU was found for device {device}: training on the CPU instead")
-        return torch.device("cpu"), True
-    number, count = int(device.partition(":")[2] or torch.cuda.current_device()), torch.cuda.device_count()
-    if number >= count:
-        raise InputError(f"device is {device!r}; this machine has {', '.join(f'cuda:{i}' for i in range(count))}")
-    return torch.device("cuda", number), False
+def check_options(engine: str, ensemble_size: int | None) -> None:
+    """What is wrong on every device."""
+    if isinstance(ensemble_size, bool) or (
+        ensemble_size is not None and (not isinstance(ensemble_size, int) or ensemble_size < 1)
+    ):
+        raise InputError(f"ensemble_size is {ensemble_size!r}; it must be an integer of at least 1, or None for as many as fit")
+    if engine not in ("auto", *ENGINES):
+        raise InputError(f"engine is {engine!r}; choose one of auto, {', '.join(ENGINES)}")
 
 
-def choose_precision(precision: str | None, device: torch.device, fell_back: bool = False, notice: Notice = ignore) -> str:
-    """The precision asked for, or the device's default."""
+def choose_precision(precision: str | None, device: torch.device, instead_of: torch.device | str = "auto") -> str:
+    """The precision asked for, or the device's default.
+
+    instead_of: the device asked for. Where the CPU took over from a GPU, it also takes over from a precision that needs one.
+    """
     offered = PRECISIONS[device.type]
     if precision is None:
         return offered[0]
-    if fell_back and precision in PRECISIONS["cuda"] and precision not in offered:
-        notice(f"precision {precision} needs a GPU: training in {offered[0]} instead")
+    took_over = device.type == "cpu" and str(instead_of).startswith("cuda")
+    if took_over and precision in PRECISIONS["cuda"] and precision not in offered:
+        log.warning("precision %s needs a GPU: training in %s instead", precision, offered[0])
         return offered[0]
     if precision not in offered:
         raise InputError(f"precision is {precision!r}; on {device.type} choose one of {', '.join(sorted(offered))}")
     return precision
 
 
-def _available(engine: str, device: torch.device, notice: Notice) -> str:
-    """The engine asked for, or the grid in plain torch where the machine lacks what the fused kernels need."""
-    if engine not in ("auto", *ENGINES):
-        raise InputError(f"engine is {engine!r}; choose one of auto, {', '.join(ENGINES)}")
+def _available(engine: str, device: torch.device) -> str:
+    """The engine asked for, or the grid engine in plain torch where the machine lacks what the fused kernels need."""
     lacking = "there is no GPU" if device.type != "cuda" else missing_triton()
     if engine == "fused" and lacking is not None:
-        notice(f"the fused engine cannot run here, {lacking}: training with the grid engine instead")
+        log.warning("the fused engine cannot run here, %s: training with the grid engine instead", lacking)
         return "grid"
     return engine
 
@@ -168,17 +165,16 @@ def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str
 
 
 def describe(groups: Sequence[Group]) -> list[str]:
-    """One line for every engine in use: how many networks, where, how and in how many ensembles."""
+    """One line per engine in use: how many networks, on which device, in which precision and in how many ensembles."""
     lines = []
     for engine in dict.fromkeys(group.engine for group in groups):
         mine = [group for group in groups if group.engine == engine]
-        networks = sum(len(group.runs) for group in mine)
-        count = f"{networks} {plural(networks, 'network')}"
+        count = counted(sum(len(group.runs) for group in mine), "network")
         shared = f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}" if len(mine) > 1 else ""
         lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {mine[0].precision}{shared}")
     return lines
 
 
 def distinct_engines() -> list[type[Engine]]:
-    """Every engine class, the yardstick left out."""
+    """Every engine class but the plain one, which the others are compared with."""
     return [StackedEngine, GridTransformer, GridLinear, FusedTransformer]

@@ -1,7 +1,8 @@
 """`train`: any list of runs in, trained runs out, in the same order."""
 
+import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
@@ -12,14 +13,16 @@ from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.threads import threads_for
-from algophase.training.trained import Notice, Progress, TrainedRun, TrainingInterrupted, ignore
-from algophase.wording import plural
+from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.wording import counted
+
+log = logging.getLogger(__name__)
 
 
 def train(
     runs: Sequence[RunSettings],
     engine: str = "auto",
-    device: str = "auto",
+    device: torch.device | str = "auto",
     precision: str | None = None,
     *,
     history_stride: int = 100,
@@ -27,9 +30,9 @@ def train(
     early_stop: EarlyStop | None = None,
     checkpoint: Checkpointer | None = None,
     progress: Callable[[Progress], None] | None = None,
-    notice: Notice | None = None,
     ensemble_size: int | None = None,
     check_gradients: bool = True,
+    strict_device: bool = False,
 ) -> list[TrainedRun]:
     """Train every run and return the outcomes in the order given.
 
@@ -37,73 +40,99 @@ def train(
     precision: None for the device's default, or float32, float64 and, on a GPU, tf32 and tf32x3.
     history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and `EarlyStop`.
     checkpoint: where interrupted ensembles are kept, and continued from.
-    progress, notice: called with where training stands, and with lines worth telling.
+    progress: called with where training stands; it may raise `OutOfTime` to stop.
     ensemble_size: networks that train together; None for as many as fit well.
-    check_gradients: on a GPU, compare an engine's gradients with the yardstick's before anything is trained with it.
+    check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything is trained with it.
+    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
 
-    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what is finished.
+    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what is finished. Messages go to
+    the logger `algophase`: warnings, and at level INFO what is about to be trained.
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
     found: dict[int, TrainedRun] = {}
-    finished = train_by_ensemble(
-        runs, engine, device, precision, watch, checkpoint, progress, notice or ignore, ensemble_size, check_gradients
+    ensembles = train_by_ensemble(
+        runs,
+        engine,
+        device,
+        precision,
+        watch,
+        checkpoint,
+        progress,
+        ensemble_size=ensemble_size,
+        check_gradients=check_gradients,
+        strict_device=strict_device,
     )
     try:
-        for group, outcomes in finished:
+        for group, outcomes in ensembles:
             found.update(zip(group.indices, outcomes, strict=True))
     except TrainingInterrupted as interruption:
-        done = [found[index] for index in sorted(found)]
-        raise TrainingInterrupted(interruption.partial, interruption.saved, done) from None
+        interruption.finished = [found[index] for index in sorted(found)]
+        raise
     return [found[index] for index in range(len(runs))]
 
 
-def train_by_ensemble(
-    runs: Sequence[RunSettings],
-    engine: str = "auto",
-    device: str = "auto",
-    precision: str | None = None,
-    watch: Watch = Watch(),
-    checkpoint: Checkpointer | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Notice = ignore,
-    ensemble_size: int | None = None,
-    check_gradients: bool = True,
-) -> Iterator[tuple[Group, list[TrainedRun]]]:
-    """As `train`, ensemble by ensemble. A checkpoint is forgotten when the next is asked for: save the outcome before that."""
-    groups = plan(runs, engine, device, precision, ensemble_size, notice)
+def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
+    """Raises `InputError` for a snapshot after the last epoch of every run."""
     longest = max((run.training.epochs for run in runs), default=0)
     for epoch in watch.snapshot_epochs:
         if runs and epoch > longest:
             raise InputError(
                 f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, the last one trained"
             )
-    if checkpoint is not None:
-        groups = _continued(runs, groups, checkpoint, watch, notice)
-    for line in describe(groups):
-        notice(line)
-    return _train_groups(groups, watch, checkpoint, progress, notice, check_gradients)
 
 
-def _train_groups(
-    groups: list[Group],
-    watch: Watch,
-    checkpoint: Checkpointer | None,
-    progress: Callable[[Progress], None] | None,
-    notice: Notice,
-    check_gradients: bool,
+def train_by_ensemble(
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    device: torch.device | str = "auto",
+    precision: str | None = None,
+    watch: Watch = Watch(),
+    checkpoint: Checkpointer | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    ensemble_size: int | None = None,
+    check_gradients: bool = True,
+    strict_device: bool = False,
 ) -> Iterator[tuple[Group, list[TrainedRun]]]:
+    """As `train`, ensemble by ensemble. Everything is checked and announced now, and trained when it is asked for."""
+    groups = plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
+    check_snapshots(runs, watch)
+    if checkpoint is not None:
+        groups = continued(groups, checkpoint, watch)
+    announce(groups)
+    return train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
+
+
+def announce(groups: Sequence[Group]) -> None:
+    """Log what is about to be trained."""
+    for line in describe(groups):
+        log.info(line)
+
+
+def train_groups(
+    groups: Sequence[Group],
+    watch: Watch = Watch(),
+    checkpoint: Checkpointer | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    check_gradients: bool = True,
+) -> Iterator[tuple[Group, list[TrainedRun]]]:
+    """Train what a plan says, ensemble by ensemble.
+
+    Asking for the next ensemble removes this one's checkpoint: save the outcome first.
+    """
     if check_gradients:
         check_planned(groups)
     waiting, done = list(groups), 0
     while waiting:
         group = waiting[0]
         try:
-            ensemble = _build(group, watch, notice, checkpoint)
+            ensemble = _build(group, watch, checkpoint)
         except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):
                 raise
             halved = _halved(group)
-            notice(f"{len(group.runs)} networks do not fit into memory: training them {len(halved[0].runs)} at a time")
+            log.warning("%d networks do not fit into memory: training them %d at a time", len(group.runs), len(halved[0].runs))
             waiting[:1] = halved
         else:
             later = sum(len(other.runs) * other.epochs for other in waiting[1:])
@@ -119,14 +148,14 @@ def _train_groups(
         _release(group.device)  # not earlier: an error in hand still holds the ensemble that did not fit
 
 
-def _build(group: Group, watch: Watch, notice: Notice, checkpoint: Checkpointer | None) -> Ensemble:
-    ensemble = Ensemble(group, watch, notice)
+def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
+    ensemble = Ensemble(group, watch)
     if checkpoint is not None:
         for held in checkpoint.pending():
             if held.runs == group.runs:
                 ensemble.restore(checkpoint.read(held), checkpoint.where(held))
-                count = f"{len(group.runs)} {plural(len(group.runs), 'network')}"
-                notice(f"continuing {count} at epoch {held.epoch} of {group.epochs}")
+                count = counted(len(group.runs), "network")
+                log.info("continuing %s at epoch %d of %d", count, held.epoch, group.epochs)
                 break
     return ensemble
 
@@ -174,17 +203,19 @@ def _reporter(
     return report
 
 
-def _continued(
-    runs: Sequence[RunSettings], groups: list[Group], checkpoint: Checkpointer, watch: Watch, notice: Notice
-) -> list[Group]:
-    """Interrupted ensembles first, each with the very members it had; the other runs as planned."""
+def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -> list[Group]:
+    """Interrupted ensembles first, each with the same members as before; the other runs as planned."""
     planned = {index: group for group in groups for index in group.indices}
+    runs = {index: run for group in groups for index, run in zip(group.indices, group.runs, strict=True)}
     first = []
     for held in checkpoint.pending():
-        indices = _places(held.runs, runs, planned.keys())
+        indices = _places(held.runs, {index: runs[index] for index in planned})
         if indices is None:
-            if any(run in held.runs for run in runs):
-                notice(f"{checkpoint.where(held)} holds only some of these runs: it is left alone, and they start anew")
+            if any(run in held.runs for run in runs.values()):
+                log.warning(
+                    "%s holds only some of these runs: it is left alone, and they start from the beginning",
+                    checkpoint.where(held),
+                )
             continue
         like = planned[indices[0]]
         group = Group(tuple(indices), held.runs, like.engine, like.device, like.precision)
@@ -205,10 +236,10 @@ def _continued(
     return first + rest
 
 
-def _places(wanted: Sequence[RunSettings], runs: Sequence[RunSettings], free: Iterable[int]) -> list[int] | None:
-    """Where each wanted run stands in `runs`, no place taken twice; None if one is missing."""
+def _places(wanted: Sequence[RunSettings], runs: Mapping[int, RunSettings]) -> list[int] | None:
+    """The index of each wanted run in `runs`, none used twice; None if one is missing."""
     left: dict[RunSettings, list[int]] = {}
-    for index in sorted(free, reverse=True):
+    for index in sorted(runs, reverse=True):
         left.setdefault(runs[index], []).append(index)
     try:
         return [left[run].pop() for run in wanted]

@@ -1,7 +1,7 @@
 """What training gives back: the network, how it got there, and what it was trained with."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,7 +66,7 @@ class Progress:
     """Where training stands.
 
     networks, epoch, epochs: of the ensemble in work, which is number `ensemble` of `ensembles`.
-    rate: networks x epochs per second; seconds_left: for all ensembles, if the others go as fast (NaN before the first epoch).
+    rate: networks x epochs per second; seconds_left: for all ensembles at this rate (NaN before the first epoch).
     training_loss, validation_accuracy: medians over the ensemble at its last history point.
     """
 
@@ -81,18 +81,35 @@ class Progress:
     validation_accuracy: float
 
 
+class OutOfTime(Exception):
+    """Raised by a progress callback whose deadline has passed. Training then stops as after Ctrl-C."""
+
+
 class TrainingInterrupted(Exception):
-    """Ctrl-C. What was finished before, the interrupted ensemble as it stands, and whether a checkpoint lets it go on."""
+    """Training stopped early, by Ctrl-C or by a deadline.
 
-    def __init__(self, partial: Sequence[TrainedRun], saved: bool, finished: Sequence[TrainedRun] = ()) -> None:
-        self.partial, self.saved, self.finished = list(partial), saved, list(finished)
-        epochs = max((run.epochs for run in self.partial), default=0)
+    finished: the runs that were done before; partial: the interrupted ensemble as it stands; saved: whether a checkpoint lets
+    it continue; out_of_time: whether a deadline stopped it.
+    """
+
+    def __init__(
+        self,
+        partial: Sequence[TrainedRun],
+        saved: bool,
+        finished: Sequence[TrainedRun] = (),
+        *,
+        out_of_time: bool = False,
+    ) -> None:
+        self.partial, self.saved, self.finished, self.out_of_time = list(partial), saved, list(finished), out_of_time
+        what = "ran out of time" if out_of_time else "was interrupted"
         kept = "saved and can be continued" if saved else "not saved"
-        super().__init__(f"training was interrupted at epoch {epochs} of an ensemble of {len(self.partial)}, which is {kept}")
+        super().__init__(f"training {what} at epoch {self.epochs} of an ensemble of {len(self.partial)}, which is {kept}")
 
-
-Notice = Callable[[str], None]
+    @property
+    def epochs(self) -> int:
+        """How far the interrupted ensemble is."""
+        return max((run.epochs for run in self.partial), default=0)
 
 
 def ignore(_: object) -> None:
-    """The callback of someone who does not listen."""
+    """A callback that does nothing."""

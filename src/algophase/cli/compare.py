@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli.options import AsJson, Released
 from algophase.errors import InputError
 
-EXAMPLE = "Example:  algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
-DIFFER = 3  # exit code; 2 is that of a wrong option, in every command
+EXAMPLE = "algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
+DIFFER = 3  # exit code; 2 means a wrong option, in every command
 
 
 def compare(
@@ -17,22 +18,20 @@ def compare(
     other: Annotated[
         Path | None, typer.Argument(metavar="OTHER", help="Another sweep to compare it with.", show_default=False)
     ] = None,
-    released: Annotated[
-        Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table instead of another sweep.")
-    ] = None,
-    level: Annotated[float, typer.Option(help="Chance of calling two equal populations different, over all tests.")] = 0.01,
+    released: Released = None,
+    level: Annotated[float, typer.Option(help="Chance of calling two identical populations different, over all tests.")] = 0.01,
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", help="Resamples behind each boundary's interval, at least 100.")
+        int, typer.Option(metavar="N", help="Bootstrap resamples per boundary interval, at least 100.")
     ] = 2000,
     figure: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Also draw the two populations: PATH.png, .svg or .pdf.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of text.")] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Say whether two sets of training runs are the same population, with what was tested.
+    """Test whether two sets of training runs are the same population.
 
-    Shares at full accuracy and circular, the metrics in each tenth of the attention rate, by depth and width, and the phase
-    boundaries.
+    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of the attention rate, by depth
+    and width, and the phase boundaries.
 
     The exit code is 0 if they are indistinguishable, 3 if they differ, 1 after an error, 2 after a wrong option.
     """

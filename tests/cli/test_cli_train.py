@@ -5,7 +5,7 @@ import pytest
 from commands import call, invoke
 from typer.testing import Result
 
-from algophase.cli_output import TrainingBar
+from algophase.cli.output import TrainingBar
 from algophase.settings import RunSettings
 from algophase.storage import load
 from algophase.training import loop

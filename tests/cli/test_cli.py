@@ -158,7 +158,7 @@ def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(networks)
-    monkeypatch.setattr("algophase.analysis.analyze.analyze", pressed)
+    monkeypatch.setattr("algophase.storage.analyses.analyze", pressed)
     result = run(name, networks, *as_json)
     assert result.exit_code == 130
     assert result.stderr.strip() == "algophase: error: interrupted"

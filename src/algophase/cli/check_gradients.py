@@ -1,38 +1,31 @@
-"""`algophase check-gradients`: every engine against the specification, printed as a table."""
+"""`algophase check-gradients`: every engine compared with the plain one, printed as a table."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from algophase.errors import InputError
+from algophase.cli.options import Device
 
-EXAMPLE = "Example:  algophase check-gradients --device cuda"
-
-
-class CheckDevice(StrEnum):
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
+EXAMPLE = "algophase check-gradients --device cuda"
 
 
 def check_gradients(
-    device: Annotated[CheckDevice, typer.Option(help="Where to check; auto takes the GPU if there is one.")] = CheckDevice.auto,
+    device: Device = "auto",
     small: Annotated[bool, typer.Option("--small", help="Small shapes only: under a minute on two CPU cores.")] = False,
 ) -> None:
-    """Compare every engine's loss and gradients with the specification in float64, parameter by parameter.
+    """Compare every engine's loss and gradients with the plain engine in float64, parameter by parameter.
 
-    Over awkward shapes, every architecture and every precision. The exit code is 1 if one fails.
+    Covers awkward shapes, every architecture and every precision. The exit code is 1 if a comparison fails, or if --device is
+    missing on this machine.
     """
     import torch
 
+    from algophase.devices import choose_device
     from algophase.training.engine import PRECISIONS
     from algophase.training.gradient_check import check
-    from algophase.training.plan import choose_device, distinct_engines
+    from algophase.training.plan import distinct_engines
 
-    if device is CheckDevice.cuda and not torch.cuda.is_available():
-        raise InputError("device is 'cuda'; there is no GPU here, choose cpu")
-    where, _ = choose_device(device.value)
+    where = choose_device(device, strict=True)  # a check of the CPU would say nothing about a GPU
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else "CPU"
     typer.echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter\n")
     typer.echo(f"{'case':<38} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8}  {'':<6} least agreeing parameter")

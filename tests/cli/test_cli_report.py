@@ -127,7 +127,7 @@ def test_ten_thousand_runs_fit(tmp_path: Path) -> None:
 
 
 def test_released_runs_are_compared(released: Path, tmp_path: Path) -> None:
-    gallery = Path(__file__).parents[1] / "gallery" / "fixed-width"
+    gallery = Path(__file__).parents[2] / "gallery" / "fixed-width"
     result = run(gallery, "--released", released / "1l_fixedwidth.csv", "-o", tmp_path / "report.html")
     assert result.exit_code == 0, result.output
     found = Parsed(tmp_path / "report.html")

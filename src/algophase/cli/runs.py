@@ -1,8 +1,6 @@
-"""The commands `algophase runs` (look at a table) and `algophase merge` (join partial sweeps)."""
+"""`algophase runs`: list the runs of a table, filtered and sorted, or export them."""
 
 import json
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +12,8 @@ from algophase.errors import InputError
 if TYPE_CHECKING:
     from algophase.runs.selection import Columns
 
-RUNS_EXAMPLE = (
-    'Example:  algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
-)
-MERGE_EXAMPLE = "Example:  algophase merge machine-1/fixed-width machine-2/fixed-width --out sweeps/fixed-width"
-SHOWN = 20  # rows, unless told
+EXAMPLE = 'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
+SHOWN = 20  # rows by default
 WIDEST = 40  # characters of a cell
 
 
@@ -35,19 +30,20 @@ def runs(
         str | None, typer.Option(metavar="A,B,...", help="Columns, by name.", show_default="what varies, verdict and metrics")
     ] = None,
     sort: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Order by this column; -COLUMN from the top.", show_default="index")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Sort by this column; -COLUMN sorts from high to low.", show_default="index"),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Rows at most; 0 for all.", show_default=f"{SHOWN}, all in an export")
+        int | None, typer.Option(min=0, help="Largest number of rows; 0 for all.", show_default=f"{SHOWN}, all in an export")
     ] = None,
     csv: Annotated[
         str | None, typer.Option(metavar="PATH", help="Write the runs as CSV, all columns unless chosen; - to standard output.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen.")] = False,
 ) -> None:
-    """List a sweep's runs: what it holds and where it comes from, then the runs you ask for.
+    """Describe a sweep's table, then list the runs you ask for.
 
-    Nothing in a condition is executed. A missing value meets =null, and != any other value.
+    A condition is never executed as code. A missing value meets =null, and != any other value.
     """
     from algophase.runs.overview import NEEDED
     from algophase.runs.selection import check_columns, read_columns, read_condition, select
@@ -83,7 +79,7 @@ def runs(
 
 
 def _handful(path: Path, there: Sequence[str]) -> list[str]:
-    """The columns worth a look: the run, what varies, what came out."""
+    """The columns to show by default: the run, what varies, the outcome."""
     from algophase.runs.overview import METRICS, setting_names, varying
     from algophase.runs.selection import read_columns
     from algophase.storage.sweep_directory import SweepDirectory
@@ -123,7 +119,7 @@ def _header(path: Path, table: "Columns") -> list[str]:
 
 
 def _lines(columns: "Columns", places: list[int]) -> list[str]:
-    """Columns lined up, numbers on the right."""
+    """Aligned columns, numbers on the right."""
     shown = []
     for name, values in columns.items():
         cells = [_cell(values[place]) for place in places]
@@ -175,27 +171,3 @@ def _csv(columns: "Columns", places: list[int]) -> str:
     writer.writerow(columns)
     writer.writerows([cell(values[place]) for values in columns.values()] for place in places)
     return file.getvalue()
-
-
-def merge(
-    paths: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps of the same space and seed.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the joined sweep; may be one of the inputs.")],
-) -> None:
-    """Join parts of a sweep, from several machines or sittings, into one table with one shard.
-
-    A run that is there several times is kept once: what is in --out stays, else the first input's is taken. Kept networks
-    come along. The inputs are left as they are.
-    """
-    from algophase.sweeps.merge import merge as join
-
-    merged = join(paths, out, shlex.join(["algophase", *sys.argv[1:]]))
-    typer.echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
-    if merged.repeated:
-        typer.echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
-    if merged.differing:
-        typer.echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
-        typer.echo("amplifies it; the first ones were kept")
-    if merged.networks:
-        typer.echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
-    if merged.unmatched:
-        typer.echo(f"kept networks left out: {merged.unmatched:,}, the table having other numbers for their runs, or none")

@@ -1,12 +1,11 @@
-"""The command `algophase paper`: every table, figure and printed number of the paper, by its own label."""
+"""`algophase paper`: every table, figure and printed number of the paper, by its own label."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from algophase.cli.output import typed
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from algophase.paper.product import Item
     from algophase.paper.sources import Sources
 
-EXAMPLE = "Example:  algophase paper corlogit isolation onelayer --out paper/"
+EXAMPLE = "algophase paper corlogit isolation onelayer --out paper/"
 
 
 def paper(
@@ -35,7 +34,7 @@ def paper(
 ) -> None:
     """Make the paper's tables and figures and print its numbers beside ours.
 
-    An item whose data is not there is reported and the others are made; the exit code is then 1.
+    An item without its data prints a one-line error and the others are still made; the exit code is then 1.
     """
     from algophase.paper.catalogue import ITEMS, find_items
     from algophase.paper.make import make
@@ -51,7 +50,7 @@ def paper(
         return
     made = make(find_items(labels), sources, out, _tell)
     if page is not None:
-        write_atomically(page, results_page(made, page, shlex.join(["algophase", *sys.argv[1:]])).encode())
+        write_atomically(page, results_page(made, page, typed()).encode())
         typer.echo(f"the results page is {page}")
     typer.echo(f"pictures, tables and claims.csv are in {out}")
     for path, space in sources.unused.items():

@@ -1,16 +1,15 @@
-"""The command `algophase sweep`: many runs of a space, trained, analysed and kept in a table."""
+"""`algophase sweep`: train and analyse many runs of a space, into a table."""
 
-import shlex
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from algophase.cli_output import LiveBar, duration
+from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
+from algophase.cli.output import LiveBar, typed
 from algophase.errors import InputError
-from algophase.wording import counted
+from algophase.wording import counted, duration
 
 if TYPE_CHECKING:
     from algophase.storage.sweep_directory import SweepDirectory
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from algophase.sweeps.sweep import Outcome, Request
     from algophase.sweeps.work import Standing
 
-EXAMPLE = "Example:  algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
+EXAMPLE = "algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
 MANY = 50_000  # runs whose settings take seconds to draw
 
 
@@ -36,17 +35,18 @@ def sweep(
         Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(help="How many runs, a million at most; those in DIR count.", show_default="the space's own")
+        int | None,
+        typer.Option(help="How many runs, at most a million, including those in DIR.", show_default="the space's own"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed gives other runs of the same space.")] = 0,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop cleanly after this time; the same command goes on.", show_default="no limit")
+        float | None, typer.Option(help="Stop cleanly after this time; the same command continues.", show_default="no limit")
     ] = None,
     part: Annotated[
-        str, typer.Option(metavar="I/K", help="Only every K-th run, from the I-th on: one part for each of K machines.")
+        str, typer.Option(metavar="I/K", help="Only every K-th run from the I-th on: one part for each of K machines.")
     ] = "1/1",
     keep_weights: Annotated[
-        str, typer.Option(metavar="none|all|N", help="Networks to keep in DIR/networks: N keeps N of each verdict.")
+        str, typer.Option(metavar="none|all|N", help="Networks to keep in DIR/networks; N keeps N per verdict.")
     ] = "none",
     snapshot: Annotated[
         list[int] | None,
@@ -56,31 +56,27 @@ def sweep(
             show_default="the space's own",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="auto, plain, stacked, grid or fused.")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
-    precision: Annotated[
-        str | None,
-        typer.Option(help="float32, float64; on a GPU also tf32, tf32x3.", show_default="tf32 on a GPU, else float32"),
-    ] = None,
-    ensemble_size: Annotated[
-        int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")
-    ] = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    strict_device: StrictDevice = False,
+    precision: Precision = None,
+    ensemble_size: EnsembleSize = None,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="How often a running ensemble is saved: the most that a crash loses.")
+        float, typer.Option(help="Seconds between saves of a running ensemble: the most that a crash loses.")
     ] = 300.0,
     executor: Annotated[Executor, typer.Option(help="local: this machine. ray: a Ray cluster (extra `ray`).")] = Executor.local,
     address: Annotated[
-        str | None, typer.Option(help="Of the Ray cluster, with --executor ray.", show_default="one started here")
+        str | None, typer.Option(help="Address of the Ray cluster, with --executor ray.", show_default="one started here")
     ] = None,
     shard: Annotated[
-        int | None, typer.Option(help="Runs a task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
+        int | None, typer.Option(help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
     ] = None,
     list_spaces: Annotated[bool, typer.Option("--list", help="List the paper's experiments and stop.")] = False,
 ) -> None:
     """Train many runs of a space, analyse each, and add them to a table.
 
-    Run i of a space and seed is always the same run. The same command again, after Ctrl-C, a crash or --minutes, goes on:
-    nothing is lost and nothing done twice. Your own space is a small TOML file; see docs/sweeps.md.
+    Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same command continues: nothing
+    is lost and nothing is done twice. Your own space is a small TOML file; see docs/sweeps.md.
     """
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.paper_spaces import PAPER_SPACES, find_space
@@ -98,20 +94,21 @@ def sweep(
     chosen = find_space(space)
     request = Request(
         chosen,
-        chosen.runs if runs is None else runs,
-        seed,
-        _part(part),
-        int(keep_weights) if keep_weights.isdecimal() else keep_weights,
-        minutes,
-        Options(
-            engine,
-            device,
-            precision,
-            ensemble_size,
+        runs=chosen.runs if runs is None else runs,
+        seed=seed,
+        part=_part(part),
+        keep_weights=int(keep_weights) if keep_weights.isdecimal() else keep_weights,
+        minutes=minutes,
+        options=Options(
+            engine=engine,
+            device=device,
+            precision=precision,
+            ensemble_size=ensemble_size,
             checkpoint_seconds=checkpoint_seconds,
             snapshot_epochs=tuple(snapshot or chosen.snapshots),
+            strict_device=strict_device,
         ),
-        shlex.join(["algophase", *sys.argv[1:]]),
+        command=typed(),
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:
@@ -120,9 +117,9 @@ def sweep(
         if executor is Executor.ray:
             from algophase.sweeps.ray_executor import sweep_on_ray
 
-            outcome = sweep_on_ray(request, directory, address, shard, bar, bar.say)
+            outcome = sweep_on_ray(request, directory, address, shard, bar)
         else:
-            outcome = run_sweep(request, directory, bar, bar.say)
+            outcome = run_sweep(request, directory, bar)
     _conclude(outcome, directory, _lacking(request, directory) if outcome.done and keep_weights == "all" else 0)
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
@@ -134,7 +131,7 @@ def _list(spaces: list["Space"]) -> None:
     for space in spaces:
         paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
         typer.echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title} ({', '.join(space.figures)})")
-    typer.echo("paper's: runs with metrics in the authors' released table, which has none of the others")
+    typer.echo("paper's: runs with metrics in the authors' released table; it has none of the spaces marked -")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -145,7 +142,7 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def tally(counts: "dict[str, int]") -> str:
-    """Verdicts and how many, the four algorithms always."""
+    """How many runs have each verdict; the four algorithms are always listed."""
     from algophase.analysis.verdict import OUTCOMES, in_order
 
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))

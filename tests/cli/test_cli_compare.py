@@ -123,7 +123,7 @@ def test_help_says_what_the_exit_code_means() -> None:
 
 
 def test_runs_along_training_are_no_population() -> None:
-    sweep = Path(__file__).parents[1] / "gallery" / "pizza-training"
+    sweep = Path(__file__).parents[2] / "gallery" / "pizza-training"
     for tables in ((sweep / "moments", sweep), (sweep, sweep / "moments")):
         result = run(*tables)
         assert isinstance(result.exception, InputError)

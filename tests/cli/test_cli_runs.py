@@ -6,7 +6,7 @@ import pytest
 from commands import call
 from commands import invoke as run
 
-from algophase.cli_output import TrainingBar
+from algophase.cli.output import TrainingBar
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory

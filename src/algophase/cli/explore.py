@@ -1,11 +1,11 @@
-"""`algophase explore`: a sweep as a page to look around in, served on this machine."""
+"""`algophase explore`: a sweep as an interactive page, served on this machine."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-EXAMPLE = "Example:  algophase explore gallery/fixed-width"
+EXAMPLE = "algophase explore gallery/fixed-width"
 
 
 def explore(
@@ -14,7 +14,7 @@ def explore(
         int | None, typer.Option(min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one")
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to serve on. Others than 127.0.0.1 let other machines in, without a password.")
+        str, typer.Option(help="Address to serve on. Any but 127.0.0.1 gives other machines access, without a password.")
     ] = "127.0.0.1",
     cache: Annotated[
         Path | None,
@@ -22,7 +22,7 @@ def explore(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
-    """Look around in a sweep: the phase diagram is a map; a click shows a run's network, circles to switch on and off.
+    """Explore a sweep: its phase diagram is a map, and a click on a run shows its network, with circles to switch on and off.
 
     The page works without a network connection and sends nothing anywhere. Ctrl-C ends it.
     """

@@ -1,0 +1,64 @@
+"""`algophase analyze`: which algorithm networks learned, with the evidence."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from algophase.cli.options import AsJson, FigureFormat, Figures, ImageFormat, MinAccuracy
+from algophase.cli.output import AnalysisBar, Drawer, complain
+from algophase.errors import InputError
+
+EXAMPLE = "algophase analyze networks/ --figures pictures/"
+
+
+def analyze(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Networks: NAME.safetensors (ours), model_<id>.pt (the authors' released ones), or directories of them.",
+        ),
+    ],
+    as_json: AsJson = False,
+    figures: Figures = None,
+    figure_format: FigureFormat = ImageFormat.png,
+    min_accuracy: MinAccuracy = 1.0,
+) -> None:
+    """Say which algorithm networks learned, with the evidence. With --json, one object per network.
+
+    An unusable file prints a one-line error and the other files are still analysed; the exit code is then 1.
+    After Ctrl-C the list of --json holds what is finished; the exit code is then 130.
+    """
+    from algophase.analysis.summary import summary
+    from algophase.analysis.verdict import Thresholds
+    from algophase.storage import id_of
+    from algophase.storage.analyses import Unusable, analyze_files, names, network_files
+
+    files, problems = network_files(paths)
+    for problem in problems:
+        complain(problem)
+    failed, records, draw = len(problems), list[dict[str, Any]](), Drawer(figures, figure_format)
+    called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
+    try:
+        with AnalysisBar() as bar:
+            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar):
+                if isinstance(found, Unusable):
+                    complain(found.problem)
+                    failed += 1
+                    continue
+                records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
+                if not as_json:
+                    bar.console.file.flush()
+                    typer.echo(f"{summary(found.analysis, called[found.source])}\n")
+                try:
+                    draw(found.network, found.analysis)
+                except InputError as error:
+                    complain(error)
+                    failed += 1
+    finally:  # what is finished, after Ctrl-C too
+        if as_json:
+            typer.echo(json.dumps(records, indent=2))
+    if failed:
+        raise typer.Exit(1)

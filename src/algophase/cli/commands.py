@@ -1,0 +1,98 @@
+"""The command `algophase`: all its commands, and errors a user can cause as one line on standard error with a non-zero exit."""
+
+import contextlib
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from algophase.cli import (
+    analyze,
+    check_gradients,
+    compare,
+    explore,
+    handmade,
+    merge,
+    paper,
+    report,
+    retrain,
+    runs,
+    sweep,
+    train,
+)
+from algophase.cli.output import complain
+from algophase.errors import InputError, out_of_memory
+from algophase.interrupts import lose_no_interrupt
+
+
+class Commands(TyperGroup):
+    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end without a word."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from algophase import __version__
+
+        typer.echo(f"algophase {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+for module in (analyze, handmade, train, check_gradients, sweep, runs, merge, retrain, compare, paper, report, explore):
+    app.command(epilog=f"Example:  {module.EXAMPLE}")(getattr(module, module.__name__.rpartition(".")[2]))
+
+
+def main() -> None:
+    """Entry point of the `algophase` command."""
+    lose_no_interrupt()
+    try:
+        app()
+    except InputError as error:
+        complain(error)
+        sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
+        sys.exit(1)
+    except OSError as error:  # a full disk behind standard output, for one; a closed pipe ends in typer
+        where = f"{error.filename}: " if error.filename else ""
+        complain(f"reading or writing failed: {where}{error.strerror or error}")
+        _drop_output()
+        sys.exit(1)
+    except KeyboardInterrupt:  # before any command began
+        complain("interrupted")
+        sys.exit(130)
+
+
+def _drop_output() -> None:
+    """Python would try to write what is left once more when it ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,34 @@
+"""`algophase merge`: partial sweeps joined into one table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algophase.cli.output import typed
+
+EXAMPLE = "algophase merge machine-1/fixed-width machine-2/fixed-width --out sweeps/fixed-width"
+
+
+def merge(
+    paths: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps of the same space and seed.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the joined sweep; may be one of the inputs.")],
+) -> None:
+    """Join parts of a sweep, from several machines or sittings, into one table with one shard.
+
+    Of several copies of a run one is kept: the copy in --out, otherwise the first input's. Kept networks are copied too. The
+    inputs are not changed.
+    """
+    from algophase.sweeps.merge import merge as join
+
+    merged = join(paths, out, typed())
+    typer.echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
+    if merged.repeated:
+        typer.echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
+    if merged.differing:
+        typer.echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
+        typer.echo("amplifies it; the first ones were kept")
+    if merged.networks:
+        typer.echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
+    if merged.unmatched:
+        typer.echo(f"kept networks left out: {merged.unmatched:,}; the table has other numbers for their runs, or none")

@@ -1,0 +1,37 @@
+"""Options that several commands take, declared once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEVICES = "auto, cpu, cuda or cuda:N."
+ENGINES = "auto, plain, stacked, grid or fused."
+PRECISIONS = "float32, float64; on a GPU also tf32, tf32x3."
+
+
+class ImageFormat(StrEnum):
+    png = "png"
+    svg = "svg"
+    pdf = "pdf"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}")]
+Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}")]
+EnsembleSize = Annotated[int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")]
+FigureFormat = Annotated[ImageFormat, typer.Option(help="Format of the pictures.")]
+Figures = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")]
+MinAccuracy = Annotated[
+    float,
+    typer.Option(
+        min=0.0, max=1.0, help="A network with a lower accuracy counts as not learned; the paper requires an accuracy of 1."
+    ),
+]
+Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
+Precision = Annotated[str | None, typer.Option(help=PRECISIONS, show_default="tf32 on a GPU, else float32")]
+Released = Annotated[Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table of runs.")]
+StrictDevice = Annotated[
+    bool, typer.Option("--strict-device", help="Stop with an error if --device is missing; otherwise the CPU takes over.")
+]

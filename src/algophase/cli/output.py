@@ -1,0 +1,129 @@
+"""How commands print: one-line complaints, pictures, and progress with the package's messages on standard error."""
+
+import logging
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+from algophase.messages import listening
+from algophase.wording import counted, duration, floored
+
+if TYPE_CHECKING:
+    from algophase.analysis.analyze import Analysis
+    from algophase.networks import Network
+    from algophase.training.trained import Progress
+
+QUIET_SECONDS = 30.0  # how often a log, which has no moving bar, gets a line
+
+
+def complain(message: object) -> None:
+    line = " ".join(str(message).split())
+    typer.echo(f"algophase: error: {line}", err=True)
+
+
+def typed() -> str:
+    """The command as the user typed it, to keep with what it makes."""
+    return shlex.join(["algophase", *sys.argv[1:]])
+
+
+class Drawer:
+    """Draws networks into DIR/<id>; a second network of the same id gets DIR/<id>-2."""
+
+    def __init__(self, directory: Path | None, image_format: str) -> None:
+        self.directory, self.format, self.drawn = directory, image_format, dict[str, int]()
+
+    def __call__(self, network: "Network", analysis: "Analysis") -> None:
+        if self.directory is None:
+            return
+        from algophase.report.figures import draw_all
+
+        count = self.drawn[analysis.id] = self.drawn.get(analysis.id, 0) + 1
+        place = self.directory / (analysis.id if count == 1 else f"{analysis.id}-{count}")
+        paths = draw_all(network, analysis, place, self.format)
+        typer.echo(f"figures of {analysis.id}: {len(paths)} in {place}", err=True)
+
+
+class LiveBar:
+    """Progress on standard error: a bar in a terminal, a line now and then in a log. It also prints the package's messages.
+
+    title: what stands before the bar, in rich's format of a task; description and total: the task's, until `show` knows more.
+    """
+
+    def __init__(self, title: str = "{task.description}", description: str = "", total: int | None = None) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+        from rich.table import Column
+
+        self.console = Console(stderr=True)
+        self.bar = Progress(
+            TextColumn(title),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[state]}", markup=False, table_column=Column(no_wrap=False)),  # a narrow terminal wraps it
+            console=self.console,
+            transient=True,
+        )
+        self.task = self.bar.add_task(description, total=total, state="")
+        self.spoke = time.monotonic()
+        self.open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self.open.enter_context(self.bar)
+        self.open.enter_context(listening(self._tell))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.open.close()
+
+    def _tell(self, level: int, message: str) -> None:
+        (complain if level >= logging.ERROR else self.say)(message)
+
+    def say(self, line: str) -> None:
+        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def show(self, line: str, **task: Any) -> None:
+        """line: what a log gets; task: what the bar shows."""
+        self.bar.update(self.task, **task)
+        if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
+            self.spoke = time.monotonic()
+            self.say(line)
+
+
+class AnalysisBar(LiveBar):
+    def __init__(self) -> None:
+        super().__init__(description="analysing")
+
+    def __call__(self, source: object, number: int, count: int) -> None:
+        """number: of the source that is about to be analysed, counted from 1."""
+        what = f"analysing {source.name}" if isinstance(source, Path) else "analysing"
+        state = f"{number:,} of {count:,}"
+        self.show(f"{what}: {state}", description=what.replace("[", r"\["), completed=number - 1, total=count, state=state)
+
+
+class TrainingBar(LiveBar):
+    def __init__(self) -> None:
+        super().__init__(description="training")
+
+    def __call__(self, progress: "Progress") -> None:
+        ensemble = f", ensemble {progress.ensemble} of {progress.ensembles}" if progress.ensembles > 1 else ""
+        title, state = f"{counted(progress.networks, 'network')}{ensemble}", describe(progress)
+        self.show(f"{title}: {state}", description=title, completed=progress.epoch, total=progress.epochs, state=state)
+
+
+def describe(progress: "Progress") -> str:
+    left = "" if progress.seconds_left != progress.seconds_left else f", {duration(progress.seconds_left)} left"
+    return (
+        f"epoch {progress.epoch:,} of {progress.epochs:,}, {progress.rate:,.0f} networks x epochs/s{left}, "
+        f"loss {progress.training_loss:.1e}, validation accuracy {floored(progress.validation_accuracy, 1)}"
+    )
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Rows of cells as lines: columns aligned on the right, the last one on the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]) for row in rows]

@@ -1,0 +1,55 @@
+"""`algophase report`: networks and sweeps as one page that opens without a network connection."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algophase.cli.options import MinAccuracy, Released
+from algophase.cli.output import AnalysisBar
+
+EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
+
+
+def report(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Networks (NAME.safetensors, model_<id>.pt, or directories of them) and sweeps (directories, Parquet files).",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = Path("report.html"),
+    population: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Set networks among the runs of this sweep.",
+            show_default="the gallery's fixed-width, for networks of its kind",
+        ),
+    ] = None,
+    released: Released = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="The page's title.", show_default="what it is about")
+    ] = None,
+    min_accuracy: MinAccuracy = 1.0,
+) -> None:
+    """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams, comparisons.
+
+    An unusable file prints a one-line error and the rest is still written; the exit code is then 1.
+    """
+    from algophase.report.make import report as make_report
+
+    with AnalysisBar() as bar:
+        made = make_report(
+            paths,
+            out,
+            population=population,
+            released=released,
+            title=title,
+            min_accuracy=min_accuracy,
+            starting=bar,
+        )
+    typer.echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
+    if made.problems:
+        raise typer.Exit(1)

@@ -1,0 +1,91 @@
+"""Networks that are loaded and analysed one after the other, where one that cannot be read does not stop the others."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.verdict import Thresholds
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.storage import find_networks, load
+
+Source = TypeVar("Source")
+
+
+@dataclass(frozen=True)
+class Analysed(Generic[Source]):
+    """A network with its analysis. source: what it was loaded from."""
+
+    source: Source
+    network: Network
+    analysis: Analysis
+
+
+@dataclass(frozen=True)
+class Unusable(Generic[Source]):
+    """Why there is no network or no analysis of it."""
+
+    source: Source
+    problem: InputError
+
+
+def analyze_sources(
+    sources: Sequence[Source],
+    load_one: Callable[[Source], Network],
+    thresholds: Thresholds = Thresholds(),
+    starting: Callable[[Source, int, int], None] | None = None,
+) -> Iterator[Analysed[Source] | Unusable[Source]]:
+    """Load and analyse each source in turn. starting: called before each with its number, from 1, and how many there are."""
+    for number, source in enumerate(sources, 1):
+        if starting is not None:
+            starting(source, number, len(sources))
+        try:
+            network = load_one(source)
+            found: Analysed[Source] | Unusable[Source] = Analysed(source, network, analyze(network, thresholds))
+        except InputError as error:
+            found = Unusable(source, error)
+        yield found
+
+
+def analyze_files(
+    files: Sequence[Path],
+    thresholds: Thresholds = Thresholds(),
+    starting: Callable[[Path, int, int], None] | None = None,
+) -> Iterator[Analysed[Path] | Unusable[Path]]:
+    """Load and analyse each network file in turn, ours or the authors'.
+
+    files, problems = network_files([Path("networks")])
+    verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found, Analysed)]
+    """
+    return analyze_sources(files, load, thresholds, starting)
+
+
+def network_files(
+    paths: Iterable[Path], find: Callable[[Path], Sequence[Path]] = find_networks
+) -> tuple[list[Path], list[InputError]]:
+    """The network files that files and directories stand for, each once, and why others stand for none."""
+    files, problems = list[Path](), list[InputError]()
+    for path in distinct(paths):
+        try:
+            files += find(path)
+        except InputError as error:
+            problems.append(error)
+    return distinct(files), problems
+
+
+def distinct(paths: Iterable[Path]) -> list[Path]:
+    """Each file or directory once, even if it was given several times or by several paths."""
+    found: dict[str, Path] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def names(ids: Sequence[str], files: Sequence[Path]) -> list[str]:
+    """What to call networks: their ids, and id and file where several have the same id."""
+    count = Counter(ids)
+    return [f"{id} ({file})" if count[id] > 1 else id for id, file in zip(ids, files, strict=True)]

@@ -1,0 +1,89 @@
+"""Training into a directory: what is there already is not trained again, and what is interrupted continues."""
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from algophase.analysis.dynamics import Moment, dynamics
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.settings import RunSettings
+from algophase.storage import load
+from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage.files import check_directory, write_atomically
+from algophase.storage.run_files import find_run, is_complete, network_path, save_run
+from algophase.training.loop import Watch
+from algophase.training.plan import plan
+from algophase.training.train import check_snapshots, train_by_ensemble
+from algophase.training.trained import Progress
+
+log = logging.getLogger(__name__)
+
+CHECKPOINTS = ".checkpoints"  # of interrupted ensembles, inside the directory
+
+
+def train_into(
+    directory: str | Path,
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    device: torch.device | str = "auto",
+    precision: str | None = None,
+    watch: Watch = Watch(),
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    ensemble_size: int | None = None,
+    strict_device: bool = False,
+) -> None:
+    """Train the runs that are not in the directory, and save each ensemble there as soon as it is done.
+
+    After Ctrl-C, which raises `TrainingInterrupted`, the same call continues from a checkpoint in the directory.
+
+        train_into("runs", [RunSettings(seed=seed) for seed in range(4)])
+        network = load_run(RunSettings(seed=0), "runs")
+    """
+    directory = Path(directory)
+    missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)]
+    if len(missing) < len(runs):
+        log.info("%d of %d networks are in %s already", len(runs) - len(missing), len(runs), directory)
+    if not missing:  # the options are still checked
+        plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
+        check_snapshots(runs, watch)
+        return
+    check_directory(directory)
+    kept = DirectoryCheckpoints(directory / CHECKPOINTS)
+    ensembles = train_by_ensemble(
+        missing,
+        engine,
+        device,
+        precision,
+        watch,
+        kept,
+        progress,
+        ensemble_size=ensemble_size,
+        strict_device=strict_device,
+    )
+    for _, outcomes in ensembles:
+        for trained in outcomes:
+            save_run(trained, directory, watch.early_stop)
+
+
+def load_run(run: RunSettings, directory: str | Path) -> Network:
+    """The trained network of a run in a directory. One that diverged is an `InputError`."""
+    saved = find_run(run, Path(directory))
+    if saved is not None and saved.diverged_at is not None:
+        raise InputError(f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved.diverged_at}: not analysed")
+    return load(network_path(run, Path(directory)))
+
+
+def run_dynamics(run: RunSettings, directory: str | Path, snapshot_epochs: Sequence[int]) -> list[Moment]:
+    """Analyse a run's snapshots in a directory, and write the analyses to ID.dynamics.json beside them."""
+    directory = Path(directory)
+    files = {epoch: network_path(run, directory, epoch) for epoch in snapshot_epochs}
+    moments = dynamics({epoch: load(path) for epoch, path in files.items() if path.exists()})
+    if moments:
+        records = json.dumps([moment.to_dict() for moment in moments], indent=1)
+        write_atomically(directory / f"{run.run_id}.dynamics.json", f"{records}\n".encode())
+    return moments
