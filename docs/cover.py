@@ -30,7 +30,7 @@ ANSWERS = "twilight"  # a cyclic scale, read with every common kind of colour bl
 ANSWER = "#D55E00"
 RATE, SYMMETRICITY = "attention_rate", "gradient_symmetricity"
 DRAWN = ("Pizza", "hybrid", "Clock")
-LARGE, SMALL = 17, 12
+LARGE, SMALL = 18, 12
 
 
 def circle_of(name: str, frequency: int) -> Tensor:
@@ -110,9 +110,9 @@ def draw_phases(axes: "Axes") -> None:
         colour = VERDICTS[verdict][0]
         axes.annotate(verdict, place, fontsize=LARGE, ha="center", va="center", color=colour, weight="bold")
     axes.set(xlim=(-0.03, 1.03), ylim=(0.2, 1.03), xticks=(0, 0.5, 1), yticks=(0.4, 0.6, 0.8, 1))
-    axes.set_xlabel("attention rate", fontsize=SMALL + 4)
-    axes.set_ylabel("gradient symmetricity", fontsize=SMALL + 4)
-    axes.tick_params(labelsize=SMALL + 2)
+    axes.set_xlabel("attention rate", fontsize=SMALL + 6)
+    axes.set_ylabel("gradient symmetricity", fontsize=SMALL + 6)
+    axes.tick_params(labelsize=SMALL + 4)
 
 
 def main() -> None:
@@ -123,14 +123,14 @@ def main() -> None:
         panels = (
             (0.0, 0.315, draw_clock, "Clock", "adds the angles"),
             (0.318, 0.315, draw_pizza, "Pizza", "takes the midpoint"),
-            (0.72, 0.262, draw_phases, "Phase diagram", f"{drawn} trained networks"),
+            (0.728, 0.256, draw_phases, "Phase diagram", f"{drawn} trained networks"),
         )
         for left, width, draw, title, line in panels:
-            axes = figure.add_axes((left, 0.15, width, 0.645) if draw is draw_phases else (left, 0.0, width, 0.82))
+            axes = figure.add_axes((left, 0.165, width, 0.635) if draw is draw_phases else (left, 0.0, width, 0.82))
             draw(axes)
             middle = left + width / 2
             figure.text(middle, 0.985, title, fontsize=LARGE + 6, weight="bold", ha="center", va="top")
-            figure.text(middle, 0.885, line, fontsize=SMALL + 4, color="0.25", ha="center", va="top")
+            figure.text(middle, 0.885, line, fontsize=SMALL + 7, color="0.25", ha="center", va="top")
         save_figure(figure, PICTURE)
     with Image.open(PICTURE) as picture:  # 256 colours are enough, and a third of the size
         picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(PICTURE, optimize=True)

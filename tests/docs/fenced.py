@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = ("tutorial.md", "howto-network.md", "howto-sweep.md", "findings.md")
+RUN = ("tutorial.md", "howto-network.md", "howto-train.md", "howto-sweep.md", "findings.md")
 LONGEST = 300.0  # seconds for one block, on a busy machine
 
 FENCE = re.compile(r"^```(\S*)\s*$")
