@@ -1,8 +1,4 @@
-"""What MkDocs makes besides the pages in docs/: the command line's reference, colours for code, links between pages.
-
-The pages are also read in the repository, where they name each other as `docs/NAME.md`. Here such a name becomes a link,
-which a strict build then checks.
-"""
+"""What MkDocs makes besides the pages in docs/: the command line's reference, and links for pages named `docs/NAME.md`."""
 
 import html
 import re
@@ -11,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from mkdocs.structure.files import File, Files
-from pygments.formatters.html import HtmlFormatter
 
 from algophase.cli import app
 
@@ -24,7 +19,6 @@ FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 def on_files(files: Files, config: "MkDocsConfig") -> Files:
     files.append(File.generated(config, "cli.md", content=command_line_page()))
-    files.append(File.generated(config, "code.css", content=str(HtmlFormatter(style="default").get_style_defs(".highlight"))))
     return files
 
 
@@ -37,7 +31,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 def command_line_page() -> str:
     """Every command with its arguments and options, as `--help` has them."""
     command: Any = typer.main.get_command(app)
-    lines = ["# The command line", "", command.help, "", "Written from the command itself when the site is built.", ""]
+    lines = ["# The command line", "", command.help, "", "This page is generated from the command itself.", ""]
     for name, subcommand in command.commands.items():
         lines += _command(name, subcommand)
     return "\n".join(lines)

@@ -14,7 +14,11 @@ import algophase
 from algophase.cli import app
 from algophase.sweeps.spaces import load_space
 
-PAGES = [ROOT / "README.md", ROOT / "gallery" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "gallery/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "notes").glob("*.md")),
+]
 EVERY = [block for page in PAGES for block in blocks(page)]
 
 

@@ -12,7 +12,7 @@ from fenced import ROOT
 
 import algophase
 
-MISSING = [name for name in ("mkdocs", "mkdocstrings_handlers") if importlib.util.find_spec(name) is None]
+MISSING = [name for name in ("mkdocs", "material", "mkdocstrings_handlers") if importlib.util.find_spec(name) is None]
 pytestmark = pytest.mark.skipif(bool(MISSING), reason="the site's generator is not installed (extra `docs`)")
 
 LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]*?(?:src|href)=["']?(https?:)?//|@import|url\(["']?(?:https?:)?//""")
@@ -28,8 +28,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_page_is_there(site: Path) -> None:
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} | {"cli"}
-    assert pages <= {page.stem for page in site.glob("*.html")}
+    docs = ROOT / "docs"
+    pages = {page.relative_to(docs).with_suffix("") for page in [*docs.glob("*.md"), *docs.glob("notes/*.md")]}
+    assert pages | {Path("cli")} <= {page.relative_to(site).with_suffix("") for page in site.rglob("*.html")}
+
+
+def test_it_opens_with_the_picture(site: Path) -> None:
+    assert 'src="images/cover.png"' in (site / "index.html").read_text(encoding="utf-8")
+    assert (site / "images" / "cover.png").stat().st_size < 300_000
 
 
 def test_nothing_comes_from_another_host(site: Path) -> None:

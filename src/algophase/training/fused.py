@@ -115,7 +115,7 @@ class FusedTransformer(GridTransformer):
         return self.hidden + max(32, _power_of_two(self.outputs))
 
     def _launch(self) -> "tuple[Launch, Launch]":
-        """Tile sizes measured on an H200 (docs/speed.md): large where TF32 and 64 outputs leave the registers for it."""
+        """Tile sizes measured on an H200 (docs/notes/tuning.md): large where TF32 and 64 outputs leave the registers for it."""
         from algophase.training.kernels.launch import Launch
 
         roomy = self.precision == "tf32" and self.table_width - self.hidden <= 64 and self.row_block <= 64

@@ -2,7 +2,7 @@
 
 Only training pairs go through the network. The first layer's queries, keys and values are computed once per token and
 position and then gathered; attention over two or three positions is one operation (`attend`), and so are the MLP's bias and
-ReLU (`bias_relu`); the last layer serves the last position only. On a GPU memory traffic is what costs (docs/speed.md).
+ReLU (`bias_relu`); the last layer serves the last position only. On a GPU memory traffic is what costs (docs/notes/tuning.md).
 """
 
 from collections.abc import Sequence

@@ -7,7 +7,7 @@ from algophase.threads import one_thread
 from algophase.training.plan import Group
 from algophase.training.sizing import run_parameters
 
-SMALL = 150e6  # operations an epoch; on two quiet cores a second thread gains 8% at 44e6, 25% at 309e6 (docs/speed.md)
+SMALL = 150e6  # operations an epoch; on two quiet cores a second thread gains 8% at 44e6, 25% at 309e6 (docs/notes/tuning.md)
 
 
 def operations(run: RunSettings) -> float:
