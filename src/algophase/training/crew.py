@@ -116,7 +116,9 @@ class _Helper(threading.Thread):
         self.bell = threading.Lock()  # locked: nothing to do
         self.bell.acquire()
         self.batch: _Batch[Any] | None = None
+        self.prepared = threading.Event()
         self.start()
+        self.prepared.wait()
 
     def help(self, batch: _Batch[Any]) -> None:
         self.batch = batch
@@ -124,7 +126,9 @@ class _Helper(threading.Thread):
             self.bell.release()
 
     def run(self) -> None:
+        torch.get_num_threads()  # PyTorch sets up a thread when it is first asked, and would overwrite what was set before
         torch.set_num_threads(1)
+        self.prepared.set()
         while True:
             self.bell.acquire()
             batch, self.batch = self.batch, None
@@ -147,6 +151,7 @@ class _Helpers:
     def first(self, count: int) -> list[_Helper]:
         while len(self.threads) < count:
             self.threads.append(_Helper())
+            torch.set_num_threads(torch.get_num_threads())  # so that the next new thread of the program does as we do
         return self.threads[:count]
 
 

@@ -13,6 +13,7 @@ again, so that no page is touched for the first time.
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -60,7 +61,7 @@ class Grid:
         fitting = STRIP_BYTES // (p * width * like.element_size()) if like.device.type == "cpu" else p
         count = -(-p // max(1, min(p, fitting)))
         edges = [p * index // count for index in range(count + 1)]  # all strips about as large
-        self.strips = [slice(start, stop) for start, stop in zip(edges, edges[1:], strict=False)]
+        self.strips = [slice(start, stop) for start, stop in pairwise(edges)]
         self.labels = labels.T.contiguous()  # (b, a)
         self.sizes = (max(strip.stop - strip.start for strip in self.strips), p, heads, hidden, width, gelu)
         self.like = like.new_empty(0)
@@ -110,14 +111,12 @@ class Grid:
         values[:, :-1].copy_(t.tables[i, :, p:][:, strip].transpose(0, 1))
         values[:, -1].copy_(t.base[i][strip] if t.base.shape[1] == p else t.base[i].expand(count, -1))
         torch.bmm(weights, values, out=pre)
-        # not added in the product: into a strided view that would be one small product after the other
-        by_a = torch.bmm(a1.permute(1, 2, 0), t.tables[i, :, :p].transpose(0, 1), out=buffers.back.view(-1)[: pre.numel()].view(p, count, -1))
+        # not added by the product itself: into a strided view that would be one small product after the other
+        by_a = buffers.back.view(-1)[: pre.numel()].view(p, count, -1)  # (a, b, W); free until the backward pass
+        torch.bmm(a1.permute(1, 2, 0), t.tables[i, :, :p].transpose(0, 1), out=by_a)
         pre.add_(by_a.transpose(0, 1))
         raw, direct = self._columns(pre)
-        if buffers.post is None:
-            post = raw.relu_()
-        else:
-            post = torch.ops.aten.gelu.out(raw, out=buffers.post[: count * p])
+        post = raw.relu_() if buffers.post is None else torch.ops.aten.gelu.out(raw, out=buffers.post[: count * p])
         return torch.addmm(direct, post, t.readout[i], out=buffers.logits[: count * p]), post, raw
 
     def share(self, t: Tables, i: int, strip: slice, weights: Tensor) -> Share:

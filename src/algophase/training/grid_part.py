@@ -1,5 +1,5 @@
 """Some networks of a grid ensemble whose tables are made together: one network, or several so small that each alone would
-mostly be overhead. Forward and backward pass come in halves that do not need each other."""
+mostly be overhead."""
 
 from collections.abc import Callable
 from functools import partial

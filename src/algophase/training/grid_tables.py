@@ -146,8 +146,14 @@ class TableMaker:
             base.add_((2 - rate[:, 0]) * tables[:, :, p:].sum(1))
         else:
             base.baddbmm_((2 - rate[:, 0]) * v[:, :, p:].transpose(1, 2).flatten(2), projected.flatten(1, 2))
-        made_here = {"attention_1": attention_1, "attention_2": attention_2, "tables": tables}
-        return Tables(**vars(attended), **made_here, base=base, projected=projected)
+        return Tables(
+            **vars(attended),
+            attention_1=attention_1,
+            attention_2=attention_2,
+            tables=tables,
+            base=base,
+            projected=projected,
+        )
 
     def _multiplied(self, values: Tensor, projected: Tensor) -> Tensor:
         """T, in the memory it had the last time: pages that are new every epoch cost more than the product."""

@@ -77,7 +77,11 @@ class AdamW:
         before = float(self.steps)
         self.steps += 1
         alive = self.alive[:, 0].tolist()
-        rows = list(zip(*(tensor.unbind() for tensor in (self.parameters, gradient, self.first_moment, self.second_moment)), strict=True))
+        rows = list(
+            zip(
+                *(tensor.unbind() for tensor in (self.parameters, gradient, self.first_moment, self.second_moment)), strict=True
+            )
+        )
         for settings, members in self.alike.items():
             training = [rows[index] for index in members if alive[index]]
             if not training:
