@@ -3,6 +3,7 @@
 Names are imported when they are first used: the command line's help and its errors need not wait for torch.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
     from algophase.training.train import train as train
     from algophase.training.trained import TrainedRun as TrainedRun
     from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
+
+# Read when torch is loaded. By default OpenMP's threads wait for each other at full speed, which takes the cores from whatever
+# they wait for as soon as another program runs (docs/speed.md).
+if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys():
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
 __version__ = "0.1.0"
 

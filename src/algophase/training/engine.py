@@ -15,6 +15,7 @@ from algophase.errors import InputError
 from algophase.networks.stacking import exact_size, padded_settings, round_size, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
 from algophase.task import labels, split
+from algophase.training.crew import Crew
 from algophase.training.flat import Flat
 
 PRECISIONS = ("float32", "tf32", "tf32x3", "float64")
@@ -30,6 +31,7 @@ class Engine:
         if precision not in PRECISIONS:
             raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
         self.runs, self.device, self.precision = list(runs), device, precision
+        self.crew = Crew(1)  # the threads that share its work on a CPU, for an engine that shares it out
         self.dtype = torch.float64 if precision == "float64" else torch.float32
         self.task = runs[0].task
         self.settings = self.padded(runs, device)

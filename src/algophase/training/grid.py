@@ -1,18 +1,25 @@
 """One-layer transformers on the whole p x p grid, with the backward pass derived by hand (`grid_tables`, `grid_core`)."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from algophase.settings import RunSettings, TransformerSettings
+from algophase.threads import one_thread
+from algophase.training.crew import Crew
 from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
 from algophase.training.grid_core import Grid
-from algophase.training.grid_tables import TableGradients, TableMaker, Tables
-from algophase.training.loss import loss_and_right
+from algophase.training.grid_part import Part
+from algophase.training.grid_tables import TableMaker, Tables
 from algophase.training.precision import matmul_precision
+from algophase.training.sizing import SMALL, most_threads, operations
+
+AT_ONCE = 8  # parts whose strips are computed before their shares are added up, which frees their memory
 
 
 class GridTransformer(Engine):
@@ -29,9 +36,16 @@ class GridTransformer(Engine):
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         """Everything an epoch needs beside the parameters; rate and scale (n,)."""
-        self.maker = TableMaker(self.task, rate, scale, self.hidden)
-        self.table_gradients = self._allocate_gradients()
-        self.grid = Grid(self.labels, self.hidden, self.outputs, self.table_width, self.gelu, self.dtype)
+        cost = max(map(operations, self.runs))
+        size = self.count if self.device.type == "cuda" else max(1, int(SMALL / cost))
+        self.parts = [self._part(slice(start, start + size), rate, scale) for start in range(0, self.count, size)]
+        heads, columns = self.settings.heads, (self.hidden, self.outputs, self.table_width)
+        self.grid = Grid(self.labels, heads, *columns, self.gelu, like=self.parameters.flat)
+        self.crew = Crew(most_threads(self.device, cost * self.count))
+
+    def _part(self, rows: slice, rate: Tensor, scale: Tensor) -> Part:
+        maker = TableMaker(self.task, rate[rows], scale[rows], self.hidden)
+        return Part(self.task, self.parameters.part(rows), self.gradients.part(rows), self.weights[rows], maker)
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -94,38 +108,50 @@ class GridTransformer(Engine):
             "unembed.W_U": P["IU"][:, :, m : m + self.outputs],
         }
 
-    def _allocate_gradients(self) -> TableGradients:
-        n, p, heads, width = self.count, self.modulus, self.settings.heads, self.table_width
-
-        def zeros(*shape: int) -> Tensor:
-            return torch.zeros(n, *shape, device=self.device, dtype=self.dtype)
-
-        equals = self.task.equals_sign
-        return TableGradients(
-            attention_1=zeros(heads, p, p),
-            attention_2=zeros(heads, p, p) if equals else None,
-            tables=zeros(heads, 2 * p, width),
-            base=zeros(1 if equals else p, width),
-            readout=zeros(self.hidden, width - self.hidden),
-        )
-
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
-        with matmul_precision(self.device, self.precision):
-            tables = self.maker.forward(self.parameters)
-            loss = self.core(tables)
-            self.maker.backward(self.parameters, tables, self.table_gradients, self.gradients)
-        return loss
+        with self._computing():
+            made = list(zip(self.parts, self._tables(), strict=True))
+            losses = [self._losses(made[start : start + AT_ONCE]) for start in range(0, len(made), AT_ONCE)]
+            self.crew.run([half for part, tables in made for half in part.backward_halves(tables)])
+        return torch.cat(losses)
 
-    def core(self, tables: Tables) -> Tensor:
-        """The grid, forward and backward: the loss per network, and the tables' gradients in `table_gradients`."""
-        losses = [self.grid.loss(tables, i, self.weights[i], self.table_gradients) for i in range(self.count)]
+    def _tables(self) -> list[Tables]:
+        """Of every part."""
+        halves: list[Callable[[], Any]] = []
+        for part in self.parts:
+            halves += [partial(part.maker.attend, part.parameters), partial(part.maker.project, part.parameters)]
+        made = self.crew.run(halves)
+        joins = zip(self.parts, made[::2], made[1::2], strict=True)
+        return self.crew.run([partial(part.maker.join, *both) for part, *both in joins])
+
+    def _losses(self, made: Sequence[tuple[Part, Tables]]) -> Tensor:
+        """The grid of some parts, forward and backward: the loss per network; the tables' gradients are left in the parts."""
+        strips = self.grid.strips
+        networks = [(part, tables, i) for part, tables in made for i in range(part.count)]
+        pieces = [
+            partial(self.grid.share, tables, i, strip, part.weights[i]) for part, tables, i in networks for strip in strips
+        ]
+        shares = self.crew.run(pieces, self.grid.put_back)
+        sums = [
+            partial(self.grid.add_up, shares[place * len(strips) : (place + 1) * len(strips)], i, part.table_gradients)
+            for place, (part, _, i) in enumerate(networks)
+        ]
+        losses = self.crew.run(sums)
+        for part, _ in made:
+            part.maker.share_base(part.table_gradients)
         return torch.stack(losses)
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        with matmul_precision(self.device, self.precision):
-            tables = self.maker.forward(self.parameters)
-            judged = [loss_and_right(self.grid.logits_of(tables, index), self.labels) for index in range(self.count)]
-        losses, rights = zip(*judged, strict=True)
-        return torch.stack(losses), torch.stack(rights)
+        with self._computing():
+            networks = [(tables, i) for tables in self._tables() for i in range(len(tables.base))]
+            pieces = [partial(self.grid.judge, *network, strip) for network in networks for strip in self.grid.strips]
+            judged = self.crew.run(pieces)
+        losses, rights = (torch.cat(parts).view(self.count, self.modulus, -1).mT for parts in zip(*judged, strict=True))
+        return losses, rights
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        with matmul_precision(self.device, self.precision), one_thread(self.device.type == "cpu"):
+            yield

@@ -24,23 +24,29 @@ from algophase.settings import TaskSettings
 from algophase.training.flat import Flat
 
 
-@dataclass
-class Tables:
-    """What the grid reads, and what its backward pass needs of how it was made."""
+@dataclass(kw_only=True)
+class Attended:
+    """What an ensemble's parameters give without the projection W_O [W_in | W_U]."""
 
-    attention_1: Tensor  # A_1 (n, h, a, b)
-    attention_2: Tensor | None  # A_2 (n, h, a, b); None where it is -A_1
-    tables: Tensor | None  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p; None where nobody reads them
-    base: Tensor  # G (n, p or 1, W)
-    readout: Tensor  # W_out W_U (n, m, v)
     inputs: Tensor  # x of every position, stacked (n, rows, d)
     queries: Tensor  # (n, h, p or 1, e)
     keys: Tensor  # (n, h, rows, e)
     values: Tensor  # (n, h, 2p, e); with an equals sign, their differences from its own
     softmax_1: Tensor  # before the rate is applied
     softmax_2: Tensor | None
+    readout: Tensor  # W_out W_U (n, m, v)
+    own_value: Tensor | None  # the equals sign's (n, h, 1, e)
+
+
+@dataclass(kw_only=True)
+class Tables(Attended):
+    """What the grid reads, and what its backward pass needs of how it was made."""
+
+    attention_1: Tensor  # A_1 (n, h, a, b)
+    attention_2: Tensor | None  # A_2 (n, h, a, b); None where it is -A_1
+    tables: Tensor | None  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p; None where nobody reads them
+    base: Tensor  # G (n, p or 1, W)
     projected: Tensor  # W_O [W_in | W_U] (n, h, e, W)
-    own_value: Tensor | None = None  # the equals sign's (n, h, 1, e)
 
 
 @dataclass
@@ -67,6 +73,7 @@ class TableMaker:
         """with_tables=False leaves T out, for an engine that multiplies values and projection itself."""
         self.task, self.p, self.hidden, self.with_tables = task, task.modulus, hidden, with_tables
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
+        self.held: Tensor | None = None  # the memory of T
 
     def _inputs(self, P: Flat) -> Tensor:
         """x_1, x_2 and, with an equals sign, x_3, stacked: (n, 2p or 2p + 1, d)."""
@@ -77,95 +84,114 @@ class TableMaker:
             parts.append(embed[:, -1:] + pos[:, 2:3])
         return torch.cat(parts, dim=1)
 
+    @property
+    def _asking(self) -> slice:
+        """Rows of the position that attends: the equals sign's, or the second operand's."""
+        return slice(2 * self.p, None) if self.task.equals_sign else slice(self.p, 2 * self.p)
+
     def forward(self, P: Flat) -> Tables:
-        p, m = self.p, self.hidden
-        x = self._inputs(P)
+        return self.join(self.attend(P), self.project(P))
+
+    def attend(self, P: Flat) -> Attended:
+        """What does not need the projection."""
+        p, x = self.p, self._inputs(P)
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
+        readout = torch.bmm(P["W_out"], P["IU"][:, :, self.hidden :])
         qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
-        asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
-        q = qkv[:, asking, 0].transpose(1, 2)
+        q = qkv[:, self._asking, 0].transpose(1, 2)
         k, v = qkv[:, :, 1].transpose(1, 2), qkv[:, :, 2].transpose(1, 2)
-        projected = torch.bmm(P["O"].flatten(1, 2), P["IU"]).view(n, heads, size, -1)
-        bias = torch.cat([P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, m:])[:, 0]], dim=1)
-        last = x[:, asking]
-        base = torch.baddbmm(bias[:, None], last, P["IU"])
-        rate = self.rate
-        tables: Tensor | None = None
-        if self.task.equals_sign:
-            # one query; its scores depend on a alone, b alone, and on nothing
-            scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
-            s1, s2, s3 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p], scores[:, :, 2 * p :, None]
-            top = torch.maximum(torch.maximum(s1, s2), s3)
-            e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
-            whole = e1 + e2 + e3
-            soft_1, soft_2 = e1 / whole, e2 / whole
-            own_value = v[:, :, 2 * p :]
-            v = v[:, :, : 2 * p] - own_value
-            base.baddbmm_((3 - 2 * rate[:, 0]) * qkv[:, 2 * p :, 2].flatten(2), projected.flatten(1, 2))
-            if self.with_tables:
-                tables = v @ projected
-            attention_1, attention_2 = rate * soft_1 + (1 - rate), rate * soft_2 + (1 - rate)
-            made = (x, q, k, v, soft_1, soft_2, projected, own_value)
-            return Tables(attention_1, attention_2, tables, base, self._readout(P), *made)
-        own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
-        soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
-        if self.with_tables:
-            tables = v @ projected
-            base = base + (2 - rate[:, 0]) * tables[:, :, p:].sum(1)
-        else:
-            base.baddbmm_((2 - rate[:, 0]) * qkv[:, p:, 2].flatten(2), projected.flatten(1, 2))
-        return Tables(rate * soft_1 + (1 - rate), None, tables, base, self._readout(P), x, q, k, v, soft_1, None, projected)
+        if not self.task.equals_sign:
+            own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
+            soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
+            return Attended(
+                inputs=x, queries=q, keys=k, values=v, softmax_1=soft_1, softmax_2=None, readout=readout, own_value=None
+            )
+        # one query; its scores depend on a alone, b alone, and on nothing
+        scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
+        s1, s2, s3 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p], scores[:, :, 2 * p :, None]
+        top = torch.maximum(torch.maximum(s1, s2), s3)
+        e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
+        whole = e1 + e2 + e3
+        own_value = v[:, :, 2 * p :]
+        return Attended(
+            inputs=x,
+            queries=q,
+            keys=k,
+            values=v[:, :, : 2 * p] - own_value,
+            softmax_1=e1 / whole,
+            softmax_2=e2 / whole,
+            readout=readout,
+            own_value=own_value,
+        )
 
-    def _readout(self, P: Flat) -> Tensor:
-        return torch.bmm(P["W_out"], P["IU"][:, :, self.hidden :])
+    def project(self, P: Flat) -> tuple[Tensor, Tensor]:
+        """W_O [W_in | W_U] (n, h, e, W), and the base without the heads' outputs (n, p or 1, W): what needs no attention."""
+        heads, size = P["O"].shape[1:3]
+        projected = torch.bmm(P["O"].flatten(1, 2), P["IU"]).unflatten(1, (heads, size))
+        bias = torch.cat([P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, self.hidden :])[:, 0]], dim=1)
+        return projected, torch.baddbmm(bias[:, None], self._inputs(P)[:, self._asking], P["IU"])
+
+    def join(self, attended: Attended, made: tuple[Tensor, Tensor]) -> Tables:
+        """Everything the grid reads, given what `attend` and `project` return."""
+        p, rate, v = self.p, self.rate, attended.values
+        projected, base = made
+        tables = self._multiplied(v, projected) if self.with_tables else None
+        attention_1, attention_2 = rate * attended.softmax_1 + (1 - rate), None
+        if attended.softmax_2 is not None and attended.own_value is not None:
+            own_value = attended.own_value.transpose(1, 2).flatten(2)  # (n, 1, h e)
+            base.baddbmm_((3 - 2 * rate[:, 0]) * own_value, projected.flatten(1, 2))
+            attention_2 = rate * attended.softmax_2 + (1 - rate)
+        elif tables is not None:
+            base.add_((2 - rate[:, 0]) * tables[:, :, p:].sum(1))
+        else:
+            base.baddbmm_((2 - rate[:, 0]) * v[:, :, p:].transpose(1, 2).flatten(2), projected.flatten(1, 2))
+        return Tables(
+            **vars(attended),
+            attention_1=attention_1,
+            attention_2=attention_2,
+            tables=tables,
+            base=base,
+            projected=projected,
+        )
+
+    def _multiplied(self, values: Tensor, projected: Tensor) -> Tensor:
+        """T, in the memory it had the last time: pages that are new every epoch cost more than the product."""
+        if self.held is None or self.held.shape[0] != len(values):
+            self.held = values.new_empty(*values.shape[:3], projected.shape[3])
+        return torch.matmul(values, projected, out=self.held)
 
     def backward(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
         """Fill `out` with the gradient of every parameter, given the gradients of the tables."""
-        p, m, rate = self.p, self.hidden, self.rate
+        self.share_base(g)
+        self.backward_inputs(P, t, g, out)
+        self.backward_projection(P, t, g, out)
+
+    def share_base(self, g: TableGradients) -> None:
+        """Give d tables what reaches them through the base. The two halves of the backward pass read both, and change none."""
+        if g.tables is not None and not self.task.equals_sign:
+            g.tables[:, :, self.p :] += ((2 - self.rate[:, 0]) * g.base)[:, None]
+
+    def backward_inputs(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
+        """To embeddings, queries, keys, values, W_out and the biases."""
+        p, m = self.p, self.hidden
         n, heads, rows, size = t.keys.shape
-        out["embed"].zero_()
-        # readout and base
         W_U = P["IU"][:, :, m:]
         torch.bmm(g.readout, W_U.mT, out=out["W_out"])
         column = g.base.sum(1)  # d bias
         out["b_in"].copy_(column[:, :m])
         out["b_out"].copy_(torch.bmm(W_U, column[:, m:, None])[:, :, 0])
-        asking = slice(2 * p, None) if self.task.equals_sign else slice(p, 2 * p)
-        last = t.inputs[:, asking]
-        d_IU = torch.bmm(last.mT, g.base, out=out["IU"])
-        d_last = torch.bmm(g.base, P["IU"].mT)
-        # tables = values @ projected, and the share of the base that is a sum of tables
-        d_tables = g.tables
-        if self.task.equals_sign:
-            d_values, d_projected = self._equals_sign_backward(t, g)
-        elif d_tables is None:
-            assert g.values is not None
-            assert g.projected is not None
-            share = (2 - rate[:, 0]) * g.base  # (n, p, W)
-            flat_values, flat_projection = t.values.transpose(1, 2).flatten(2), t.projected.flatten(1, 2)
-            g.values[:, p:].baddbmm_(share, flat_projection.mT)
-            d_values = g.values.unflatten(2, (heads, size)).transpose(1, 2)
-            d_projected = g.projected.baddbmm_(flat_values[:, p:].mT, share).unflatten(1, (heads, size))
-        else:
-            d_tables[:, :, p:] += ((2 - rate[:, 0]) * g.base)[:, None]
-            d_values = d_tables @ t.projected.mT
-            d_projected = t.values.mT @ d_tables
-        flat_projected = d_projected.flatten(1, 2)
-        torch.bmm(flat_projected, P["IU"].mT, out=out["O"].flatten(1, 2))
-        d_IU.baddbmm_(P["O"].flatten(1, 2).mT, flat_projected)
-        d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
-        d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], column[:, None, m:])
         # attention
         d_qkv = torch.zeros(n, rows, 3, heads, size, dtype=t.keys.dtype, device=t.keys.device)
-        d_qkv[:, :, 2] = d_values.transpose(1, 2)
-        self._attention_backward(t, g, d_qkv, asking)
+        d_qkv[:, :, 2] = self._d_values(t, g).transpose(1, 2)
+        self._attention_backward(t, g, d_qkv)
         d_qkv = d_qkv.flatten(2)
         torch.bmm(t.inputs.mT, d_qkv, out=out["QKV"].flatten(2))
         d_inputs = torch.bmm(d_qkv, P["QKV"].flatten(2).mT)
-        d_inputs[:, asking] += d_last
+        d_inputs[:, self._asking] += torch.bmm(g.base, P["IU"].mT)
         # embeddings
         first, second = d_inputs[:, :p], d_inputs[:, p : 2 * p]
+        out["embed"].zero_()
         out["embed"][:, :p] += first
         start = p if self.task.separate_vocabularies else 0
         out["embed"][:, start : start + p] += second
@@ -175,26 +201,53 @@ class TableMaker:
             out["embed"][:, -1] += d_inputs[:, 2 * p]
             out["pos"][:, 2] = d_inputs[:, 2 * p]
 
-    def _equals_sign_backward(self, t: Tables, g: TableGradients) -> tuple[Tensor, Tensor]:
-        """d v (n, h, rows, e) and d projected (n, h, e, W), given those of T = (v - v_3) projected, or of both its factors,
-        and of the base, which holds (3 - 2 rate) v_3 projected."""
-        assert t.own_value is not None
+    def backward_projection(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
+        """To W_O, W_in and W_U."""
+        m = self.hidden
+        d_IU = torch.bmm(t.inputs[:, self._asking].mT, g.base, out=out["IU"])
+        d_projected = self._d_projected(t, g).flatten(1, 2)  # (n, h e, W)
+        torch.bmm(d_projected, P["IU"].mT, out=out["O"].flatten(1, 2))
+        d_IU.baddbmm_(P["O"].flatten(1, 2).mT, d_projected)
+        d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
+        d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], g.base.sum(1)[:, None, m:])
+
+    def _base_share(self, g: TableGradients) -> Tensor:
+        """d (sum over heads of values @ projected) through the base (n, p or 1, W): of v_2, or of the equals sign's v_3."""
+        return ((3 - 2 * self.rate[:, 0]) if self.task.equals_sign else (2 - self.rate[:, 0])) * g.base
+
+    def _d_values(self, t: Tables, g: TableGradients) -> Tensor:
+        """d v (n, h, rows, e) of T = v projected; with an equals sign of T = (v - v_3) projected."""
         heads, size = t.projected.shape[1:3]
+        flat_projection = t.projected.flatten(1, 2)
         if g.tables is not None:
-            d_difference, d_projected = g.tables @ t.projected.mT, t.values.mT @ g.tables
+            d_values = g.tables @ t.projected.mT
         else:
             assert g.values is not None
-            assert g.projected is not None
-            d_difference = g.values.unflatten(2, (heads, size)).transpose(1, 2)
-            d_projected = g.projected.unflatten(1, (heads, size))
-        share = (3 - 2 * self.rate[:, 0]) * g.base  # (n, 1, W)
-        d_own = torch.bmm(share, t.projected.flatten(1, 2).mT).unflatten(2, (heads, size)).transpose(1, 2)
-        d_own = d_own - d_difference.sum(2, keepdim=True)
-        return torch.cat([d_difference, d_own], dim=2), d_projected.addcmul_(t.own_value.mT, share[:, None])
+            if not self.task.equals_sign:
+                g.values[:, self.p :].baddbmm_(self._base_share(g), flat_projection.mT)
+            d_values = g.values.unflatten(2, (heads, size)).transpose(1, 2)
+        if not self.task.equals_sign:
+            return d_values
+        d_own = torch.bmm(self._base_share(g), flat_projection.mT).unflatten(2, (heads, size)).transpose(1, 2)
+        return torch.cat([d_values, d_own - d_values.sum(2, keepdim=True)], dim=2)
 
-    def _attention_backward(self, t: Tables, g: TableGradients, d_qkv: Tensor, asking: slice) -> None:
+    def _d_projected(self, t: Tables, g: TableGradients) -> Tensor:
+        """d projected (n, h, e, W)."""
+        if g.tables is not None:
+            d_projected = t.values.mT @ g.tables
+        else:
+            assert g.projected is not None
+            if not self.task.equals_sign:
+                values = t.values[:, :, self.p :].transpose(1, 2).flatten(2)
+                g.projected.baddbmm_(values.mT, self._base_share(g))
+            d_projected = g.projected.unflatten(1, t.projected.shape[1:3])
+        if t.own_value is not None:
+            d_projected.addcmul_(t.own_value.mT, self._base_share(g)[:, None])
+        return d_projected
+
+    def _attention_backward(self, t: Tables, g: TableGradients, d_qkv: Tensor) -> None:
         """Through softmax and scores into d_qkv (n, rows, 3, h, e)."""
-        p, rate, scale = self.p, self.rate, self.scale
+        p, rate, scale, asking = self.p, self.rate, self.scale, self._asking
         q, k = t.queries, t.keys
         if t.softmax_2 is None or g.attention_2 is None:
             d_score = g.attention_1 * (t.softmax_1 * (1 - t.softmax_1)) * (rate * scale)  # (n, h, a, b)

@@ -21,6 +21,7 @@ from algophase.interrupts import held_interrupts
 from algophase.networks.stacking import take_out
 from algophase.training.checkpoint import Checkpoint, Checkpointer, Description
 from algophase.training.optimizer import AdamW
+from algophase.training.pace import Pace
 from algophase.training.plan import Group
 from algophase.training.precision import missing_triton
 from algophase.training.recorder import Recorder
@@ -180,16 +181,17 @@ class Ensemble:
     ) -> None:
         """Train to the end. `progress` gets the ensemble and its epochs per second after every chunk."""
         begun, began_at, chunk = time.perf_counter(), self.epoch, 1
-        written, already = begun, self.seconds
+        written, already, pace = begun, self.seconds, Pace(self.engine.crew)
         with self._on_device(), held_interrupts() as pressed:
             while not self.finished:
-                started, target = time.perf_counter(), min(self.epoch + chunk, self._next_stop())
+                started, target = time.perf_counter(), min(self.epoch + pace.epochs(chunk), self._next_stop())
                 for _ in range(target - self.epoch):
                     self.advance()
                 if self.group.device.type == "cuda":
                     torch.cuda.synchronize()
                 now = time.perf_counter()
                 per_epoch = (now - started) / (target - self.epoch)
+                pace.note(now - started, target - self.epoch)
                 chunk = max(1, min(2 * chunk, int(CHUNK_SECONDS / max(per_epoch, 1e-9))))
                 self.epoch = target
                 self._visit()

@@ -15,9 +15,9 @@ from torch import Tensor
 def loss_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Loss (...) and d loss / d logits (..., outputs) of each row, for labels (...) that broadcast to the rows."""
     at_label = labels.expand(logits.shape[:-1])[..., None]
-    margins = (logits - logits.gather(-1, at_label)).scatter_(-1, at_label, -torch.inf)
-    shift = margins.amax(-1, keepdim=True).clamp_min_(0)
-    wrong = torch.exp(margins.sub_(shift))  # 0 at the label
+    margins = (logits - logits.gather(-1, at_label)).scatter_(-1, at_label, 0.0)
+    shift = margins.amax(-1, keepdim=True)  # at least the label's own 0
+    wrong = margins.sub_(shift).exp_().scatter_(-1, at_label, 0.0)
     total = wrong.sum(-1, keepdim=True)
     whole = total + torch.exp(-shift)
     slope = wrong.div_(whole).scatter_(-1, at_label, -(total / whole))

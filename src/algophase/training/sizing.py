@@ -15,6 +15,7 @@ from algophase.settings import LinearSettings, NetworkSettings, RunSettings, Tas
 MOST_ON_CUDA = 512  # beyond this a GPU is full, and a larger ensemble only finishes later
 MOST_ON_CPU = 64
 SHARE_OF_FREE_MEMORY = 0.6
+SMALL = 150e6  # operations an epoch; on two quiet cores a second thread gains 8% at 44e6, 25% at 309e6 (docs/speed.md)
 CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which works through its networks one by one
 
 
@@ -67,3 +68,13 @@ def largest_ensemble(engine: str, task: TaskSettings, network: NetworkSettings, 
 
 def _free_memory(device: torch.device) -> int:
     return torch.cuda.mem_get_info(device)[0]
+
+
+def operations(run: RunSettings) -> float:
+    """A product and two in its backward for every parameter and pair, of one network and epoch: an estimate."""
+    return 6.0 * run.task.modulus**2 * run_parameters(run)
+
+
+def most_threads(device: torch.device, operations_per_epoch: float) -> int:
+    """Threads that an epoch is worth on a CPU, at most those PyTorch may use: one where more would mostly wait."""
+    return 1 if device.type != "cpu" else max(1, min(torch.get_num_threads(), int(operations_per_epoch / SMALL)))

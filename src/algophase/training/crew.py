@@ -1,0 +1,159 @@
+"""A few threads that share out the pieces of an epoch on a CPU, each computing with one PyTorch thread.
+
+OpenMP gives every thread an equal share and waits for the slowest, many times an epoch. Beside another program the slowest
+is the one that shares its core. Here whoever is free takes the next piece. A piece that is overdue, because the system put
+its thread aside, is not waited for: the caller computes it again. Which pieces there are never depends on the threads, and
+their results are put together in a fixed order, so the bits are the same for any number of threads and any load.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import torch
+
+OVERDUE = 1.5  # times the longest piece of the caller's own: from then on another thread's piece is computed again
+
+T = TypeVar("T")
+
+
+class Crew:
+    """The calling thread and up to `limit - 1` helpers; `count` of them work, which may be changed between two calls.
+
+    Helpers are shared by all crews of a process. Where another thread uses them already, the caller works alone.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = self.count = limit
+
+    def run(self, pieces: Sequence[Callable[[], T]], put_back: Callable[[T], None] | None = None) -> list[T]:
+        """What the pieces return, in their order. An exception in one is raised here.
+
+        put_back: given where a piece may be computed twice at the same time; takes the result that is not needed.
+        """
+        helpers = min(self.count, len(pieces)) - 1
+        if helpers < 1 or not _helpers.taken.acquire(blocking=False):
+            return [piece() for piece in pieces]
+        try:
+            batch = _Batch(pieces, put_back)
+            for helper in _helpers.first(helpers):
+                helper.help(batch)
+            return batch.lead()
+        finally:
+            _helpers.taken.release()
+
+
+class _Batch(Generic[T]):
+    """Pieces handed out together."""
+
+    def __init__(self, pieces: Sequence[Callable[[], T]], put_back: Callable[[T], None] | None) -> None:
+        self.pieces, self.put_back = pieces, put_back
+        self.places = iter(range(len(pieces)))  # a step of it is one operation of the interpreter: none is handed out twice
+        self.found: dict[int, T] = {}
+        self.begun: dict[int, float] = {}
+        self.errors: list[BaseException] = []
+        self.finding, self.complete = threading.Lock(), threading.Lock()
+        self.complete.acquire()  # released once, by the last piece or the first error
+        self.inference = torch.is_inference_mode_enabled()
+
+    def lead(self) -> list[T]:
+        """The caller's part: work, then see to what is left."""
+        try:
+            longest = self.work()
+            self._await(longest)
+        except BaseException:
+            self.places = iter(())
+            raise
+        if self.errors:
+            raise self.errors[0]
+        return [self.found[place] for place in range(len(self.pieces))]
+
+    def work(self) -> float:
+        """Compute pieces until none is left to take; how long the longest took, in seconds."""
+        longest = 0.0
+        while (place := next(self.places, None)) is not None and not self.errors:
+            self.begun[place] = started = time.perf_counter()
+            self._compute(place)
+            longest = max(longest, time.perf_counter() - started)
+        return longest
+
+    def _compute(self, place: int) -> None:
+        found = self.pieces[place]()
+        with self.finding:
+            first = place not in self.found
+            if first:
+                self.found[place] = found
+                if len(self.found) == len(self.pieces) and not self.errors:
+                    self.complete.release()
+        if not first and self.put_back is not None:
+            self.put_back(found)
+
+    def fail(self, error: BaseException) -> None:
+        with self.finding:
+            if not self.errors and len(self.found) < len(self.pieces):
+                self.complete.release()
+            self.errors.append(error)
+
+    def _await(self, longest: float) -> None:
+        """Until every piece is found. The bits of a piece are the same whoever computes it."""
+        while len(self.found) < len(self.pieces) and not self.errors:
+            late = min(self.begun.keys() - self.found.keys(), key=self.begun.__getitem__, default=None)
+            if self.put_back is None or longest == 0 or late is None:
+                self.complete.acquire()
+                return
+            patience = self.begun[late] + OVERDUE * longest - time.perf_counter()
+            if patience <= 0:
+                self._compute(late)
+            elif self.complete.acquire(timeout=patience):
+                return
+
+
+class _Helper(threading.Thread):
+    def __init__(self) -> None:
+        super().__init__(name="algophase-helper", daemon=True)
+        self.bell = threading.Lock()  # locked: nothing to do
+        self.bell.acquire()
+        self.batch: _Batch[Any] | None = None
+        self.prepared = threading.Event()
+        self.start()
+        self.prepared.wait()
+
+    def help(self, batch: _Batch[Any]) -> None:
+        self.batch = batch
+        if self.bell.locked():
+            self.bell.release()
+
+    def run(self) -> None:
+        torch.get_num_threads()  # PyTorch sets up a thread when it is first asked, and would overwrite what was set before
+        torch.set_num_threads(1)
+        self.prepared.set()
+        while True:
+            self.bell.acquire()
+            batch, self.batch = self.batch, None
+            if batch is not None:
+                try:
+                    with torch.inference_mode(batch.inference), torch.no_grad():
+                        batch.work()
+                except BaseException as error:
+                    batch.fail(error)
+                del batch  # what it holds is not ours to keep until the next
+
+
+class _Helpers:
+    """All helpers of this process; a forked one starts with none."""
+
+    def __init__(self) -> None:
+        self.taken = threading.Lock()
+        self.threads: list[_Helper] = []
+
+    def first(self, count: int) -> list[_Helper]:
+        while len(self.threads) < count:
+            self.threads.append(_Helper())
+            torch.set_num_threads(torch.get_num_threads())  # so that the next new thread of the program does as we do
+        return self.threads[:count]
+
+
+_helpers = _Helpers()
+os.register_at_fork(after_in_child=_helpers.__init__)  # type: ignore[misc]
