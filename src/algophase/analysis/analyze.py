@@ -44,6 +44,13 @@ class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
     circularity is NaN where the operands have tables of their own, as in the paper; `operand_circularity` has each table's.
+
+    >>> from algophase import analyze, handmade_pizza
+    >>> analysis = analyze(handmade_pizza(23))
+    >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label
+    (1.0, 'Pizza')
+    >>> [item.circle.frequency for item in analysis.circles]
+    [1, 5]
     """
 
     id: str
@@ -156,6 +163,10 @@ def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: tor
     Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
+
+    >>> from algophase import handmade_clock
+    >>> analyze(handmade_clock(23)).verdict.label
+    'Clock'
     """
     (result,) = analyze_many([network], thresholds, device)
     if isinstance(result, InputError):
@@ -174,6 +185,10 @@ def analyze_many(
     What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
 
     progress: called with the number finished, after each.
+
+    >>> from algophase import handmade_clock, handmade_pizza
+    >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
+    ['Clock', 'Pizza']
     """
     results = []
     for result in analyze_each(networks, thresholds, device):
