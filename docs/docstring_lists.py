@@ -1,4 +1,8 @@
-"""For the reference: our docstrings explain parameters as `name: what it is`, a line each, run together by Markdown."""
+"""For the reference: our docstrings as Markdown.
+
+They explain parameters as `name: what it is`, a line each, which Markdown would run together, and end with examples (`>>>`),
+which it would take for quotations.
+"""
 
 import re
 from typing import Any
@@ -27,9 +31,15 @@ def as_list(docstring: str) -> str:
     return "\n".join(lines)
 
 
+def with_fences(docstring: str) -> str:
+    """The docstring with its examples, from a `>>>` to the next blank line, as blocks of code."""
+    paragraphs = docstring.split("\n\n")
+    return "\n\n".join(f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs)
+
+
 class Lists(Extension):
     """Applied to each function, class and attribute as it is read."""
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = as_list(obj.docstring.value)
+            obj.docstring.value = with_fences(as_list(obj.docstring.value))

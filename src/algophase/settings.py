@@ -87,6 +87,10 @@ class TaskSettings(_Settings):
     separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of their own.
     equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
     training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+
+    >>> task = TaskSettings(modulus=23, equals_sign=True)
+    >>> task.vocabulary, task.context
+    (24, 3)
     """
 
     modulus: int = 59
@@ -118,6 +122,9 @@ class TransformerSettings(_Settings):
     """The attention-rate transformer of section 4.2 and appendix F.1.
 
     A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
+
+    >>> TransformerSettings(width=64, attention_rate=0.5).head_size
+    16
     """
 
     kind: ClassVar[str] = "transformer"
@@ -144,6 +151,9 @@ class LinearSettings(_Settings):
     """The linear models of appendix E.
 
     width: what the first linear layer reads; model delta concatenates two embeddings of width / 2.
+
+    >>> LinearSettings(model="delta").embedding_width
+    128
     """
 
     kind: ClassVar[str] = "linear"
@@ -210,7 +220,11 @@ def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
 
 @dataclass(frozen=True)
 class TrainingSettings(_Settings):
-    """Full-batch AdamW. The learning rate is multiplied by min(step / warmup_steps, 1), step counted from 0."""
+    """Full-batch AdamW. The learning rate is multiplied by min(step / warmup_steps, 1), step counted from 0.
+
+    >>> TrainingSettings(epochs=500).learning_rate
+    0.001
+    """
 
     epochs: int = 20_000
     learning_rate: float = 1e-3
@@ -252,7 +266,14 @@ def _changes(settings: _Settings, default: _Settings) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RunSettings(_Settings):
-    """One training run. Initial weights and split come from `seed` alone. `training=None` takes the published recipe."""
+    """One training run. Initial weights and split come from `seed` alone. `training=None` takes the published recipe.
+
+    >>> run = RunSettings(network=TransformerSettings(attention_rate=0), seed=1)
+    >>> run.training.epochs
+    20000
+    >>> RunSettings.from_dict(run.to_dict()).run_id == run.run_id
+    True
+    """
 
     task: TaskSettings = TaskSettings()
     network: NetworkSettings = TransformerSettings()

@@ -20,11 +20,14 @@ def code_cells(notebook: Path) -> list[dict[str, Any]]:
 
 def run_cell(source: str, name: str, names: dict[str, Any]) -> None:
     tree = ast.parse(source, name)
-    last = ast.Expression(tree.body.pop().value) if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, name, "exec"), names)
-    value = eval(compile(last, name, "eval"), names) if last is not None else None
-    if value is not None:
-        print(value)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), name, "eval"), names)
+        if value is not None:
+            print(value)
 
 
 def main(notebook: Path, pictures: Path) -> None:
@@ -33,7 +36,7 @@ def main(notebook: Path, pictures: Path) -> None:
             plt.figure(number).savefig(pictures / f"{len(list(pictures.iterdir())) + 1}.png")
         plt.close("all")
 
-    plt.show = show
+    setattr(plt, "show", show)  # noqa: B010
     names: dict[str, Any] = {"__name__": "__main__"}
     for number, cell in enumerate(code_cells(notebook), 1):
         run_cell("".join(cell["source"]), f"{notebook.name}, code cell {number}", names)

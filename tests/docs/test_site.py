@@ -56,6 +56,12 @@ def test_parameters_are_a_list(site: Path) -> None:
     assert re.search(r"<li>\s*(?:<p>)?<code>engine</code>: auto", text)
 
 
+def test_examples_are_code(site: Path) -> None:
+    text = (site / "reference.html").read_text(encoding="utf-8")
+    assert text.count('class="language-pycon highlight"') > 20
+    assert "&gt;&gt;&gt;" not in re.sub(r"<pre>.*?</pre>", "", text, flags=re.DOTALL)
+
+
 def test_the_command_line_page_has_every_option(site: Path) -> None:
     text = (site / "cli.html").read_text(encoding="utf-8")
     for expected in ("algophase analyze", "algophase check-gradients", "--attention-rate", "--keep-weights", "none|all|N"):

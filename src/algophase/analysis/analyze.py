@@ -37,9 +37,12 @@ class Analysis:
     metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
     operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
 
-    >>> analysis = analyze(handmade_pizza(59))
-    >>> analysis.verdict.label, analysis.accuracy
-    ('Pizza', 1.0)
+    >>> from algophase import analyze, handmade_pizza
+    >>> analysis = analyze(handmade_pizza(23))
+    >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label
+    (1.0, 'Pizza')
+    >>> [item.circle.frequency for item in analysis.circles]
+    [1, 5]
     """
 
     id: str
@@ -124,6 +127,10 @@ def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: tor
     Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
+
+    >>> from algophase import handmade_clock
+    >>> analyze(handmade_clock(23)).verdict.label
+    'Clock'
     """
     (result,) = analyze_many([network], thresholds, device)
     if isinstance(result, InputError):
@@ -142,6 +149,10 @@ def analyze_many(
     What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
 
     progress: called with the number finished, after each.
+
+    >>> from algophase import handmade_clock, handmade_pizza
+    >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
+    ['Clock', 'Pizza']
     """
     results = []
     for result in analyze_each(networks, thresholds, device):

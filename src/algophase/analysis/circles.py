@@ -175,7 +175,13 @@ def points_in_plane(components: PrincipalComponents, circle: Circle) -> Tensor:
 
 
 def find_circles(components: PrincipalComponents) -> list[Circle]:
-    """All circles of an embedding, each once: clean component pairs in the paper's order, then what only frequency shows."""
+    """All circles of an embedding, each once: clean component pairs in the paper's order, then what only frequency shows.
+
+    >>> from algophase import handmade_pizza, network_components
+    >>> circles = find_circles(network_components(handmade_pizza(23, (2, 5))))
+    >>> [(circle.frequency, round(circle.roundness, 3)) for circle in circles]
+    [(2, 1.0), (5, 1.0)]
+    """
     if not isinstance(components, PrincipalComponents):
         raise InputError(f"give principal components, such as network_components(network), not a {type(components).__name__}")
     clean: dict[int, Circle] = {}
@@ -251,7 +257,13 @@ def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int
 def isolate_components(
     network: Network, components: Iterable[int], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
-    """Keep only these principal components of the embedding (numbered from 1), or with `drop` all but these."""
+    """Keep only these principal components of the embedding (numbered from 1), or with `drop` all but these.
+
+    >>> from algophase import handmade_pizza
+    >>> isolation = isolate_components(handmade_pizza(23), [1, 2])
+    >>> tuple(isolation.logits.shape)
+    (23, 23, 23)
+    """
     check_network(network)
     principal = principal or network_components(network)
     members = _check_members("component", components, range(1, principal.count + 1))
@@ -261,7 +273,12 @@ def isolate_components(
 def isolate_frequencies(
     network: Network, wanted: Iterable[int], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
-    """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but these."""
+    """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but these.
+
+    >>> from algophase import handmade_pizza
+    >>> isolate_frequencies(handmade_pizza(23, (1, 5)), [5]).accuracy  # on its second circle alone
+    1.0
+    """
     check_network(network)
     principal = principal or network_components(network)
     members = _check_members("frequency", wanted, frequencies(principal.modulus))
@@ -271,7 +288,14 @@ def isolate_frequencies(
 def isolate_circles(
     network: Network, circles: Iterable[Circle], *, drop: bool = False, principal: PrincipalComponents | None = None
 ) -> Isolation:
-    """Keep only these circles, or with `drop` all but these: as component pairs if all of them are, else by frequency."""
+    """Keep only these circles, or with `drop` all but these: as component pairs if all of them are, else by frequency.
+
+    >>> from algophase import handmade_pizza, network_components
+    >>> network = handmade_pizza(23, (1, 5, 8))
+    >>> circles = find_circles(network_components(network))
+    >>> isolate_circles(network, circles[:1]).accuracy  # on its first circle alone
+    1.0
+    """
     circles = _listed(circles, Circle, "circles, such as find_circles(network_components(network))")
     if all(circle.method == "components" for circle in circles):
         members = [member for circle in circles for member in circle.components]

@@ -38,6 +38,11 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
 
     Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits (n, a, b, outputs).
     A network in training mode is seen as in evaluation mode: without dropout.
+
+    >>> from algophase import handmade_clock
+    >>> logits = grid_logits(handmade_clock(23))
+    >>> logits[8, 20].argmax().item()  # (8 + 20) mod 23
+    5
     """
     check_network(network)
     with at_inference(network):

@@ -114,7 +114,12 @@ def resolution_of(network: Network) -> float:
 
 
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:
-    """Components of a network's operand embeddings: of its one table, or of its two stacked."""
+    """Components of a network's operand embeddings: of its one table, or of its two stacked.
+
+    >>> from algophase import handmade_pizza
+    >>> network_components(handmade_pizza(23, (1, 5))).count  # two for each circle
+    4
+    """
     check_network(network)
     with at_inference(network):
         return principal_components(network.distinct_tables(), resolution)

@@ -36,7 +36,13 @@ def save_pretrained(
     analysis: Analysis | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a directory ready for the Hub and return its path. analysis: of this network, where there is one already."""
+    """Write a directory ready for the Hub and return its path. analysis: of this network, where there is one already.
+
+    >>> from algophase import handmade_pizza
+    >>> folder = save_pretrained(handmade_pizza(23), directory / "hub-pizza", license="mit")
+    >>> sorted(file.name for file in folder.iterdir())
+    ['README.md', 'config.json', 'correct_logits.png', 'model.safetensors']
+    """
     return _write(network, Path(directory), license, analysis, None, overwrite)
 
 
@@ -69,6 +75,11 @@ def from_pretrained(
     """A network from a directory, which needs no network connection and no huggingface_hub, or from a repository of the Hub.
 
     revision: a branch, tag or commit; local_files_only: what was downloaded before, without asking the Hub.
+
+    >>> from algophase import handmade_clock
+    >>> folder = save_pretrained(handmade_clock(23), directory / "hub-clock")
+    >>> from_pretrained(folder).settings.kind
+    'clock'
     """
     directory = Path(name_or_directory)
     if str(name_or_directory) and directory.is_dir():
@@ -102,6 +113,9 @@ def push_to_hub(
     """Create the repository if there is none, upload the network with its card, and return the repository's URL.
 
     A card that is there already is replaced; the Hub keeps the old one in its history.
+
+    >>> push_to_hub(network, "user/my-network", license="mit", private=True)  # doctest: +SKIP
+    'https://huggingface.co/user/my-network'
     """
     if not _is_repository(repo_id):
         raise InputError(f"repo_id is {repo_id!r}; give 'name' or 'user/name' of letters, digits, '-', '_' and '.'")

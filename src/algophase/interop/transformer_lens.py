@@ -24,6 +24,11 @@ def to_transformer_lens(network: Network) -> Any:
     """A HookedTransformer whose logits at the last position are the network's; in its precision, on its device.
 
     The hook for the attention rate stays through `reset_hooks()` but is not part of the state dict.
+
+    >>> from algophase import RunSettings, initialise
+    >>> model = to_transformer_lens(initialise(RunSettings()))  # doctest: +SKIP
+    >>> model.cfg.d_model  # doctest: +SKIP
+    128
     """
     if not isinstance(network, Transformer):
         raise InputError(
@@ -77,6 +82,10 @@ def from_transformer_lens(model: Any, task: TaskSettings | None = None, *, atten
     task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has three positions.
     The copy is run beside the model on all pairs and refused if their logits differ, so a model that has anything else in
     it (layer norm, biases, another rate) is noticed.
+
+    >>> network = from_transformer_lens(model, attention_rate=1.0)  # doctest: +SKIP
+    >>> network.task.modulus  # doctest: +SKIP
+    59
     """
     config = model.cfg
     if task is None:

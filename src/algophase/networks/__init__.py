@@ -21,7 +21,12 @@ __all__ = ["Cache", "Clock", "Linear", "Network", "Transformer", "build", "initi
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
-    """A network with its memory allocated and nothing in it yet."""
+    """A network with its memory allocated and nothing in it yet.
+
+    >>> network = build(TaskSettings(modulus=23), TransformerSettings(width=32))
+    >>> tuple(network.state_dict()["embed.W_E"].shape)
+    (23, 32)
+    """
     match settings:
         case TransformerSettings():
             return Transformer(task, settings)
@@ -38,7 +43,12 @@ def template(task: TaskSettings, settings: NetworkSettings) -> Network:
 
 
 def initialise(run: RunSettings) -> Network:
-    """The network a run starts from, drawn from its seed alone."""
+    """The network a run starts from, drawn from its seed alone.
+
+    >>> network = initialise(RunSettings(network=TransformerSettings(width=32), seed=3))
+    >>> network.id == network.run.run_id
+    True
+    """
     if not isinstance(run, RunSettings):
         raise InputError(f"the run is {shown(run)}; it must be RunSettings")
     network = build(run.task, run.network)

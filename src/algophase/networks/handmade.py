@@ -73,7 +73,12 @@ class Clock(Network):
 
 @torch.no_grad()
 def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) -> Clock:
-    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus, unless others are given."""
+    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus, unless others are given.
+
+    >>> from algophase import analyze
+    >>> analyze(handmade_clock(23)).verdict.label
+    'Clock'
+    """
     frequencies = _check_frequencies(modulus, frequencies)
     network = Clock(TaskSettings(modulus=modulus), ClockSettings(tuple(frequencies))).double()
     network.embed.weight.copy_(torch.cat([circle(modulus, k) for k in frequencies], dim=1))
@@ -88,6 +93,10 @@ def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] | None = None, 
     accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice the frequency. At even
     p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones cannot tell their label
     c from c + p/2. Accompanying pizzas answer them.
+
+    >>> from algophase import analyze
+    >>> analyze(handmade_pizza(23)).verdict.label
+    'Pizza'
     """
     frequencies = _check_frequencies(modulus, frequencies)
     labels = torch.arange(modulus)

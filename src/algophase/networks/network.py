@@ -39,6 +39,14 @@ class Network(nn.Module):
 
     task, settings: what it solves and what it is.
     id: how it is called in reports; run: its training settings where they are known.
+
+    >>> from algophase import handmade_pizza
+    >>> network = handmade_pizza(23)
+    >>> [tuple(table.shape) for table in network.operand_tables()]
+    [(23, 4), (23, 4)]
+    >>> logits, cache = network.run_with_cache()
+    >>> tuple(logits.shape)
+    (529, 23)
     """
 
     def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:

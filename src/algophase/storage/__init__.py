@@ -34,7 +34,13 @@ def id_of(path: Path) -> str:
 
 
 def load(path: str | Path) -> Network:
-    """A network from NAME.safetensors (ours) or model_<id>.pt (the authors'), or from a directory that holds just one."""
+    """A network from NAME.safetensors (ours) or model_<id>.pt (the authors'), or from a directory that holds just one.
+
+    >>> from algophase import handmade_pizza
+    >>> path = save(handmade_pizza(23), directory / "pizza")
+    >>> load(path).id
+    'pizza-p23-k1-5'
+    """
     candidates = find_networks(path)
     if len(candidates) > 1:
         raise InputError(f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}")
