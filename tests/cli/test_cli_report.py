@@ -88,7 +88,7 @@ def test_networks_of_one_id_are_told_apart_by_their_files(tmp_path: Path, monkey
     assert {"clock-p7-k1 (a.safetensors)", "clock-p7-k1 (b.safetensors)", "clock-p7-k2"} <= set(found.texts["a"])
 
 
-def test_what_cannot_be_read_costs_one_line(networks: Path, tmp_path: Path) -> None:
+def test_an_unusable_file_prints_one_line_and_the_rest_is_written(networks: Path, tmp_path: Path) -> None:
     (networks / "torn.safetensors").write_bytes(b"torn")
     broken = tmp_path / "broken"
     made_sweep(broken, made_runs(20))

@@ -218,7 +218,7 @@ def test_a_merged_sweep_is_complete_for_the_sweep(sweep: Path, parts: list[Path]
     assert "6 of 6 runs, 0 of them new" in result.stdout
 
 
-def test_retraining_gives_the_very_network(sweep: Path) -> None:
+def test_retraining_gives_the_same_network(sweep: Path) -> None:
     kept = SweepDirectory(sweep).kept()
     row = next(row for row in read_table(sweep).to_pylist() if row["run_id"] not in kept)
     result = run("retrain", sweep, row["index"])

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from commands import call, invoke
 from typer.testing import Result
 
@@ -200,6 +201,20 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert result.stdout == ""
     (line,) = result.stderr.strip().splitlines()
     assert line == "algophase: error: engine is 'warp'; choose one of auto, plain, stacked, grid, fused"
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
+def test_a_device_that_is_missing_is_a_line_or_on_request_an_error(tmp_path: Path) -> None:
+    options = ("--modulus", 7, "--width", 8, "--epochs", 1, "--no-analysis", "--device", "cuda", "--out", tmp_path / "runs")
+    strict = run(*options, "--strict-device")
+    assert strict.exit_code == 1
+    assert str(strict.exception) == "device is 'cuda'; this machine has no GPU: choose auto or cpu"
+    assert not (tmp_path / "runs").exists()
+    lenient = run(*options)
+    assert lenient.exit_code == 0
+    assert "no GPU was found for device cuda: using the CPU instead\n" in lenient.stderr
+    check = CliRunner().invoke(app, ["check-gradients", "--device", "cuda"])  # a check of the CPU would say nothing about it
+    assert str(check.exception) == str(strict.exception)
 
 
 def test_an_output_that_cannot_be_written_is_named_before_training(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> No
     (tmp_path / "nothing").mkdir()
     for name, message in (
         ("tampered", r"run 0 is \w+ in .*/a and 000000000000 in .*/tampered: one of the two is not a run of this space"),
-        ("nameless", "/nameless has runs without run_id: it is no sweep's table"),
+        ("nameless", "/nameless has runs without run_id: it is not a sweep's table"),
         ("text", "the tables do not fit together: .*circularity"),
         ("broken", "is not a readable Parquet file"),
         ("nothing", r"/nothing holds no sweep: there is no sweep.json in it"),

@@ -1,3 +1,4 @@
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.sweeps.retrain import choose, compare, find_run, train_again
+from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, train_again
 from algophase.training.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
@@ -139,3 +140,23 @@ def test_a_run_that_diverges_does_so_again() -> None:
     assert again.analysis is None
     assert again.difference.same
     assert again.problem == f"training diverged at epoch {first.diverged_at}: there is no network to show"
+
+
+def test_a_run_is_brought_back_into_its_sweep(tiny: Path, tmp_path: Path, said: list[str]) -> None:
+    sweep = shutil.copytree(tiny, tmp_path / "sweep")
+    there = retrain_run(sweep, "0")
+    assert there.made is None
+    assert there.path is not None
+    assert retrain_run(sweep, "0", tmp_path / "out").copy == tmp_path / "out" / there.path.name
+    assert said == []
+    restored = retrain_run(sweep, "1")
+    assert restored.index == 1
+    assert restored.as_before
+    assert restored.path == sweep / "networks" / f"{restored.run_id}.safetensors"
+    assert restored.made is not None
+    assert restored.made.difference.same
+    assert said == ["training 1 network with the grid engine on cpu in float32"]
+    other = retrain_run(sweep, "2", precision="float64")
+    assert other.path == sweep / "retrained" / f"{other.run_id}.safetensors"
+    assert not other.as_before
+    assert any("rounding differs" in line for line in said)

@@ -45,7 +45,7 @@ def analyze(
         with AnalysisBar() as bar:
             for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar):
                 if isinstance(found, Unusable):
-                    complain(found.problem)
+                    bar.complain(found.problem)
                     failed += 1
                     continue
                 records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
@@ -55,7 +55,7 @@ def analyze(
                 try:
                     draw(found.network, found.analysis)
                 except InputError as error:
-                    complain(error)
+                    bar.complain(error)
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:

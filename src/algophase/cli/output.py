@@ -23,8 +23,11 @@ QUIET_SECONDS = 30.0  # how often a log, which has no moving bar, gets a line
 
 
 def complain(message: object) -> None:
-    line = " ".join(str(message).split())
-    typer.echo(f"algophase: error: {line}", err=True)
+    typer.echo(_complaint(message), err=True)
+
+
+def _complaint(message: object) -> str:
+    return f"algophase: error: {' '.join(str(message).split())}"
 
 
 def typed() -> str:
@@ -81,10 +84,14 @@ class LiveBar:
         self.open.close()
 
     def _tell(self, level: int, message: str) -> None:
-        (complain if level >= logging.ERROR else self.say)(message)
+        (self.complain if level >= logging.ERROR else self.say)(message)
 
     def say(self, line: str) -> None:
-        self.console.print(line, markup=False, highlight=False, soft_wrap=True)
+        """Print a line above the bar."""
+        self.console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+    def complain(self, message: object) -> None:
+        self.say(_complaint(message))
 
     def show(self, line: str, **task: Any) -> None:
         """line: what a log gets; task: what the bar shows."""

@@ -173,7 +173,7 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> 
             typer.echo(unfair)
     if outcome.new:
         training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
-        typer.echo(f"seconds a run: {training:.3f} training, {analysis:.3f} analysis", err=True)
+        typer.echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
     if lacking:
         typer.echo(
             f"the weights of {counted(lacking, 'run')} were not kept when they were made; `algophase retrain` brings one back"
@@ -192,7 +192,7 @@ class SweepBar(LiveBar):
 
 
 def describe(standing: "Standing") -> str:
-    rate = f"{60 * standing.new / standing.seconds:,.1f} a minute, " if standing.new else ""
+    rate = f"{60 * standing.new / standing.seconds:,.1f} per minute, " if standing.new else ""
     left = "" if standing.seconds_left is None else f"{duration(standing.seconds_left)} left; "
     doing = f"; {standing.doing}" if standing.doing else ""
     return f"{rate}{left}{tally(dict(standing.counts))}{doing}"

@@ -19,7 +19,7 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned, complain
+from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned
 from algophase.errors import InputError
 from algophase.wording import floored
 
@@ -181,7 +181,7 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
                     raise found.problem
                 moments = run_dynamics(run, directory, snapshots)
             except InputError as error:  # the others are still analysed
-                complain(error)
+                bar.complain(error)
                 rows.append((run, None))
                 continue
             rows.append((run, found.analysis))
@@ -190,7 +190,7 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
             try:
                 draw(found.network, found.analysis)
             except InputError as error:
-                complain(error)
+                bar.complain(error)
                 undrawn += 1
     if len(runs) > FEW:
         typer.echo("\n".join(_table(rows)))

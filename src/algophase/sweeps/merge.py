@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     import pyarrow
 
 OWNER = "number of the shard"  # a column while a source is read
-HOW = ("engine", "device", "precision")  # how a run was trained, which is no outcome
+HOW = ("engine", "device", "precision")  # how a run was trained: not an outcome
 
 
 @dataclass(frozen=True)
 class Merged:
-    """runs: in the output; new: of those, not there before. repeated: further copies of a run, which were dropped;
-    differing: of those, with other numbers. networks: copied; unmatched: left out, their run's numbers being another copy's.
+    """runs: in the output; new: how many of those were not there before. repeated: further copies of a run, which were dropped;
+    differing: how many of those had other numbers. networks: how many were copied; unmatched: how many were left out, because
+    the table has another copy's numbers for their runs.
     """
 
     runs: int
@@ -84,7 +85,14 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
                 target.path.rmdir()
         raise
     runs = joined.table.num_rows
-    return Merged(runs, runs - before, joined.repeated, joined.differing, networks, unmatched)
+    return Merged(
+        runs=runs,
+        new=runs - before,
+        repeated=joined.repeated,
+        differing=joined.differing,
+        networks=networks,
+        unmatched=unmatched,
+    )
 
 
 def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
@@ -115,7 +123,7 @@ def _read(source: SweepDirectory) -> Held | None:
     table = join_tables(tables, source.path)
     for name in KEYS:
         if name not in table.column_names or table[name].null_count:
-            raise InputError(f"{source.path} has runs without {name}: it is no sweep's table")
+            raise InputError(f"{source.path} has runs without {name}: it is not a sweep's table")
     shards = [
         Shard(path.name, frozenset(own.column_names), origin(own.schema), tuple(own["index"].to_pylist()))
         for path, own in tables.items()
@@ -200,7 +208,7 @@ def _join_moments(sources: Mapping[str, Held | None], matching: list[set[str]]) 
 
 
 def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory) -> tuple[int, int]:
-    """Copies every network that belongs to a row of the joined table; how many, and how many were left out."""
+    """Copy every network that belongs to a row of the joined table. Returns how many, and how many were left out."""
     there, copied, unmatched = target.kept(), 0, 0
     for source, mine in zip(sources, matching, strict=True):
         if source.path.resolve() == target.path.resolve():
@@ -218,7 +226,7 @@ def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], 
 
 
 def _about(joined: Joined, command: str) -> dict[str, Any]:
-    """Where the merged shard comes from: of every shard that a run in it is from, what that one said."""
+    """Where the merged shard comes from: the provenance of every shard it has runs of."""
     return {
         "command": command,
         "version": version(),

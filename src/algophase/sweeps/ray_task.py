@@ -1,4 +1,4 @@
-"""What a sweep on Ray does in a worker: one shard of runs, trained and analysed, its rows sent back. It writes nothing."""
+"""What a sweep on Ray does in a worker: train and analyse one shard of runs and send its rows back. It writes nothing."""
 
 import pickle
 import platform
@@ -22,12 +22,12 @@ from algophase.training.trained import Progress
 
 
 class WrongSoftware(InputError):
-    """A worker that would make other rows: it has other versions than the driver."""
+    """A worker whose rows would differ: its versions are not the driver's."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """The runs of one task, with their places in the space, by which of them train together."""
+    """The runs of one task with their places in the space, one mapping per ensemble."""
 
     space: str
     ensembles: list[dict[RunSettings, int]]

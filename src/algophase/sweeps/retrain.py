@@ -86,7 +86,7 @@ def retrain_run(
         if file.exists() and file.with_suffix(".json").exists() and not force:
             elsewhere = out is not None and place != target
             copy = save(load_network(file), target / run.run_id) if elsewhere else None
-            return Restored(row["index"], run.run_id, file, copy)
+            return Restored(row["index"], run.run_id, file, copy=copy)
     if out is not None:
         check_directory(target)
     group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
@@ -101,7 +101,7 @@ def retrain_run(
         target = aside if own and not made.difference.same else target
         network = made.trained.network
         path = None if network is None else save(network, target / run.run_id, overwrite=True)
-    return Restored(row["index"], run.run_id, path, None, made, note is None)
+    return Restored(row["index"], run.run_id, path, made=made, as_before=note is None)
 
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def choose(
     *,
     strict_device: bool = False,
 ) -> tuple[Group, str | None]:
-    """How to train: as asked, else as the row says where this machine can. Also why the outcome may differ, if it may."""
+    """How to train: as asked, else as the row says if this machine can. Also a note if the outcome may differ."""
     told = {name: row.get(name) for name in ("engine", "device", "precision")}
     asked = device or ("cpu" if told["device"] == "cpu" else "auto")
     here = choose_device(asked, strict=strict_device)
@@ -162,7 +162,7 @@ def choose(
 
 @dataclass(frozen=True)
 class Difference:
-    """A retrained run and its row. compared: numbers and texts measured in both; differing: names of those that differ."""
+    """A retrained run and its row. compared: how many values are in both; differing: those that differ, here and there."""
 
     verdict: str | None
     verdict_before: str | None
@@ -186,9 +186,9 @@ class Difference:
 
 
 def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
-    """What was measured twice. A column that one side lacks is not compared; one that is null on both is equal.
+    """Compare what was measured twice. A column that one side lacks is left out; a column that is null on both is equal.
 
-    Null is also what a table has where only newer shards have a column, so in the row of an analysed run it is no number.
+    A table also has null where only newer shards have a column, so a null in the row of an analysed run counts as lacking.
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
     analysed = row.get("verdict") is not None

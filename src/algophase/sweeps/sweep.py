@@ -30,7 +30,7 @@ from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted,
 
 log = logging.getLogger(__name__)
 
-MOST_CUTS = 2  # of the first ensemble of a sitting: a smaller one is not faster in proportion, and each try costs time
+MOST_CUTS = 2  # of a sitting's first ensemble: a smaller one is not faster in proportion, and each attempt takes time
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended: "complete", "out of time" or "interrupted". new: runs that it added."""
+    """How a sitting ended: "complete", "out of time" or "interrupted". new: the runs it added."""
 
     ended: str
     runs: int
@@ -130,9 +130,16 @@ class Recorder:
         return limit == "all" or (isinstance(limit, int) and self.kept[end] < limit)
 
     def outcome(self, ended: str, seconds: float) -> Outcome:
-        standing, counts = self.standing, dict(self.standing.counts)
+        standing = self.standing
         return Outcome(
-            ended, standing.runs, standing.done, standing.new, counts, self.training_seconds, self.analysis_seconds, seconds
+            ended=ended,
+            runs=standing.runs,
+            done=standing.done,
+            new=standing.new,
+            counts=dict(standing.counts),
+            training_seconds=self.training_seconds,
+            analysis_seconds=self.analysis_seconds,
+            seconds=seconds,
         )
 
     def _about(self, finished: Finished, device: str) -> dict[str, Any]:
@@ -167,7 +174,7 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
-    standing = Standing(len(runs), len(done), Counter(done.values()), left)
+    standing = Standing(runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left)
     return done, Recorder(directory, request, standing, runs, kept_counts)
 
 
@@ -226,7 +233,7 @@ def _finish_in_time(
 ) -> Group:
     """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
 
-    Returns what was done. Only the first ensemble of a sitting is tried out so: after it the speed is known.
+    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known.
     """
     standing, options, cuts = record.standing, request.options, 0
     while True:

@@ -1,4 +1,4 @@
-"""What a sweep does with some of its runs: train them together, analyse each on the same device, make rows of them."""
+"""What a sweep does with some of its runs: train them together, analyse each on the same device, and make their rows."""
 
 import logging
 import time
@@ -71,11 +71,11 @@ class Finished:
 
 @dataclass
 class Standing:
-    """Where a sweep stands, for someone who watches.
+    """Where a sweep stands.
 
-    runs: of how many the sweep is; done: finished, now or earlier; new: finished now; counts: finished runs by outcome.
-    work, work_left: what was finished since it started and what was not, in units of `cost`; current: done of the latter, in
-    the ensemble being trained. started: by `time.monotonic`.
+    runs: how many there are; done: finished, now or earlier; new: finished now; counts: finished runs by outcome.
+    work, work_left: what was finished since the start and what is left, in units of `cost`; current: how much of what is left
+    is done, in the ensemble being trained. started: by `time.monotonic`.
     """
 
     runs: int
@@ -94,7 +94,7 @@ class Standing:
 
     @property
     def seconds_left(self) -> float | None:
-        """None before anything is known."""
+        """None before the speed is known."""
         made = self.work + self.current
         return (self.work_left - self.current) * self.seconds / made if made > 0 else None
 
@@ -108,7 +108,7 @@ class Standing:
 
 
 def cost(run: RunSettings) -> float:
-    """Work of a run, up to a factor, for estimates of time: between 128 and 512 wide a fused run grows with this power."""
+    """Work of a run, up to a factor, to estimate time: the power fits fused runs of width 128 to 512."""
     return run.training.epochs * float(run_parameters(run)) ** 0.75
 
 
@@ -187,7 +187,7 @@ def _analysed(
 
 
 def _along(trained: TrainedRun) -> dict[int, Network]:
-    """The snapshots before the end, which is a network of its own."""
+    """The snapshots before the end; the last network is not one of them."""
     return {epoch: network for epoch, network in trained.snapshots.items() if epoch < trained.epochs}
 
 

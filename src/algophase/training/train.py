@@ -1,4 +1,4 @@
-"""`train`: any list of runs in, trained runs out, in the same order."""
+"""`train`: takes any list of runs and returns trained runs in the same order."""
 
 import logging
 import math
