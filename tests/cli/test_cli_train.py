@@ -213,7 +213,7 @@ def test_a_device_that_is_missing_is_a_line_or_on_request_an_error(tmp_path: Pat
     lenient = run(*options)
     assert lenient.exit_code == 0
     assert "no GPU was found for device cuda: using the CPU instead\n" in lenient.stderr
-    check = CliRunner().invoke(app, ["check-gradients", "--device", "cuda"])  # a check of the CPU would say nothing about it
+    check = invoke("check-gradients", "--device", "cuda")  # a check of the CPU would say nothing about it
     assert str(check.exception) == str(strict.exception)
 
 
