@@ -62,9 +62,7 @@ def test_a_run_without_a_width_does_not_cost_the_transitions(width: float) -> No
     expected = metric_boundary(whole.core.frame, SYMMETRICITY, by_width=True, resamples=20)
     assert expected.rate is not None
     assert metric_boundary(population.core.frame, SYMMETRICITY, by_width=True, resamples=20) == expected
-    kept = pandas.concat(
-        [whole.core.frame, whole.core.frame[:1].assign(width=width)]
-    )
+    kept = pandas.concat([whole.core.frame, whole.core.frame[:1].assign(width=width)])
     assert metric_boundary(kept, SYMMETRICITY, by_width=True, resamples=20) == expected
 
 
