@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 import pandas
 
+from algophase.report.page import Page
 from algophase.storage.sweep_directory import SweepDirectory
 
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -91,6 +92,10 @@ class Parsed(HTMLParser):
     @property
     def words(self) -> str:
         return " ".join(self.texts["body"])
+
+
+def parsed(page: Page) -> Parsed:
+    return Parsed(page.render().decode())
 
 
 def numbers(value: Any) -> numpy.ndarray:

@@ -66,3 +66,20 @@ def test_few_answers_are_kept(pizza: Specimen) -> None:
 def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(InputError, match="is a path, not a network"):
         Specimen("model.pt")  # type: ignore[arg-type]
+
+
+def test_the_network_itself_is_left_as_it_was() -> None:
+    network = handmade_clock(7, (1,)).float()
+    assert Specimen(network).analysis.verdict.label == analyze(network).verdict.label
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+
+
+def test_what_is_large_can_be_forgotten() -> None:
+    specimen = Specimen(handmade_clock(7, (1, 2, 3)))
+    whole, first = specimen.whole, specimen.evidence[:1]
+    held = specimen.isolate(first)
+    assert specimen.isolate(first) is held
+    specimen.forget_logits()
+    assert not {"logits", "right", "similarities"} & vars(specimen).keys()
+    assert specimen.whole is whole
+    assert specimen.isolate(first) is not held

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from explored_tables import text_of
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer
@@ -20,15 +21,6 @@ CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     return Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
-
-
-def text_of(component: Any) -> str:
-    """All text in a tree of Dash components."""
-    if isinstance(component, list | tuple):
-        return " ".join(map(text_of, component))
-    if hasattr(component, "to_plotly_json"):
-        return text_of(getattr(component, "children", None) or [])
-    return "" if component is None else str(component)
 
 
 def test_axes_stand_in_the_address_only_where_they_were_chosen(explorer: Explorer) -> None:

@@ -2,31 +2,14 @@ from pathlib import Path
 
 import numpy
 import pytest
+from explored_tables import columns
 from matplotlib.path import Path as Outline
 
 from algophase.errors import InputError
-from algophase.explore.map_figure import draw_map, is_logarithmic, names, selections
 from algophase.explore.state import View
 from algophase.explore.table import KEPT, RunTable, inside, read_run_table
 from algophase.runs.selection import read_condition
 from algophase.storage.runs_table import write_shard
-
-
-def columns(**changes: list[object]) -> dict[str, list[object]]:
-    return {
-        "index": [0, 1, 2, 3],
-        "run_id": [f"{place:012x}" for place in range(4)],
-        "attention_rate": [0.1, 0.4, 0.6, 0.9],
-        "width": [16, 32, 512, 1024],
-        "circularity": [1.0, None, 0.5, 0.2],
-        "activation": ["relu", "gelu", "relu", None],
-        "equals_sign": [True, False, True, False],
-        "verdict": ["Pizza", None, "Clock", None],
-        "diverged_at": [None, 7, None, None],
-        "circles.frequency": [[1], [2], [], []],
-        **changes,
-    }
-
 
 TABLE = RunTable(columns(), "made up")
 
@@ -95,44 +78,6 @@ def test_medians_leave_out_what_is_missing() -> None:
     assert rows["circularity"][0] == 0.5
     assert rows["circularity"][3] == 3
     assert "verdict" not in rows
-
-
-def test_a_wide_range_is_drawn_logarithmically_and_a_rate_is_not() -> None:
-    everything = numpy.arange(4)
-    assert is_logarithmic(TABLE, "width", everything)
-    assert not is_logarithmic(TABLE, "attention_rate", everything)
-    view, _ = TABLE.resolve(View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
-    assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(TABLE, view)] == [
-        ("shown", 0.6, 2.709),
-        ("pinned", 0.1, 1.204),
-    ]
-
-
-@pytest.mark.parametrize("colour", ["verdict", "activation", "circularity", "equals_sign"])
-def test_each_point_carries_its_place_whatever_colours_it(colour: str) -> None:
-    view, _ = TABLE.resolve(View(y="width", colour=colour))
-    figure = draw_map(TABLE, view)
-    points = [trace for trace in figure.data if trace.type == "scattergl"]
-    assert sorted(int(place) for trace in points for place in trace.customdata) == [0, 1, 2, 3]
-    assert len({trace.marker.symbol for trace in points}) == len(points)  # shapes tell as much as colours
-    assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
-    assert figure.layout.yaxis.type == "log"
-
-
-def test_a_region_is_drawn_as_it_was() -> None:
-    (box,) = selections(View(region=((0.1, 0.2), (0.3, 0.4))))
-    assert [box[name] for name in ("x0", "y0", "x1", "y1")] == [0.1, 0.2, 0.3, 0.4]
-    (lasso,) = selections(View(region=((0, 0), (1, 0), (0, 1))))
-    assert lasso["path"] == "M0,0L1,0L0,1Z"
-
-
-def test_text_of_a_table_cannot_become_markup() -> None:
-    evil = "<b onclick=alert(1)>%{x}</b>"
-    table = RunTable(columns(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]), evil)
-    view, _ = table.resolve(View(y="width"))
-    text = draw_map(table, view).to_json()
-    assert "<b " not in text.replace("\\u003c", "<")
-    assert "%{x}</b>" not in text
 
 
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:

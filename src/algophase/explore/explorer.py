@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
 from algophase.explore.map_figure import draw_map, map_key
 from algophase.explore.networks import Look, Networks, frequencies
@@ -175,31 +176,29 @@ class Explorer:
 
     def switch_circles(self, search: str | None, side: Side, values: Sequence[int] | None) -> str | None:
         """values: the circles that are on, as the checklist has them."""
-        view = decode(search)[0]
-        run, _ = view.network(side)
-        known = self._circles(run)
-        if known is None:
-            return None
+        specimen, _ = self._specimen(search, side)
         on = set(values or ())
-        return self._changed(search, view.with_network(side, run, [k for k in (*known, REST) if k not in on]))
+        return None if specimen is None else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
 
     def keep_first(self, search: str | None, side: Side, count: object) -> str | None:
-        view = decode(search)[0]
-        run, off = view.network(side)
-        known = self._circles(run)
+        specimen, off = self._specimen(search, side)
         try:
             wanted = int(count)  # type: ignore[call-overload]
         except (TypeError, ValueError):
             return None
-        if known is None or wanted == leading(known, off):
+        if specimen is None or wanted == leading(frequencies(specimen), off):
             return None
-        rest = [REST] if REST in off else []
-        return self._changed(search, view.with_network(side, run, [*known[wanted:], *rest]))
+        return self._off(search, side, [*frequencies(specimen)[wanted:], *({REST} & set(off))])
 
-    def _circles(self, run: str) -> list[int] | None:
-        """Frequencies of a run's circles; None where its network is not at hand."""
-        look = self.networks.look(run) if run else Look()
-        return None if look.specimen is None else frequencies(look.specimen)
+    def _off(self, search: str | None, side: Side, off: Sequence[int]) -> str | None:
+        view = decode(search)[0]
+        return self._changed(search, view.with_network(side, view.network(side)[0], off))
+
+    def _specimen(self, search: str | None, side: Side) -> tuple[Specimen | None, tuple[int, ...]]:
+        """A side's network, None where it is not at hand, and the circles switched off in it."""
+        run, off = decode(search)[0].network(side)
+        look = self.networks.look(run) if run in self.table.places else Look()
+        return look.specimen, off
 
     # What an address shows.
 
@@ -261,11 +260,8 @@ class Explorer:
 
     def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
         epoch = row.get("diverged_at")
-        told = _sentences(look.problems) or (
-            "The weights of this run were not kept."
-            if epoch is None
-            else f"The training of this run diverged at epoch {epoch}."
-        )
+        reason = "weights of this run were not kept" if epoch is None else f"training of this run diverged at epoch {epoch}"
+        told = _sentences(look.problems) or f"The {reason}."
         if look.can_train:
             told += " You can train the network again here, from its settings: minutes for one of the paper's size."
             told += " It will most likely diverge again." if epoch is not None else ""
@@ -284,15 +280,13 @@ class Explorer:
 
     def show_logits(self, search: str | None, side: Side) -> Logits | None:
         """Correct logits with some circles off."""
-        run, off = decode(search)[0].network(side)
-        look = self.networks.look(run) if run in self.table.places else Look()
-        return None if look.specimen is None else logits_picture(look.specimen, off)
+        specimen, off = self._specimen(search, side)
+        return None if specimen is None else logits_picture(specimen, off)
 
     def show_circles(self, search: str | None, side: Side) -> list[Any]:
         """Pictures of the circles."""
-        run, _ = decode(search)[0].network(side)
-        look = self.networks.look(run) if run in self.table.places else Look()
-        return [] if look.specimen is None else circle_pictures(look.specimen)
+        specimen, _ = self._specimen(search, side)
+        return [] if specimen is None else circle_pictures(specimen)
 
     def start_training(self, search: str | None, side: Side) -> None:
         run, _ = decode(search)[0].network(side)

@@ -134,10 +134,7 @@ def _network(side: Side) -> Any:
                     dcc.Checklist(id=f"{side}-circles", options=[], value=[]),
                 ]
             ),
-            _labelled(
-                "Keep the first circles",
-                dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0),
-            ),
+            _labelled("Keep the first circles", dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0)),
             html.P(id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")),
             html.Div(
                 dcc.Graph(id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE}),

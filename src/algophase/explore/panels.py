@@ -80,12 +80,7 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
         low, high = share.interval
         counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"])
     medians = [
-        [
-            label(column),
-            value_text(column, middle),
-            f"{value_text(column, low)} to {value_text(column, high)}",
-            f"{count:,}",
-        ]
+        [label(column), value_text(column, middle), f"{value_text(column, low)} to {value_text(column, high)}", f"{count:,}"]
         for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
     ]
     return [
@@ -163,9 +158,7 @@ def circle_pictures(specimen: Specimen) -> list[Any]:
 
 def picture(panel: Panel) -> Any:
     graph = dcc.Graph(figure=dressed(panel.figure), config=QUIET, responsive=True, style={"height": panel.figure.layout.height})
-    return html.Figure(
-        [html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)],
-    )
+    return html.Figure([html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)])
 
 
 class Logits(NamedTuple):

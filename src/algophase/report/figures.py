@@ -198,12 +198,7 @@ def operand_legend(figure: "Figure") -> None:
 
 
 def draw_tokens(
-    axes: "Axes",
-    points: Tensor,
-    frequency: int,
-    colour: str = COLOURS[0],
-    shift: float = 1.0,
-    most_labels: int = MOST_LABELS,
+    axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0, most_labels: int = MOST_LABELS
 ) -> None:
     """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple.
 

@@ -15,14 +15,7 @@ from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.networks import Transformer
-from algophase.report.figures import (
-    attention_ends,
-    attention_patterns,
-    axis_names,
-    circle_order,
-    logit_cells,
-    order_frequency,
-)
+from algophase.report.figures import attention_ends, attention_patterns, axis_names, circle_order, logit_cells, order_frequency
 from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
 from algophase.report.style import COLOURS
 from algophase.wording import floored

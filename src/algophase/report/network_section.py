@@ -14,13 +14,7 @@ from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.figures import drawn_circles
-from algophase.report.interactive import (
-    attention_panels,
-    circle_panel,
-    correct_logits_panel,
-    history_panels,
-    isolated_panel,
-)
+from algophase.report.interactive import attention_panels, circle_panel, correct_logits_panel, history_panels, isolated_panel
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look

@@ -86,6 +86,7 @@ class Runs:
         diverged = diverged.loc[frame.index]
         rates = frame["attention_rate"].to_numpy(float) if "attention_rate" in frame else numpy.full(len(frame), numpy.nan)
         frame["_accurate"] = reaches(frame[accuracy], 1) & ~diverged
+        rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
         frame["_rate"], frame["_tenth"] = rates, tenths(rates)
         frame["_verdict"] = _verdicts(frame, diverged)
         return replace(runs, frame=frame)

@@ -1,0 +1,78 @@
+"""Which call answers which part of the page: checked against Dash's own list, and by asking it as a browser does."""
+
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from algophase.explore.callbacks import PANEL, outputs
+from algophase.explore.explorer import Explorer, NetworkPanel
+from algophase.explore.server import make_app
+from algophase.explore.state import SIDES
+
+
+def ask(client: Any, call: dict[str, Any], **values: Any) -> Any:
+    """Call the server as the page does. values: what the inputs and states hold, by component_property."""
+
+    def held(parts: list[dict[str, str]]) -> list[dict[str, Any]]:
+        return [{**part, "value": values.get(f"{part['id']}_{part['property']}".replace("-", "_"))} for part in parts]
+
+    names = [name.rsplit(".", 1) for name in call["output"].strip(".").split("...")]
+    body = {
+        "output": call["output"],
+        "outputs": [{"id": id, "property": what} for id, what in names],
+        "inputs": held(call["inputs"]),
+        "state": held(call["state"]),
+        "changedPropIds": [f"{part['id']}.{part['property']}" for part in call["inputs"][:1]],
+    }
+    return client.post("/_dash-update-component", base_url="http://127.0.0.1", json=body)
+
+
+def calls(client: Any) -> list[dict[str, Any]]:
+    return json.loads(client.get("/_dash-dependencies", base_url="http://127.0.0.1").data)
+
+
+def test_a_panels_fields_are_its_outputs() -> None:
+    assert set(PANEL) - {"most"} <= {field.name for field in fields(NetworkPanel)}
+    assert {name: str(output) for name, output in outputs(a="x.value", b="run-title.children").items()} == {
+        "a": "x.value",
+        "b": "run-title.children",
+    }
+
+
+def test_a_run_is_put_where_it_belongs(tiny: Path, tmp_path: Path) -> None:
+    app, networks = make_app(tiny, tmp_path)
+    client = app.server.test_client()
+    (call,) = [call for call in calls(client) if call["output"].startswith("..run-panel.hidden")]
+    run = next(iter(networks.table.places))
+    answer = ask(client, call, url_search=f"?run={run}", version_data=0)
+    found = json.loads(answer.data)["response"]
+    expected = Explorer(networks.table, networks).show_network(f"?run={run}", "run")
+    assert found["run-title"]["children"] == expected.title
+    assert found["run-panel"]["hidden"] is False
+    assert found["run-keep"]["max"] == expected.most
+    assert found["run-shown"]["data"] == [run, 0]
+    again = ask(client, call, url_search="", version_data=0, run_shown_data=["", 0])
+    assert again.status_code == 204  # nothing to change
+
+
+def test_map_runs_and_filters_answer_by_name(tiny: Path, tmp_path: Path) -> None:
+    app, _ = make_app(tiny, tmp_path)
+    client = app.server.test_client()
+    found = dict[str, Any]()
+    for call in calls(client):
+        if call["output"].startswith(("..map.figure", "..filters.children", "..statistics.children", "..x.value")):
+            found |= json.loads(ask(client, call, url_search="?where=index<2").data)["response"]
+    assert found["status"]["children"] == "2 of 4 runs on the map"
+    assert found["x"]["value"] == "attention_rate"
+    assert found["earlier"]["disabled"] is found["later"]["disabled"] is True
+    assert found["clear-region"]["hidden"] is True
+    assert found["map"]["figure"]["layout"]["xaxis"]["title"]["text"] == "attention rate"
+
+
+def test_each_side_has_calls_of_its_own(tiny: Path, tmp_path: Path) -> None:
+    app, _ = make_app(tiny, tmp_path)
+    made = [call["output"] for call in calls(app.server.test_client())]
+    assert len(set(made)) == len(made)
+    for side in SIDES:
+        assert sum(output.startswith(f"..{side}-") for output in made) == 3  # its words, its logits, its circles

@@ -1,0 +1,32 @@
+from explored_tables import columns, text_of
+
+from algophase.explore.callbacks import PANEL
+from algophase.explore.layout import make_layout
+from algophase.explore.state import PARTS, SIDES
+from algophase.explore.table import RunTable
+
+
+def ids(table: RunTable) -> set[str]:
+    return {part.id for part in make_layout(table)._traverse() if isinstance(getattr(part, "id", None), str)}
+
+
+def test_every_part_that_a_view_fills_is_there() -> None:
+    there = ids(RunTable(columns(), "made up"))
+    assert {f"{name}-part" for name in PARTS} <= there
+    for side in SIDES:
+        assert {f"{side}-{place.partition('.')[0]}" for place in PANEL.values()} <= there
+
+
+def test_controls_have_labels_and_menus_the_tables_columns() -> None:
+    layout = make_layout(RunTable(columns(), "made up"))
+    labels = {part.htmlFor for part in layout._traverse() if type(part).__name__ == "Label"}
+    assert {"x", "y", "colour", "filter-column", "filter-operator", "filter-value", "run-keep", "pin-keep"} <= labels
+    (menu,) = [part for part in layout._traverse() if getattr(part, "id", None) == "x"]
+    assert {"label": "attention rate", "value": "attention_rate"} in menu.options
+    assert "circles.frequency" not in [option["value"] for option in menu.options]
+
+
+def test_a_table_without_runs_says_so_and_what_is_wrong() -> None:
+    page = text_of(make_layout(RunTable({}, "empty", ["a.parquet is broken"], ["a sweep"])))
+    assert "There are no runs to draw." in page
+    assert "a.parquet is broken" in page

@@ -1,0 +1,60 @@
+import numpy
+import pytest
+from explored_tables import columns
+
+from algophase.analysis.catalogue import IRRELEVANCE, line
+from algophase.explore.map_figure import draw_map, is_logarithmic, map_key, names, selections
+from algophase.explore.state import View
+from algophase.explore.table import RunTable
+
+TABLE = RunTable(columns(), "made up")
+
+
+def test_a_wide_range_is_drawn_logarithmically_and_a_rate_is_not() -> None:
+    everything = numpy.arange(4)
+    assert is_logarithmic(TABLE, "width", everything)
+    assert not is_logarithmic(TABLE, "attention_rate", everything)
+    view, _ = TABLE.resolve(View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
+    assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(TABLE, view)] == [
+        ("shown", 0.6, 2.709),
+        ("pinned", 0.1, 1.204),
+    ]
+
+
+@pytest.mark.parametrize("colour", ["verdict", "activation", "circularity", "equals_sign"])
+def test_each_point_carries_its_place_whatever_colours_it(colour: str) -> None:
+    view, _ = TABLE.resolve(View(y="width", colour=colour))
+    figure = draw_map(TABLE, view)
+    points = [trace for trace in figure.data if trace.type == "scattergl"]
+    assert sorted(int(place) for trace in points for place in trace.customdata) == [0, 1, 2, 3]
+    assert len({trace.marker.symbol for trace in points}) == len(points)  # shapes tell as much as colours
+    assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_a_region_is_drawn_as_it_was() -> None:
+    (box,) = selections(View(region=((0.1, 0.2), (0.3, 0.4))))
+    assert [box[name] for name in ("x0", "y0", "x1", "y1")] == [0.1, 0.2, 0.3, 0.4]
+    (lasso,) = selections(View(region=((0, 0), (1, 0), (0, 1))))
+    assert lasso["path"] == "M0,0L1,0L0,1Z"
+
+
+def test_text_of_a_table_cannot_become_markup() -> None:
+    evil = "<b onclick=alert(1)>%{x}</b>"
+    table = RunTable(columns(run_id=[evil, "b", "c", "d"], verdict=[evil, None, None, None]), evil)
+    view, _ = table.resolve(View(y="width"))
+    text = draw_map(table, view).to_json()
+    assert "<b " not in text.replace("\\u003c", "<")
+    assert "%{x}</b>" not in text
+
+
+def test_the_papers_line_is_drawn_where_the_paper_draws_one() -> None:
+    table = RunTable(columns(distance_irrelevance=[0.1, 0.2, 0.3, 0.7]), "made up")
+    (shape,) = draw_map(table, table.resolve(View(y=IRRELEVANCE))[0]).layout.shapes
+    assert shape.y0 == line(IRRELEVANCE).value
+    assert not draw_map(table, table.resolve(View(y="circularity"))[0]).layout.shapes
+
+
+def test_another_run_or_region_needs_no_new_map() -> None:
+    assert map_key(View(run="a", off=(1,), region=((0, 0), (1, 1)))) == map_key(View())
+    assert map_key(View(colour="width")) != map_key(View())

@@ -1,0 +1,83 @@
+import numpy
+from explored_tables import columns, text_of
+
+from algophase.analysis.catalogue import metrics
+from algophase.analysis.specimen import Specimen
+from algophase.explore.panels import (
+    PAGE,
+    circle_options,
+    circle_pictures,
+    filter_chips,
+    leading,
+    logits_picture,
+    metrics_table,
+    region_statistics,
+    row_box,
+    runs_page,
+    settings_line,
+    verdict_box,
+)
+from algophase.explore.state import REST, View
+from algophase.explore.table import RunTable
+from algophase.networks import initialise
+from algophase.networks.handmade import handmade_pizza
+from algophase.runs.selection import read_condition
+from algophase.settings import LinearSettings, RunSettings, TaskSettings
+
+TABLE = RunTable(columns(), "made up")
+
+
+def test_a_region_has_shares_with_intervals_and_medians() -> None:
+    view, _ = TABLE.resolve(View(y="circularity"))
+    verdicts, medians = map(text_of, region_statistics(TABLE, view, TABLE.drawn(view)))
+    assert "Verdicts of the 3 runs on the map" in verdicts
+    assert "Clock 1 33.3%" in verdicts
+    assert "circularity 0.5000 0.3500 to 0.7500 3" in medians
+    assert text_of(region_statistics(TABLE, view, numpy.arange(0))) == "No runs on the map."
+
+
+def test_runs_are_listed_page_by_page() -> None:
+    many = RunTable({"run_id": [f"{place:012x}" for place in range(60)], "width": list(range(60))}, "made up")
+    view, _ = many.resolve(View())
+    for asked, shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
+        listed, page, pages = runs_page(many, view, many.drawn(view), asked)
+        assert (page, pages) == (shown, 3)
+        assert f"{shown * PAGE:012x}" in text_of(listed)
+    view, _ = TABLE.resolve(View(y="circularity", run=f"{2:012x}"))
+    listed, *_ = runs_page(TABLE, view, TABLE.drawn(view), 0)
+    buttons = [part for part in listed._traverse() if type(part).__name__ == "Button"]
+    assert [getattr(button, "aria-pressed") for button in buttons] == ["false", "true", "false"]
+
+
+def test_filters_are_buttons_that_say_what_they_remove() -> None:
+    chips = filter_chips(View((read_condition("width>16"),)))
+    assert getattr(chips[0], "aria-label") == "Remove the filter width>16"
+
+
+def test_a_row_is_shown_whatever_it_holds() -> None:
+    assert "The table calls it odd." in text_of(row_box({"reasons": "no list"}, "odd"))
+    assert "the loss ceased to be a number" in text_of(row_box({}, "diverged"))
+    strange = text_of(metrics_table({"accuracy": "high", "circularity": True, "distance_irrelevance": float("inf")}))
+    assert [word in strange for word in ("high", "yes", "inf")] == [True] * 3
+    assert all(each.label in text_of(metrics_table({})) for each in metrics() if each.shown)
+    assert settings_line(TABLE, 1) == "index 1, equals sign no, width 32, activation gelu, attention rate 0.4000"
+
+
+def test_a_network_is_shown_with_its_circles_on_and_off() -> None:
+    specimen = Specimen(handmade_pizza(13, (1, 5)))
+    assert "It learned the Pizza" in text_of(verdict_box(specimen))
+    assert [option["value"] for option in circle_options(specimen)][-1] == REST
+    assert len(circle_pictures(specimen)) == 2
+    whole, one, none = (logits_picture(specimen, off) for off in ([], [1], [1, 5, REST]))
+    assert whole.accuracy == "Accuracy 100.00%, whole network."
+    assert one.accuracy.endswith("without k = 1.")
+    assert none.accuracy.endswith("without k = 1, k = 5, what is no circle.")
+    assert none.kept == "Keep the first 0 of 2 circles, in the order listed"
+    assert leading([5, 3, 9], (3,)) == 1
+    assert leading([5, 3, 9], ()) == 3
+
+
+def test_a_network_without_circles_says_so() -> None:
+    specimen = Specimen(initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings())))
+    assert text_of(circle_pictures(specimen)) == "No frequency of the embedding stands out as a circle."
+    assert logits_picture(specimen, []).order.endswith("rows and columns in their own order.")

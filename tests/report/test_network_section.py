@@ -1,0 +1,129 @@
+import json
+from pathlib import Path
+
+import pytest
+from report_pages import ATTACK, Parsed, made_runs, parsed
+
+from algophase.analysis.analyze import analyze
+from algophase.analysis.specimen import Specimen
+from algophase.errors import InputError
+from algophase.networks import initialise
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.report.network_section import add_index, add_network, add_population, read_history
+from algophase.report.page import Page
+from algophase.runs.runs import Runs
+from algophase.settings import LinearSettings, RunSettings, TaskSettings
+
+
+def of_network(specimen: Specimen) -> Parsed:
+    page = Page("one network")
+    add_network(page, 1, specimen, None)
+    return parsed(page)
+
+
+def test_a_network_is_told_in_plain_words() -> None:
+    network = handmade_pizza(13, (1, 5))
+    analysis = analyze(network)
+    found = of_network(Specimen(network, analysis))
+    assert found.texts["h2"] == [f"{analysis.id}: Pizza"]
+    assert any("It learned the Pizza" in words for words in found.texts["strong"])
+    assert [reason for reason in analysis.verdict.reasons if reason not in found.texts["li"]] == []
+    headings = [
+        "Metrics",
+        "Circles in the embedding",
+        "What each circle does alone",
+        "Inside the linear Pizza",
+        "Correct logits",
+    ]
+    assert found.texts["h3"] == headings
+    assert len(found.figures) == 2 + 2 + 1 + 2  # circles, their readouts, the whole network, each circle alone
+    cells = found.texts["td"]
+    for item in analysis.circles:
+        assert f"{100 * item.fve_pizza:.2f}%" in cells
+        assert f"{100 * item.accuracy_alone:.2f}%" in cells
+        assert f"0.0, {item.pizza_weight:.1f}, 0.0" in cells  # the weights its role comes from
+
+
+def test_a_linear_network_has_no_attention_and_one_without_circles_says_so() -> None:
+    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+    analysis = analyze(network)
+    assert (analysis.verdict.label, analysis.circles) == ("not learned", ())
+    found = of_network(Specimen(network, analysis))
+    assert "Attention" not in found.texts["h3"]
+    assert "No frequency of the embedding stands out as a circle." in found.texts["p"]
+    assert "It has not learned the task" in found.texts["strong"][0]
+
+
+def test_separate_tables_have_no_circularity_of_their_own() -> None:
+    settings = LinearSettings(model="alpha-prime")
+    network = initialise(RunSettings(task=TaskSettings(modulus=13), network=settings))
+    found = of_network(Specimen(network))
+    assert "undefined" in found.texts["td"]
+    assert "the second operand's table" in found.texts["td"]
+
+
+def test_a_network_is_set_among_its_population() -> None:
+    network = handmade_clock(59, (1, 5, 17))
+    page = Page("page")
+    add_network(page, 1, Specimen(network), Runs.of(made_runs(200), "made <b>"))
+    found = parsed(page)
+    assert "percentile" in found.texts["th"]
+    assert any("Percentiles are those among" in line and "accurate runs of made <b>." in line for line in found.texts["p"])
+    assert any("Unlike the runs of made <b>, this network has" in line for line in found.texts["p"])
+    captions = found.texts["figcaption"][:4]
+    assert sum("percentile" in caption for caption in captions) == 2
+    # A perfect Clock's logits are all equal.
+    assert "distance irrelevance is undefined" in captions
+
+
+def test_networks_without_a_rate_are_said_not_to_be_drawn() -> None:
+    networks = [handmade_pizza(7, (2,)), initialise(RunSettings(task=TaskSettings(modulus=7)))]
+    page = Page("page")
+    specimens = [Specimen(network) for network in networks]
+    add_population(page, Runs.of(made_runs(50), "made"), specimens, [True, True])
+    assert "Without an attention rate, and not drawn here: 1." in parsed(page).texts["p"]
+
+
+def test_several_networks_get_an_index() -> None:
+    page = Page("page")
+    specimens = [Specimen(network) for network in (handmade_clock(7, (1,)), handmade_pizza(7, (2,)))]
+    add_index(page, specimens)
+    for number, item in enumerate(specimens, 1):
+        add_network(page, number, item, None, of=len(specimens))
+    found = parsed(page)
+    assert [heading.partition(". ")[0] for heading in found.texts["h2"]] == ["Networks", "1", "2"]
+    targets = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
+    assert targets == ["#main", "#network-1", "#network-2"]
+    assert len(ids) == len(set(ids))
+    assert {"network-1", "network-2"} <= set(ids)
+
+
+def test_histories_are_read_or_refused(tmp_path: Path) -> None:
+    network, path = handmade_clock(7, (1,)), tmp_path / "a.safetensors"
+    assert read_history(network, path) is None
+    record = {"format": "algophase-history", "version": 1, "history": {"epochs": [0, 1], "training_loss": [4.0, None]}}
+    (tmp_path / f"{network.id}.history.json").write_text(json.dumps(record))
+    history = read_history(network, path)
+    assert history == {"epochs": [0, 1], "training_loss": [4.0, None]}
+    found = of_network(Specimen(network, history=history))
+    assert "Training" in found.texts["h3"]
+    for broken in (
+        {**record, "format": "else"},
+        {**record, "history": []},
+        {**record, "history": {}},
+        {**record, "history": {"epochs": [ATTACK]}},
+        {**record, "history": {"epochs": [0, 1], "training_loss": [1.0]}},
+        {**record, "history": {"epochs": [0], "training_loss": [ATTACK]}},
+    ):
+        (tmp_path / f"{network.id}.history.json").write_text(json.dumps(broken))
+        with pytest.raises(InputError, match=r"history\.json"):
+            read_history(network, path)
+
+
+def test_an_id_that_climbs_out_reads_nothing_outside(tmp_path: Path) -> None:
+    (tmp_path / "secret.history.json").write_text("{}")
+    network, inner = handmade_clock(7, (1,)), tmp_path / "inner"
+    inner.mkdir()
+    network.id = "../secret"
+    assert read_history(network, inner / "a.safetensors") is None
