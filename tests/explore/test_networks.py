@@ -88,14 +88,14 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     networks = opened(tiny, tmp_path)
     run_id = run_ids(networks)[1]
 
-    def slow(row: object, run: object, group: object, follow: Any, notice: object) -> None:
+    def slow(row: object, run: object, group: object, follow: Any) -> None:
         from algophase.training.trained import Progress
 
         while True:
             follow(Progress(1, 3, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5))
             time.sleep(0.005)
 
-    monkeypatch.setattr(module, "retrain", slow)
+    monkeypatch.setattr(module, "train_again", slow)
     job = networks.train(run_id)
     assert networks.train(run_id) is job  # once is enough
     while not job.said.startswith("training: epoch"):

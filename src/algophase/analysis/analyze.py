@@ -19,12 +19,13 @@ from algophase.analysis.anatomy import (
 )
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES, EXACT, IRRELEVANCE, metrics
 from algophase.analysis.checks import not_finite
-from algophase.analysis.device import Download, chosen, in_float64, overlapped
+from algophase.analysis.device import Download, in_float64, overlapped
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.metrics import circularity
 from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
 from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
+from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
@@ -170,7 +171,7 @@ def analyze_each(
         raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
     if not isinstance(thresholds, Thresholds):
         raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
-    device = chosen(device)
+    device = choose_device(device)
     yield from overlapped(networks, lambda each: _start(each, device), lambda started: _finish(started, thresholds), device)
 
 

@@ -12,7 +12,6 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from algophase.devices import choose_device
 from algophase.networks import Network
 from algophase.threads import one_thread
 
@@ -22,8 +21,6 @@ Result = TypeVar("Result")
 SomeNetwork = TypeVar("SomeNetwork", bound=Network)
 
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
-
-chosen = choose_device
 
 
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:

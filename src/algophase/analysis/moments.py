@@ -15,11 +15,12 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.device import Download, chosen, overlapped, upload
+from algophase.analysis.device import Download, overlapped, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers
 from algophase.analysis.metrics import irrelevance
 from algophase.analysis.subject import Subject
+from algophase.devices import choose_device
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -87,7 +88,7 @@ def details_of_each(
     analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
 ) -> Iterator[MomentDetails]:
     """One after the other, in the order given; on a GPU a few are under way at once, as in `analyze_each`."""
-    device = chosen(device)
+    device = choose_device(device)
     yield from overlapped(analysed, lambda each: _start(*each, device), _finish, device)
 
 

@@ -28,7 +28,7 @@ from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.retrain import choose, retrain
+from algophase.sweeps.retrain import choose, train_again
 from algophase.training.trained import Progress
 from algophase.wording import duration
 
@@ -231,16 +231,17 @@ class Networks:
             if progress.epoch >= progress.epochs:
                 job.said = "analysing"
 
-        trained, analysis, difference = retrain(row, run, group, follow, said.append)
-        if trained.network is None or analysis is None:
-            diverged = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
-            raise InputError(said[-1] if trained.diverged_at is None else diverged)
-        said.append(str(difference))
+        made = train_again(row, run, group, follow)
+        network, diverged_at = made.trained.network, made.trained.diverged_at
+        if network is None or made.analysis is None:
+            diverged = f"training diverged at epoch {diverged_at}: there is no network to show"
+            raise InputError(diverged if made.problem is None or diverged_at is not None else made.problem)
+        said.append(str(made.difference))
         try:
-            self._save(trained.network, run.run_id)
+            self._save(network, run.run_id)
         except InputError as error:
             said.append(f"it could not be saved: {error}")
-        return Specimen(trained.network, analysis, notes=said)
+        return Specimen(network, made.analysis, notes=said)
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""

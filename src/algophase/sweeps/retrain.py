@@ -21,7 +21,7 @@ from algophase.sweeps.work import Options
 from algophase.training.loop import Watch
 from algophase.training.plan import PRECISIONS, Group, choose_precision, plan
 from algophase.training.train import announce, train_groups
-from algophase.training.trained import Progress, TrainedRun, ignore
+from algophase.training.trained import Progress, TrainedRun
 
 log = logging.getLogger(__name__)
 
@@ -214,17 +214,3 @@ def train_again(
             problem = str(error)
     made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
     return Retrained(trained, analysis, compare(row, made, run), problem)
-
-
-def retrain(
-    row: Mapping[str, Any],
-    run: RunSettings,
-    group: Group,
-    progress: Callable[[Progress], None] | None = None,
-    notice: Callable[[str], None] = ignore,
-) -> tuple[TrainedRun, Analysis | None, Difference]:
-    """`train_again`, as the explorer calls it."""
-    made = train_again(row, run, group, progress)
-    if made.problem is not None:
-        notice(made.problem)
-    return made.trained, made.analysis, made.difference
