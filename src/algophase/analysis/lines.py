@@ -1,0 +1,13 @@
+"""Lines that numbers are held against. A number within rounding of a line is on it, so the answer is the same on every machine."""
+
+TOLERANCE = 1e-9
+
+
+def reaches(value: float, line: float) -> bool:
+    """value >= line, up to rounding; never for NaN."""
+    return value >= line - TOLERANCE
+
+
+def exceeds(value: float, line: float) -> bool:
+    """value > line, beyond rounding; never for NaN."""
+    return value > line + TOLERANCE
