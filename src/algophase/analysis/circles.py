@@ -8,7 +8,7 @@ second for what is left.
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -228,6 +228,16 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
         members = [member for circle in circles for member in circle.components]
         return principal.rebuild(_component_part(principal, members, drop=True))
     return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
+
+
+def tables_of(
+    principal: PrincipalComponents, clean: Mapping[int, Circle], members: Collection[int], *, drop: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The operand tables with these frequencies kept or left out: by component pairs if all have a clean one, else by modes."""
+    if all(k in clean for k in members):
+        parts = [component for k in members for component in clean[k].components]
+        return principal.rebuild(_component_part(principal, parts, drop))
+    return principal.rebuild(_frequency_part(principal, members, drop))
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:

@@ -1,4 +1,4 @@
-"""Lines that numbers are held against. A number within rounding of a line is on it, so the answer is the same on every machine."""
+"""Lines that numbers are held against. One within rounding of a line is on it, so that every machine says the same."""
 
 TOLERANCE = 1e-9
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import correct_logits
-from algophase.analysis.pair_logits import blocks, prepare
+from algophase.analysis.pair_logits import blocks, by_tokens, prepare
 from algophase.networks import Network
 from algophase.threads import one_thread
 
@@ -57,7 +57,8 @@ def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: b
 
     with_sums: also the means over (s, c), which only the network's own logits need.
     """
-    with one_thread(first.device.type == "cpu"):  # blocks of a CPU's cache: more threads would mostly wait for each other
+    # Blocks that fit a CPU's cache: more threads would mostly wait for each other.
+    with one_thread(first.device.type == "cpu" and by_tokens(network)):
         return _sums(network, first, second, with_sums)
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 
 from algophase.analysis.grid import chunk_elements, rows_per_chunk
 from algophase.networks import Linear, Network, Transformer
+from algophase.networks.transformer import Block
 
 # Logits (n, a, b, v) of some embeddings and some rows of the first operand.
 PairLogits = Callable[[slice, slice], Tensor]
@@ -28,12 +29,17 @@ PairLogits = Callable[[slice, slice], Tensor]
 CACHED_ELEMENTS = 250_000
 
 
+def by_tokens(network: Network) -> bool:
+    """Whether most of a network's work is done once per token here, and not once per pair."""
+    return type(network) is Linear or (type(network) is Transformer and len(network.blocks) == 1)
+
+
 @torch.no_grad()
 def prepare(network: Network, first: Tensor, second: Tensor) -> PairLogits:
     """What gives the logits of operand tables (n, p, width), block by block. Per-token work is done here, once."""
-    if type(network) is Transformer and len(network.blocks) == 1:
+    if by_tokens(network) and isinstance(network, Transformer):
         return _one_layer(network, first, second)
-    if type(network) is Linear:
+    if by_tokens(network) and isinstance(network, Linear):
         return _linear(network, first, second)
     return _every_pair(network, first, second)
 
@@ -42,11 +48,12 @@ def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
     """Slices of embeddings and of rows that fit a CPU's cache, or a GPU's share of memory, for so many embeddings."""
     p, device = network.task.modulus, network.operand_tables()[0].device
     wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.vocabulary
-    if device.type == "cpu":
-        together, rows = 1, max(1, CACHED_ELEMENTS // (p * wide))
+    if by_tokens(network):
+        whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
     else:
-        whole = p * p * wide * (1 if type(network) in (Transformer, Linear) else network.task.context)
-        together, rows = max(1, chunk_elements(device) // whole), p
+        whole, wide = chunk_elements(device), wide * network.task.context
+    rows = min(p, max(1, whole // (p * wide)))
+    together = max(1, whole // (rows * p * wide))
     return _slices(count, together), _slices(p, rows)
 
 
@@ -93,6 +100,7 @@ def _linear(network: Linear, first: Tensor, second: Tensor) -> PairLogits:
 
 def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogits:
     block, places = network.blocks[0], network.pos_embed.W_pos
+    assert isinstance(block, Block)
     attention, mlp, unembed = block.attn, block.mlp, network.unembed.W_U
     rate, hidden, equals_sign = attention.attention_rate, mlp.W_in.shape[1], network.task.equals_sign
     n, p, _ = first.shape

@@ -1,6 +1,6 @@
 """The program inside a network: a few key frequencies with simple profiles, read off its p^3 logits.
 
-With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, the logits, centred over c, are an orthogonal sum of four classes:
+With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, logits centred over c are an orthogonal sum of four classes:
 
     offsets            functions of c alone
     answer-following   functions of (d, r): sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r
@@ -68,6 +68,17 @@ class Program:
     def explained(self) -> float:
         """Share of the logits that the program has, key frequencies only."""
         return sum(self.frequency_shares) + self.readout_share + self.offset_share
+
+    @property
+    def beyond_offsets(self) -> float:
+        """`explained` of what is not an offset: an untrained network has little else. NaN where it has nothing else."""
+        rest = 1.0 - self.offset_share
+        return (self.explained - self.offset_share) / rest if rest > 1e-12 else float("nan")
+
+    @property
+    def answer_accuracy(self) -> float:
+        """Share of the pairs that the answer-following class alone answers right: those of a distance d all or none."""
+        return float((self.answer[:, 0] > self.answer[:, 1:].max(axis=1, initial=-np.inf)).mean())
 
     @property
     def numbers(self) -> int:
@@ -182,8 +193,8 @@ def _readout_modes(sums: Array) -> tuple[np.typing.NDArray[np.complex128], Array
     """Modes (S, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (S, folded l)."""
     p = len(sums)
     modes = np.fft.fft2(sums) / p**2
-    s, l = np.arange(p)[:, None], np.arange(p)
-    follows = (2 * s + 2 * l) % p == 0  # at odd p S = -l; at even p also S = p/2 - l
+    s, label = np.arange(p)[:, None], np.arange(p)
+    follows = (2 * s + 2 * label) % p == 0  # at odd p S = -l; at even p also S = p/2 - l
     modes = np.where(follows | (s == 0), 0.0, modes)
     squares = np.abs(modes) ** 2
     folded = squares[:, 1 : p // 2 + 1].copy()
