@@ -152,7 +152,7 @@ def candidates(found: Program, components: PrincipalComponents) -> list[int]:
 def group_tables(
     components: PrincipalComponents, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = ()
 ) -> tuple[Tensor, Tensor]:
-    """The network's own operand tables, then those with each group of frequencies kept, then with each left out: (n, p, width)."""
+    """The operand tables themselves, then with each group of frequencies kept, then with each left out: (n, p, width)."""
     clean = {circle.frequency: circle for circle in reversed(circles_by_components(components))}
     made = [components.rebuild(components.coordinates)]
     made += [tables_of(components, clean, group) for group in groups]
