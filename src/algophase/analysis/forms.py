@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algophase.analysis.logit_sums import Array
-from algophase.analysis.program import spectrum_of, waves_of
+from algophase.analysis.program import profile_of, spectrum_of
 
 # The shapes of d that each form is fitted with: 0 the Clock's, 1 the Pizza's, 2 the companion's.
 FITTED: dict[str, tuple[int, ...]] = {
@@ -46,12 +46,22 @@ class Forms(NamedTuple):
     fits: dict[str, float]
 
 
+class _Shapes(NamedTuple):
+    """values: the three shapes at all distances d, (3, p); inverse: pseudo-inverses that fit each form, by name."""
+
+    values: Array
+    inverse: dict[str, Array]
+
+
 @functools.lru_cache(maxsize=512)
-def _shapes(modulus: int, frequency: int, offset: float) -> Array:
-    """1, |cos (w d + o) / 2| and -cos(w d + o) at all distances d, (3, p)."""
+def _shapes(modulus: int, frequency: int, offset: float) -> _Shapes:
+    """1, |cos (w d + o) / 2| and -cos(w d + o) at all distances d, and what fits them."""
     angle = 2 * np.pi * ((frequency * np.arange(modulus)) % modulus) / modulus + offset
     # |cos x/2| has period 2 pi in x: the turn that was taken off the angle does not show.
-    return np.stack([np.ones(modulus), np.abs(np.cos(angle / 2)), -np.cos(angle)])
+    values = np.stack([np.ones(modulus), np.abs(np.cos(angle / 2)), -np.cos(angle)])
+    forms = {**FITTED, "leading": (0, 1)}
+    # At small p, and at frequency p / 3, two shapes may be one: the pseudo-inverse shares the weight.
+    return _Shapes(values, {name: np.linalg.pinv(values[list(some)].T, rcond=1e-9) for name, some in forms.items()})
 
 
 def _offset(profile: Array, frequency: int) -> float:
@@ -65,25 +75,19 @@ def fitted_forms(
     p: int, group: Sequence[int], keys: Sequence[int], alone: Mapping[int, Array], answer: Array, turned: bool
 ) -> Forms:
     """The form of an instance, from the answer-following logits of each circle alone and of all of them. Fits are energies."""
-    waves, fits = waves_of(answer)[0], dict.fromkeys(FITTED, 0.0)
-    first: tuple[Array, Array] | None = None
+    fits = dict.fromkeys(FITTED, 0.0)
+    leading: tuple[Array, Array, _Shapes] | None = None
     for k in keys:
-        own, profile = waves_of(alone[k])[0][:, k - 1], waves[:, k - 1]
+        own, profile = profile_of(alone[k], k), profile_of(answer, k)
         shapes = _shapes(p, k, _offset(own, k) if turned else 0.0)
         half = 1.0 if 2 * k == p else 0.5
         for name, chosen in FITTED.items():
-            some = shapes[list(chosen)]
-            fits[name] += float(np.square(_weights(some, profile) @ some).sum()) * half * p * p
-        if first is None:
-            first = own, shapes
-    assert first is not None
-    own, shapes = first
-    clock, pizza = _weights(shapes[:2], own).tolist()
-    companion = _weights(shapes, waves[:, group[0] - 1]).tolist()[2]
-    following = float(sum(spectrum_of(answer)[m - 1] for m in group))
-    return Forms(waves[:, group[0] - 1], own, clock, pizza, companion, following, fits)
-
-
-def _weights(shapes: Array, profile: Array) -> Array:
-    """Least squares, through the pseudo-inverse: at small p two shapes may be one."""
-    return np.asarray(np.linalg.pinv(shapes @ shapes.T, rcond=1e-12, hermitian=True) @ (shapes @ profile))
+            fitted = (shapes.inverse[name] @ profile) @ shapes.values[list(chosen)]
+            fits[name] += float(fitted @ fitted) * half * p * p
+        leading = leading or (own, profile, shapes)
+    assert leading is not None
+    own, profile, shapes = leading
+    clock, pizza = (shapes.inverse["leading"] @ own).tolist()
+    companion = (shapes.inverse["both"] @ profile).tolist()[2]
+    following = float(spectrum_of(answer)[[m - 1 for m in group]].sum())
+    return Forms(profile, own, clock, pizza, companion, following, fits)

@@ -30,8 +30,8 @@ from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
     LEAST_VARIANCE_SHARE,
     STANDS_OUT,
-    circles_by_components,
-    tables_of,
+    clean_pairs,
+    frequency_coordinates,
     variance_by_frequency,
 )
 from algophase.analysis.device import upload
@@ -153,11 +153,10 @@ def group_tables(
     components: PrincipalComponents, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = ()
 ) -> tuple[Tensor, Tensor]:
     """The operand tables themselves, then with each group of frequencies kept, then with each left out: (n, p, width)."""
-    clean = {circle.frequency: circle for circle in reversed(circles_by_components(components))}
-    made = [components.rebuild(components.coordinates)]
-    made += [tables_of(components, clean, group) for group in groups]
-    made += [tables_of(components, clean, group, drop=True) for group in left_out]
-    return torch.stack([first for first, _ in made]), torch.stack([second for _, second in made])
+    clean = {frequency: pair for pair, frequency, _ in reversed(clean_pairs(components))}  # the first of each frequency
+    parts = [components.coordinates, *(frequency_coordinates(components, clean, group) for group in groups)]
+    parts += [frequency_coordinates(components, clean, group, drop=True) for group in left_out]
+    return components.rebuild(torch.stack(parts, dim=1))  # (tables, n, p, r)
 
 
 def launch_groups(
@@ -174,6 +173,7 @@ def read_circles(found: LogitSums, frequencies: Sequence[int], components: Princ
     products, following = found.without_offsets, found.following
     whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
     carried = variance_by_frequency(components).numpy() if frequencies else np.zeros(0)
+    written = spectrum_of(following) / whole
     return [
         CircleAlone(
             k,
@@ -181,7 +181,7 @@ def read_circles(found: LogitSums, frequencies: Sequence[int], components: Princ
             float(products[0, i]) / whole,
             float(products[i, i]) / whole,
             float(found.right[i]),
-            spectrum_of(following[i]) / whole,
+            written[i],
             following[i],
         )
         for i, k in enumerate(frequencies, start=1)
@@ -223,7 +223,7 @@ def grouped(found: Program, circles: Iterable[CircleAlone], outstanding: Iterabl
     apart = [part for group in groups.values() for part in _taken_apart(group, keys, longest)]
     energy = {k: alone[k].energy for k in alone}
     # Leading: the key frequency that does most; then by what each does.
-    return [sorted(group, key=lambda k: (k not in keys, -energy[k], k)) for group in apart]
+    return [sorted(group, key=lambda k: (k not in keys, -round(energy[k], 9), k)) for group in apart]
 
 
 def _taken_apart(group: list[int], keys: Sequence[int], longest: int) -> list[list[int]]:
@@ -270,7 +270,7 @@ def read_instances(
                 fits={name: value / energy for name, value in forms.fits.items()},
             )
         )
-    instances.sort(key=lambda each: (-each.share, each.frequencies))
+    instances.sort(key=lambda each: (-round(each.share, 9), each.frequencies))
     kept = slice(1, n + 1)
     together = 2 * products[0, kept].sum() - products[kept, kept].sum()
     additivity = float(together) / whole if n else 0.0

@@ -6,12 +6,14 @@ Logits are centred over the p labels first, since softmax does not see their mea
     answer[d, r]    mean over triples of (d, r) (the answer-following class: one triple for each a)
     sums[s, c]      mean over triples of (s, c)
     products[i, j]  sum of Q_i Q_j over all triples, of embeddings i and j
-    right[i]        pairs answered right
+    right[i]        share of the pairs answered right
 
 Triples are walked some rows of a at a time, so memory does not grow with p^3 times the number of embeddings, and nothing
 waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
 """
 
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import correct_logits
-from algophase.analysis.pair_logits import blocks, by_tokens, prepare
+from algophase.analysis.pair_logits import blocks, prepare
 from algophase.networks import Network
 from algophase.threads import one_thread
 
@@ -47,8 +49,11 @@ class LogitSums:
     def following(self) -> Array:
         """`answer` without the offsets, (n, p, p). At odd p these have no part in it."""
         p = self.offset.shape[-1]
-        a, d, r = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
-        return self.answer - self.offset[:, (2 * a - d - r) % p].mean(axis=1)
+        if p % 2:
+            return self.answer
+        # The mean over a of offset(2 a - d - r) is that over all c of the parity of d + r: (-1)^(d + r) times a number.
+        signs = 1.0 - 2.0 * (np.arange(p) % 2)
+        return self.answer - (self.offset @ signs / p)[:, None, None] * np.outer(signs, signs)
 
 
 @torch.no_grad()
@@ -57,38 +62,51 @@ def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: b
 
     with_sums: also the means over (s, c), which only the network's own logits need.
     """
-    # Blocks that fit a CPU's cache: more threads would mostly wait for each other.
-    with one_thread(first.device.type == "cpu" and by_tokens(network)):
-        return _sums(network, first, second, with_sums)
-
-
-def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool) -> Tensor:
     p, n = network.task.modulus, len(first)
     logits_of = prepare(network, first, second)
     groups, strips = blocks(network, n)
-    numbers = torch.arange(p, device=first.device)
-    right = first.new_zeros(n, dtype=torch.float64)
-    products, offset = first.new_zeros(n, n, dtype=torch.float64), first.new_zeros(n, p, dtype=torch.float64)
-    answer, sums = first.new_zeros(n, p, p, dtype=torch.float64), first.new_zeros(n, p, p, dtype=torch.float64)
-    for rows in strips:
+
+    @torch.no_grad()  # which holds for the thread that says it
+    def of_strip(rows: slice) -> list[Tensor]:
         every = torch.cat([logits_of(some, rows) for some in groups]).double()  # (n, a, b, outputs)
-        a = numbers[rows]
-        label = ((a[:, None] + numbers) % p)[None, :, :, None].expand(n, -1, -1, 1)
-        best = every.gather(-1, label)
-        # A tie is not an answer: no other output may reach the right one.
-        right += ((every >= best).sum(dim=-1) == 1).sum(dim=(1, 2))
-        logits = every[..., :p] - every[..., :p].mean(dim=-1, keepdim=True)
-        flat = logits.flatten(1)
-        products += flat @ flat.T
-        offset += logits.sum(dim=(1, 2))
-        b = (a[:, None] - numbers) % p  # (a, d)
-        c = (2 * a[:, None, None] - numbers[:, None] - numbers) % p  # (a, d, r)
-        answer += _taken(logits, b, c)
-        if with_sums:
-            b = (numbers - a[:, None]) % p  # (a, s)
-            sums += _taken(logits, b, numbers.expand(len(a), p, p))
-    parts = [right / p**2, products.flatten(), offset.flatten() / p**2, answer.flatten() / p]
-    return torch.cat([*parts, sums.flatten() / p] if with_sums else parts)
+        return _of_strip(every, torch.arange(rows.start, rows.stop, device=first.device), p, with_sums)
+
+    total = _in_threads(of_strip, strips) if first.device.type == "cpu" else _added(map(of_strip, strips))
+    return torch.cat([part.flatten() for part in total])
+
+
+def _in_threads(of_strip: Callable[[slice], list[Tensor]], strips: Sequence[slice]) -> list[Tensor]:
+    """One thread for each strip: strips fit a CPU's cache, and threads that share one would mostly wait for each other."""
+    workers = torch.get_num_threads()
+    with one_thread():
+        if workers == 1 or len(strips) == 1:
+            return _added(map(of_strip, strips))
+        with ThreadPoolExecutor(workers) as pool:
+            return _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
+
+
+def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
+    total: list[Tensor] = []
+    for parts in strips:
+        total = [one.add_(other) for one, other in zip(total, parts, strict=True)] if total else parts
+    return total
+
+
+def _of_strip(every: Tensor, a: Tensor, p: int, with_sums: bool) -> list[Tensor]:
+    """right, products, offset, answer and perhaps sums of these rows a, from their logits (n, a, b, outputs)."""
+    n, numbers = len(every), torch.arange(p, device=every.device)
+    label = ((a[:, None] + numbers) % p)[None, :, :, None].expand(n, -1, -1, 1)
+    # A tie is not an answer: no other output may reach the right one.
+    right = ((every >= every.gather(-1, label)).sum(dim=-1) == 1).sum(dim=(1, 2)).double()
+    logits = every[..., :p] - every[..., :p].mean(dim=-1, keepdim=True)
+    flat = logits.flatten(1)
+    b = (a[:, None] - numbers) % p  # (a, d)
+    c = (2 * a[:, None, None] - numbers[:, None] - numbers) % p  # (a, d, r)
+    parts = [right, flat @ flat.T, logits.sum(dim=(1, 2)) / p**2, _taken(logits, b, c) / p]
+    if with_sums:
+        b = (numbers - a[:, None]) % p  # (a, s)
+        parts.append(_taken(logits, b, numbers.expand(len(a), p, p)) / p)
+    return parts
 
 
 def _taken(logits: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -105,7 +123,7 @@ def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = Fa
     cuts = np.cumsum([n, n * n, n * p, n * p * p, n * p * p if with_sums else 0])
     right, products, offset, answer, sums, _ = np.split(values, cuts)
     return LogitSums(
-        right,
+        right / p**2,  # whole numbers until here: all pairs are exactly 1
         products.reshape(n, n),
         offset.reshape(n, p),
         answer.reshape(n, p, p),

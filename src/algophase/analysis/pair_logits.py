@@ -48,10 +48,9 @@ def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
     """Slices of embeddings and of rows that fit a CPU's cache, or a GPU's share of memory, for so many embeddings."""
     p, device = network.task.modulus, network.operand_tables()[0].device
     wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.vocabulary
-    if by_tokens(network):
-        whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
-    else:
-        whole, wide = chunk_elements(device), wide * network.task.context
+    whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
+    if not by_tokens(network):
+        wide *= network.task.context
     rows = min(p, max(1, whole // (p * wide)))
     together = max(1, whole // (rows * p * wide))
     return _slices(count, together), _slices(p, rows)

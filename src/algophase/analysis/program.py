@@ -174,19 +174,27 @@ def waves_of(answer: Array) -> tuple[Array, Array]:
     return modes.real, -modes.imag
 
 
+def profile_of(answer: Array, frequency: int) -> Array:
+    """g(d) of one frequency, (..., p), of functions (..., d, r)."""
+    p = answer.shape[-1]
+    wave = np.cos(2 * np.pi * ((frequency * np.arange(p)) % p) / p)
+    return np.asarray(answer @ wave) * ((1 if 2 * frequency == p else 2) / p)
+
+
 def spectrum_of(answer: Array) -> Array:
     """Squared norm over all triples of each frequency of functions (..., d, r), (..., floor(p / 2))."""
     p = answer.shape[-1]
-    g, h = waves_of(answer)
+    modes = np.fft.rfft(answer, axis=-1)[..., 1:]
     # The mean of cos^2 over r is 1/2, and 1 at half of p.
-    half = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 0.5)
-    return (np.square(g) + np.square(h)).sum(axis=-2) * half * p * p
+    half = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 2.0)
+    return (np.square(modes.real) + np.square(modes.imag)).sum(axis=-2) * half
 
 
 def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> list[int]:
     """Frequencies that hold enough of the logits, the largest first."""
     least = min(least_share, 0.5 / max(1, len(spectrum)))
-    return [int(k) + 1 for k in np.argsort(-spectrum, kind="stable") if reaches(float(spectrum[k]), least)]
+    # Equal shares are not ordered by their rounding.
+    return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
 
 
 def _readout_modes(sums: Array) -> tuple[np.typing.NDArray[np.complex128], Array]:
