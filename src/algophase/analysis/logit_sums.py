@@ -12,7 +12,7 @@ Triples are walked some rows of a at a time, so memory does not grow with p^3 ti
 waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -62,27 +62,27 @@ def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: b
 
     with_sums: also the means over (s, c), which only the network's own logits need.
     """
-    p, n = network.task.modulus, len(first)
+    on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
+    # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
+    with one_thread(on_cpu):
+        return _sums(network, first, second, with_sums, workers if on_cpu else 1)
+
+
+def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool, workers: int) -> Tensor:
     logits_of = prepare(network, first, second)
-    groups, strips = blocks(network, n)
+    groups, strips = blocks(network, len(first))
 
     @torch.no_grad()  # which holds for the thread that says it
     def of_strip(rows: slice) -> list[Tensor]:
         every = torch.cat([logits_of(some, rows) for some in groups]).double()  # (n, a, b, outputs)
-        return _of_strip(every, torch.arange(rows.start, rows.stop, device=first.device), p, with_sums)
+        return _of_strip(every, torch.arange(rows.start, rows.stop, device=first.device), network.task.modulus, with_sums)
 
-    total = _in_threads(of_strip, strips) if first.device.type == "cpu" else _added(map(of_strip, strips))
-    return torch.cat([part.flatten() for part in total])
-
-
-def _in_threads(of_strip: Callable[[slice], list[Tensor]], strips: Sequence[slice]) -> list[Tensor]:
-    """One thread for each strip: strips fit a CPU's cache, and threads that share one would mostly wait for each other."""
-    workers = torch.get_num_threads()
-    with one_thread():
-        if workers == 1 or len(strips) == 1:
-            return _added(map(of_strip, strips))
+    if workers == 1 or len(strips) == 1:
+        total = _added(map(of_strip, strips))
+    else:
         with ThreadPoolExecutor(workers) as pool:
-            return _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
+            total = _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
+    return torch.cat([part.flatten() for part in total])
 
 
 def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
