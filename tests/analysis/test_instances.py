@@ -10,6 +10,7 @@ from made import EveryFrequency, mixture, parity_clock
 
 import algophase
 from algophase.analysis.answer import Answer, AnswerThresholds, Findings, decide, findings, form_of
+from algophase.analysis.circles import isolate_frequencies
 from algophase.analysis.device import in_float64
 from algophase.analysis.instances import Instances, instances, stands_out
 from algophase.analysis.layers import additivity_by_layer
@@ -181,8 +182,13 @@ def test_layer_by_layer() -> None:
         additivity_by_layer(handmade_clock(7), every)
 
 
-def test_before_the_first_layer_is_isolation_by_frequency(gallery: Path) -> None:
-    network = in_float64(algophase.load(gallery / "networks" / "5ed1f0b86c80.safetensors"))
-    before, after = additivity_by_layer(network, [(7, 14), (8, 4, 16), (27, 5)])
-    assert before.additivity == pytest.approx(0.9998, abs=5e-4)
-    assert after.additivity > 0.99
+def test_before_the_first_layer_is_isolation_by_frequency() -> None:
+    network = in_float64(initialise(RunSettings(TaskSettings(modulus=7), TransformerSettings(width=8, layers=2), seed=1)))
+    own = isolate_frequencies(network, [1, 2, 3]).logits
+    alone = [isolate_frequencies(network, [k]).logits for k in (1, 2, 3)]
+    x, *parts = (each - each.mean(dim=-1, keepdim=True) for each in (own, *alone))
+    x, *parts = (each - each.mean(dim=(0, 1)) for each in (x, *parts))
+    expected = 1 - (x - sum(parts)).square().sum() / x.square().sum()
+    before, *_ = additivity_by_layer(network, [[1], [2], [3]])
+    assert before.additivity == pytest.approx(expected.item(), abs=1e-9)
+    assert before.shares == pytest.approx([((x * each).sum() / x.square().sum()).item() for each in parts], abs=1e-9)

@@ -60,7 +60,8 @@ def _kept(stream: Tensor, p: int, group: Sequence[int]) -> Tensor:
     """The part of a stream (p * p, s, d) at these frequencies and 0, in a and in b."""
     waves = torch.cat([torch.full((1, p), p**-0.5, dtype=torch.float64), *(fourier_basis(p, k) for k in group)])
     projection = (waves.T @ waves).to(stream)
-    return torch.einsum("ax,by,xysd->absd", projection, projection, stream.unflatten(0, (p, p))).flatten(0, 1)
+    over_a = projection @ stream.reshape(p, -1)  # (a, b * s * d)
+    return (projection @ over_a.view(p, p, -1)).view(stream.shape)
 
 
 def _logits(network: Transformer, stream: Tensor, done: int) -> Tensor:
