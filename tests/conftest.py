@@ -26,6 +26,7 @@ settings.register_profile("house", patient, derandomize=True, max_examples=40)
 settings.load_profile("house")
 
 RELEASED = Path(__file__).resolve().parents[2] / "shared" / "paper" / "released"
+FOREIGN = RELEASED.parents[1] / "foreign"
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +35,14 @@ def released() -> Path:
     if not RELEASED.is_dir():
         pytest.skip(f"the authors' released networks are not at {RELEASED}")
     return RELEASED
+
+
+@pytest.fixture(scope="session")
+def foreign() -> Path:
+    """Networks that other groups trained and published, which are not part of this project."""
+    if not FOREIGN.is_dir():
+        pytest.skip(f"other groups' networks are not at {FOREIGN}")
+    return FOREIGN
 
 
 @pytest.fixture

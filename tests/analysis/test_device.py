@@ -14,8 +14,10 @@ from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.circles import find_circles, isolate_circles
 from algophase.analysis.device import in_float64
+from algophase.analysis.instances import launch_groups
 from algophase.analysis.metrics import gradient_symmetricity, gradient_symmetricity_exact
 from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.program import launch_program
 from algophase.analysis.subject import Subject
 from algophase.errors import InputError
 from algophase.networks import Cache, Network, initialise
@@ -60,6 +62,20 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
     assert {tensor.device.type for tensor in numbers.values()} == {"meta"}
     assert {quantity.name for quantity in metrics()} <= {*known, *numbers}
     assert not subject.circles or len(numbers["profile"]) == len(subject.circles)
+
+
+@pytest.mark.parametrize("index", range(len(networks())))
+def test_program_and_instances_are_queued_without_waiting(index: int) -> None:
+    network = networks()[index]
+    there, here, p = in_float64(network, "meta"), in_float64(network), network.task.modulus
+    components = network_components(here)
+    groups = [[k] for k in range(1, p // 2 + 1)]
+    with OneDevice():
+        first = launch_program(there)
+        second = launch_groups(there, components, groups, groups)
+    assert first.device.type == second.device.type == "meta"
+    assert first.shape == launch_program(here).shape
+    assert second.shape == launch_groups(here, components, groups, groups).shape
 
 
 class Squares(Network):

@@ -8,7 +8,7 @@ second for what is left.
 
 import math
 import numbers
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -99,8 +99,8 @@ def roundness(components: PrincipalComponents, frequency: int) -> float:
     return _measure(components, frequency)[1]
 
 
-def circles_by_components(components: PrincipalComponents) -> list[Circle]:
-    """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same frequency."""
+def clean_pairs(components: PrincipalComponents) -> list[tuple[int, int, float]]:
+    """Pairs of components that are both waves of one frequency: (number of the pair, from 0, frequency, share of variance)."""
     even = components.count // 2 * 2
     if even == 0:
         return []
@@ -108,12 +108,18 @@ def circles_by_components(components: PrincipalComponents) -> list[Circle]:
     strongest = shares.sum(dim=1).argmax(dim=1)
     clean = reaches(shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)), WAVE_CONCENTRATION).flatten(1).all(dim=1)
     carried = components.variance_share[:even].unflatten(0, (-1, 2)).sum(dim=1)
+    listed = zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
+    return [
+        (pair, frequency, share)
+        for pair, (frequency, share, is_clean) in enumerate(listed)
+        if is_clean and reaches(share, LEAST_VARIANCE_SHARE) and 2 * frequency != components.modulus
+    ]
+
+
+def circles_by_components(components: PrincipalComponents) -> list[Circle]:
+    """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same frequency."""
     found = []
-    for pair, (frequency, share, is_clean) in enumerate(
-        zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
-    ):
-        if not is_clean or falls_short(share, LEAST_VARIANCE_SHARE) or 2 * frequency == components.modulus:
-            continue
+    for pair, frequency, share in clean_pairs(components):
         measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
         found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
     return found
@@ -235,6 +241,18 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
         members = [member for circle in circles for member in circle.components]
         return principal.rebuild(_component_part(principal, members, drop=True))
     return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
+
+
+def frequency_coordinates(
+    principal: PrincipalComponents, clean: Mapping[int, int], members: Collection[int], *, drop: bool = False
+) -> Tensor:
+    """Coordinates (tables, p, r) with these frequencies kept or left out: by component pairs if all have one, else by modes.
+
+    clean: the number of the pair, from 0, of each frequency that has one.
+    """
+    if all(k in clean for k in members):
+        return _component_part(principal, [2 * clean[k] + one for k in members for one in (1, 2)], drop)
+    return _frequency_part(principal, members, drop)
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:

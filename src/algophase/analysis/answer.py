@@ -1,0 +1,270 @@
+"""Which algorithm, from the instances: an answer for every network, with its reasons, its margins and how sure it is.
+
+    not learned   some pairs are answered wrong
+    Clock, Pizza  the instances that have a form are of that kind, by their share of the logits
+    hybrid        both kinds hold at least `hybrid_share`
+    lookup        right everywhere, but no frequency does by itself what it does in the network, and none stands out: a table
+    other         right everywhere, and none of these
+
+A network is a Clock, a Pizza or a hybrid only if its program explains `program` of its logits, its instances add up to
+`additivity`, and those with a form hold `named` of the logits. An instance has a form only if `kept` of what it writes alone is
+in the network's logits, and the form explains `fit` of that.
+
+Where the lines come from. `kept`: trained networks have 0.81 or more (1 where nothing interferes), frequencies of lookup
+tables on Gaussian, orthonormal and one-hot embeddings 0.30 to 0.50. Additivity cannot unmask those: with many hidden units it
+reaches 0.93, since a random layer that does not know the order of the numbers is a sum over all frequencies. `fit`: trained
+networks have 0.71 or more; `named`: 0.89 or more. `additivity` and `program`: 5% quantiles of accurate one-layer networks are
+0.90 and 0.95, those of two layers 0.44 and 0.90. `pizza_part` and `hybrid_share` are those of `evidence` and `verdict`.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+from algophase.analysis.instances import Instance, Instances
+from algophase.analysis.lines import exceeds, reaches
+from algophase.analysis.program import Program
+from algophase.settings import check_number
+from algophase.wording import floored
+
+AnswerLabel = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned"]
+ANSWERS: tuple[str, ...] = get_args(AnswerLabel)
+Form = Literal["Clock", "Clock with a doubled circle", "Pizza", "Pizza with companion", "both", "other"]
+
+COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+# From this part of all frequencies on, a network uses every frequency at once. With fewer than five that says nothing.
+EVERY_FREQUENCY, LEAST_FREQUENCIES = 0.75, 5
+
+
+@dataclass(frozen=True)
+class AnswerThresholds:
+    """Where the answer draws its lines; see the module for where they come from.
+
+    accuracy: below it, a network is not learned; program: share of the logits, beyond offsets, that the program explains;
+    additivity: of the sum of the instances; named: share of the logits of instances that have a form.
+    kept, fit: of an instance, for it to have a form. pizza_part: of its leading circle's amplitude, from which it is a Pizza;
+    a Clock from 1 - pizza_part down. hybrid_share: the lesser kind's share from which a network is a hybrid.
+    """
+
+    accuracy: float = 1.0
+    program: float = 0.8
+    additivity: float = 2 / 3
+    named: float = 0.75
+    kept: float = 2 / 3
+    fit: float = 0.5
+    pizza_part: float = 2 / 3
+    hybrid_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            low = 0.5 if field.name == "pizza_part" else 0.0
+            check_number(field.name, getattr(self, field.name), low, 1.0)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All numbers an answer rests on. They are kept, so that other thresholds need no other analysis.
+
+    explained: the program's, beyond offsets; answer_accuracy: of the answer-following class alone;
+    frequencies: how many there are, floor(p / 2); keys: how many are key frequencies; outstanding: stand out in the embedding.
+    """
+
+    accuracy: float
+    wrong_pairs: int
+    explained: float
+    answer_accuracy: float
+    additivity: float
+    remainder: float
+    instances: tuple[Instance, ...]
+    frequencies: int
+    keys: int
+    outstanding: int
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """additivity; named_share: of the logits, instances with a form; nearest_line: which line is nearest, and how far."""
+
+    additivity: float
+    named_share: float
+    nearest_line: str
+    nearest_distance: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """label and sentence, the reasons in plain words, and how far each line is.
+
+    forms: of the instances, in their order. pizza_share: the Pizza's of the logits of instances with a form, or None.
+    distances: by line, positive where the number lies on the side of a named algorithm.
+    """
+
+    label: AnswerLabel
+    sentence: str
+    reasons: tuple[str, ...]
+    forms: tuple[Form, ...]
+    pizza_share: float | None
+    distances: dict[str, float]
+    confidence: Confidence
+
+
+def findings(found: Program, instances: Instances, outstanding: int) -> Findings:
+    """What the answer rests on; outstanding: how many frequencies stand out in the embedding (`instances.stands_out`)."""
+    pairs = found.modulus**2
+    return Findings(
+        accuracy=found.accuracy,
+        wrong_pairs=round((1 - found.accuracy) * pairs),
+        explained=found.beyond_offsets,
+        answer_accuracy=found.answer_accuracy,
+        additivity=instances.additivity,
+        remainder=instances.remainder,
+        instances=instances.instances,
+        frequencies=found.modulus // 2,
+        keys=len(found.frequencies),
+        outstanding=outstanding,
+    )
+
+
+def form_of(instance: Instance, thresholds: AnswerThresholds = AnswerThresholds()) -> Form:
+    """Which form an instance has; `other` where it has none or does not do in the network what it does alone."""
+    part = instance.pizza_part
+    form: Form = "other"
+    if reaches(part, thresholds.pizza_part):
+        form = "Pizza with companion" if instance.accompanied else "Pizza"
+    elif reaches(1 - thresholds.pizza_part, part):
+        form = "Clock with a doubled circle" if instance.accompanied else "Clock"
+    elif not math.isnan(part):
+        form = "both"
+    if form == "other" or not reaches(instance.kept, thresholds.kept) or not reaches(fit_of(instance, form), thresholds.fit):
+        return "other"
+    return form
+
+
+def fit_of(instance: Instance, form: Form) -> float:
+    """Share of the instance's logits that its form explains; of one without a form, that the best does."""
+    return instance.fits[form] if form in instance.fits else max(instance.fits.values(), default=math.nan)
+
+
+def decide(measured: Findings, thresholds: AnswerThresholds = AnswerThresholds()) -> Answer:
+    """The answer, a function of the numbers and the lines alone."""
+    forms = tuple(form_of(each, thresholds) for each in measured.instances)
+    named = [(each, form) for each, form in zip(measured.instances, forms, strict=True) if form != "other"]
+    named_share = sum(each.share for each, _ in named)
+    share = _pizza_share(named)
+    described = [_described(each, form, thresholds) for each, form in zip(measured.instances, forms, strict=True)]
+    distances = _distances(measured, thresholds, named_share, share, named)
+    nearest = min(distances, key=lambda line: (round(abs(distances[line]), 9), line))
+    confidence = Confidence(measured.additivity, named_share, nearest, abs(distances[nearest]))
+
+    def answer(label: AnswerLabel, sentence: str, *reasons: str) -> Answer:
+        return Answer(label, sentence, (*reasons, *described), forms, share, distances, confidence)
+
+    if not reaches(measured.accuracy, thresholds.accuracy):
+        reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: "
+        reasons = [f"{reason}{measured.wrong_pairs} of all pairs are answered wrong"]
+        if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
+            reasons.append(f"the answer-following part of its logits alone is right on {floored(measured.answer_accuracy)}")
+        return answer("not learned", "not learned", *reasons)
+    if not reaches(named_share, thresholds.named):
+        return answer(*_unnamed(measured, thresholds, named_share))
+    lacking = [reason for held, reason in _requirements(measured, thresholds) if not held]
+    if lacking:
+        return answer("other", f"no algorithm found: {lacking[0]}", *lacking)
+    held = [reason for _, reason in _requirements(measured, thresholds)]
+    held.append(f"instances with a form hold {min(named_share, 1.0):.1%} of the logits")
+    assert share is not None
+    lesser = min(share, 1 - share)
+    label: AnswerLabel = "Pizza" if share > 0.5 else "Clock"
+    if reaches(lesser, thresholds.hybrid_share):
+        label = "hybrid"
+        held.append(
+            f"both algorithms carry the logits: {share:.1%} of that is the Pizza's, from {thresholds.hybrid_share:.0%} on"
+        )
+    elif lesser > 0.0005:
+        other = "Clock" if label == "Pizza" else "Pizza"
+        held.append(f"a trace of {other}: {lesser:.1%} of that, below {thresholds.hybrid_share:.0%}")
+    return answer(label, _sentence(measured, named, label), *held)
+
+
+def _pizza_share(named: Sequence[tuple[Instance, Form]]) -> float | None:
+    """The Pizza's share of the logits of instances with a form; one that is both counts half."""
+    whole = sum(each.share for each, _ in named)
+    part = sum(each.share * (0.5 if form == "both" else float(form.startswith("Pizza"))) for each, form in named)
+    return part / whole if whole > 0 else None
+
+
+def _requirements(measured: Findings, thresholds: AnswerThresholds) -> list[tuple[bool, str]]:
+    program = f"its program explains {measured.explained:.1%} of its logits"
+    adding = f"its instances add up to {measured.additivity:.1%} of its logits"
+    enough = reaches(measured.explained, thresholds.program), reaches(measured.additivity, thresholds.additivity)
+    return [
+        (enough[0], f"{program}, {'at least' if enough[0] else 'less than'} {thresholds.program:.0%}"),
+        (enough[1], f"{adding}, {'at least' if enough[1] else 'less than'} {thresholds.additivity:.0%}"),
+    ]
+
+
+def _unnamed(measured: Findings, thresholds: AnswerThresholds, named_share: float) -> tuple[AnswerLabel, str, str, str]:
+    """A network that is right everywhere and whose instances have no form: a table, or something of its own."""
+    itself = [each for each in measured.instances if reaches(each.kept, thresholds.kept)]
+    by_itself = sum(each.share for each in itself)
+    weak = f"instances with a form hold {named_share:.1%} of the logits, less than {thresholds.named:.0%}"
+    alone = f"frequencies that do by themselves what they do in the network hold {by_itself:.1%}"
+    flat = measured.keys >= 0.5 * measured.frequencies or measured.outstanding == 0
+    if flat and not reaches(by_itself, thresholds.named):
+        return "lookup", "no algorithm found: a lookup table", weak, f"{alone}, and no few frequencies stand out"
+    return "other", "no algorithm found: its instances follow neither form", weak, alone
+
+
+def _described(instance: Instance, form: Form, thresholds: AnswerThresholds) -> str:
+    name = f"{', '.join(map(str, instance.frequencies))}: "
+    numbers = f"{instance.share:.1%} of the logits, accuracy {floored(instance.accuracy_alone)} alone"
+    without = f"{floored(instance.accuracy_without)} without it"
+    if form == "other" and not reaches(instance.kept, thresholds.kept):
+        said = f"no form, for only {max(0.0, instance.kept):.0%} of what it writes alone is in the network's logits"
+    elif form == "other":
+        said = "no form"
+    else:
+        said = f"{form}, which explains {fit_of(instance, form):.1%} of what it writes"
+    return f"{name}{said}; {numbers}, {without}"
+
+
+def _distances(
+    measured: Findings,
+    thresholds: AnswerThresholds,
+    named_share: float,
+    share: float | None,
+    named: Sequence[tuple[Instance, Form]],
+) -> dict[str, float]:
+    """By line, how far the number is beyond it."""
+    found = {
+        "accuracy": measured.accuracy - thresholds.accuracy,
+        "program": measured.explained - thresholds.program,
+        "additivity": measured.additivity - thresholds.additivity,
+        "named": named_share - thresholds.named,
+    }
+    if share is not None:
+        found["hybrid_share"] = min(share, 1 - share) - thresholds.hybrid_share
+    for each, _ in named:
+        lines = (thresholds.pizza_part, 1 - thresholds.pizza_part)
+        name = f"pizza_part of {each.frequencies[0]}"
+        found[name] = min((each.pizza_part - line for line in lines), key=abs)
+    return {name: value for name, value in found.items() if not math.isnan(value) and not (name == "accuracy" and value == 0)}
+
+
+def _sentence(measured: Findings, named: Sequence[tuple[Instance, Form]], label: AnswerLabel) -> str:
+    """Three Pizzas; two Clocks and a Pizza (4.6%)."""
+    kinds = [("Pizza" if form.startswith("Pizza") else "Clock" if form.startswith("Clock") else "both") for _, form in named]
+    counts = Counter(kinds)
+    shares = {kind: sum(each.share for (each, _), k in zip(named, kinds, strict=True) if k == kind) for kind in counts}
+    order = sorted(counts, key=lambda kind: (-round(shares[kind], 9), kind))
+    phrases = []
+    for place, kind in enumerate(order):
+        one, many = {"both": ("mixture of both", "mixtures of both")}.get(kind, (kind, f"{kind}s"))
+        count = counts[kind]
+        words = f"a {one}" if count == 1 else f"{COUNTS[count] if count < len(COUNTS) else count} {many}"
+        phrases.append(words if place == 0 else f"{words} ({shares[kind]:.1%})")
+    said = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+    every = measured.frequencies >= LEAST_FREQUENCIES and measured.keys >= EVERY_FREQUENCY * measured.frequencies
+    return f"every frequency at once: {said}" if every else said

@@ -1,0 +1,93 @@
+"""What an instance computes, from its profiles: how much Clock, how much Pizza, how much of a companion.
+
+With w the angle of its leading frequency and o the angle between the operands' circles (0 where they share one table), an
+instance's answer-following logits are g(d) cos w r, and g is close to a combination of three shapes:
+
+    Clock      1
+    Pizza      |cos (w d + o) / 2|       the length of the midpoint of the two tokens
+    companion  -cos(w d + o)             what a circle of twice the frequency adds to either (appendix D)
+
+The three are nearly collinear, so the whole profile cannot tell them apart (a Pizza and its companion together are nearly
+flat, as a Clock is). Isolation can: the leading circle *alone* has no companion, and is fitted by the first two.
+"""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from algophase.analysis.logit_sums import Array
+from algophase.analysis.program import profile_of, spectrum_of
+
+# The shapes of d that each form is fitted with: 0 the Clock's, 1 the Pizza's, 2 the companion's.
+FITTED: dict[str, tuple[int, ...]] = {
+    "Clock": (0,),
+    "Pizza": (1,),
+    "Clock with a doubled circle": (0, 2),
+    "Pizza with companion": (1, 2),
+    "both": (0, 1, 2),
+}
+
+
+class Forms(NamedTuple):
+    """profile: g(d) of the instance at its leading frequency; leading_profile: of its leading circle alone.
+
+    clock, pizza: amplitudes in the leading circle alone; companion: in the instance. following: squared norm over all triples
+    of what it writes at its own frequencies; fits: of that, what each form explains.
+    """
+
+    profile: Array
+    leading_profile: Array
+    clock: float
+    pizza: float
+    companion: float
+    following: float
+    fits: dict[str, float]
+
+
+class _Shapes(NamedTuple):
+    """values: the three shapes at all distances d, (3, p); inverse: pseudo-inverses that fit each form, by name."""
+
+    values: Array
+    inverse: dict[str, Array]
+
+
+@functools.lru_cache(maxsize=512)
+def _shapes(modulus: int, frequency: int, offset: float) -> _Shapes:
+    """1, |cos (w d + o) / 2| and -cos(w d + o) at all distances d, and what fits them."""
+    angle = 2 * np.pi * ((frequency * np.arange(modulus)) % modulus) / modulus + offset
+    # |cos x/2| has period 2 pi in x: the turn that was taken off the angle does not show.
+    values = np.stack([np.ones(modulus), np.abs(np.cos(angle / 2)), -np.cos(angle)])
+    forms = {**FITTED, "leading": (0, 1)}
+    # At small p, and at frequency p / 3, two shapes may be one: the pseudo-inverse shares the weight.
+    return _Shapes(values, {name: np.linalg.pinv(values[list(some)].T, rcond=1e-9) for name, some in forms.items()})
+
+
+def _offset(profile: Array, frequency: int) -> float:
+    """The angle between the operands' circles: where the profile's wave of the circle's own frequency is largest."""
+    angle = 2 * np.pi * frequency * np.arange(len(profile)) / len(profile)
+    wave = (profile * np.exp(-1j * angle)).sum()
+    return float(np.angle(wave))
+
+
+def fitted_forms(
+    p: int, group: Sequence[int], keys: Sequence[int], alone: Mapping[int, Array], answer: Array, turned: bool
+) -> Forms:
+    """The form of an instance, from the answer-following logits of each circle alone and of all of them. Fits are energies."""
+    fits = dict.fromkeys(FITTED, 0.0)
+    leading: tuple[Array, Array, _Shapes] | None = None
+    for k in keys:
+        own, profile = profile_of(alone[k], k), profile_of(answer, k)
+        shapes = _shapes(p, k, _offset(own, k) if turned else 0.0)
+        half = 1.0 if 2 * k == p else 0.5
+        for name, chosen in FITTED.items():
+            fitted = (shapes.inverse[name] @ profile) @ shapes.values[list(chosen)]
+            fits[name] += float(fitted @ fitted) * half * p * p
+        leading = leading or (own, profile, shapes)
+    assert leading is not None
+    own, profile, shapes = leading
+    clock, pizza = (shapes.inverse["leading"] @ own).tolist()
+    companion = (shapes.inverse["both"] @ profile).tolist()[2]
+    following = float(spectrum_of(answer)[[m - 1 for m in group]].sum())
+    return Forms(profile, own, clock, pizza, companion, following, fits)

@@ -1,0 +1,153 @@
+"""Sums over all p^3 logits of several embeddings of one network: all that the program and the instances are read from.
+
+Logits are centred over the p labels first, since softmax does not see their mean. With d = a - b, s = a + b, r = a + b - c,
+
+    offset[c]       mean over a, b              (functions of c alone)
+    answer[d, r]    mean over triples of (d, r) (the answer-following class: one triple for each a)
+    sums[s, c]      mean over triples of (s, c)
+    products[i, j]  sum of Q_i Q_j over all triples, of embeddings i and j
+    right[i]        share of the pairs answered right
+
+Triples are walked some rows of a at a time, so memory does not grow with p^3 times the number of embeddings, and nothing
+waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from algophase.analysis.grid import correct_logits
+from algophase.analysis.pair_logits import blocks, prepare
+from algophase.networks import Network
+from algophase.threads import one_thread
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LogitSums:
+    """right (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (n, p, p) over (s, c) or empty."""
+
+    right: Array
+    products: Array
+    offset: Array
+    answer: Array
+    sums: Array
+
+    @property
+    def without_offsets(self) -> Array:
+        """`products` of what is left without the functions of c alone, (n, n)."""
+        p = self.offset.shape[-1]
+        return self.products - p * p * self.offset @ self.offset.T
+
+    @property
+    def following(self) -> Array:
+        """`answer` without the offsets, (n, p, p). At odd p these have no part in it."""
+        p = self.offset.shape[-1]
+        if p % 2:
+            return self.answer
+        # The mean over a of offset(2 a - d - r) is that over all c of the parity of d + r: (-1)^(d + r) times a number.
+        signs = 1.0 - 2.0 * (np.arange(p) % 2)
+        return self.answer - (self.offset @ signs / p)[:, None, None] * np.outer(signs, signs)
+
+
+@torch.no_grad()
+def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> Tensor:
+    """Start on operand tables (n, p, width), which are where the network is; a flat tensor for `read_sums`.
+
+    with_sums: also the means over (s, c), which only the network's own logits need.
+    """
+    on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
+    # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
+    with one_thread(on_cpu):
+        return _sums(network, first, second, with_sums, workers if on_cpu else 1)
+
+
+def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool, workers: int) -> Tensor:
+    logits_of = prepare(network, first, second)
+    groups, strips = blocks(network, len(first))
+
+    @torch.no_grad()  # which holds for the thread that says it
+    def of_strip(rows: slice) -> list[Tensor]:
+        every = torch.cat([logits_of(some, rows) for some in groups]).double()  # (n, a, b, outputs)
+        return _of_strip(every, torch.arange(rows.start, rows.stop, device=first.device), network.task.modulus, with_sums)
+
+    if workers == 1 or len(strips) == 1:
+        total = _added(map(of_strip, strips))
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            total = _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
+    return torch.cat([part.flatten() for part in total])
+
+
+def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
+    total: list[Tensor] = []
+    for parts in strips:
+        total = [one.add_(other) for one, other in zip(total, parts, strict=True)] if total else parts
+    return total
+
+
+def _of_strip(every: Tensor, a: Tensor, p: int, with_sums: bool) -> list[Tensor]:
+    """right, products, offset, answer and perhaps sums of these rows a, from their logits (n, a, b, outputs)."""
+    n, numbers = len(every), torch.arange(p, device=every.device)
+    label = ((a[:, None] + numbers) % p)[None, :, :, None].expand(n, -1, -1, 1)
+    # A tie is not an answer: no other output may reach the right one.
+    right = ((every >= every.gather(-1, label)).sum(dim=-1) == 1).sum(dim=(1, 2)).double()
+    logits = every[..., :p] - every[..., :p].mean(dim=-1, keepdim=True)
+    flat = logits.flatten(1)
+    b = (a[:, None] - numbers) % p  # (a, d)
+    c = (2 * a[:, None, None] - numbers[:, None] - numbers) % p  # (a, d, r)
+    parts = [right, flat @ flat.T, logits.sum(dim=(1, 2)) / p**2, _taken(logits, b, c) / p]
+    if with_sums:
+        b = (numbers - a[:, None]) % p  # (a, s)
+        parts.append(_taken(logits, b, numbers.expand(len(a), p, p)) / p)
+    return parts
+
+
+def _taken(logits: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """sum over a of logits[n, a, b[a, x], c[a, x, y]], (n, x, y)."""
+    n, rows, p, _ = logits.shape
+    place = (torch.arange(rows, device=logits.device)[:, None, None] * p + b[:, :, None]) * p + c
+    return logits.flatten(1)[:, place.flatten()].view(n, rows, p, p).sum(dim=1)
+
+
+def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
+    """What `launch_sums` gave for so many embeddings, on the CPU."""
+    p, n = modulus, count
+    values = numbers.double().numpy()
+    cuts = np.cumsum([n, n * n, n * p, n * p * p, n * p * p if with_sums else 0])
+    right, products, offset, answer, sums, _ = np.split(values, cuts)
+    return LogitSums(
+        right / p**2,  # whole numbers until here: all pairs are exactly 1
+        products.reshape(n, n),
+        offset.reshape(n, p),
+        answer.reshape(n, p, p),
+        sums.reshape(-1, p, p),
+    )
+
+
+def logit_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> LogitSums:
+    """Both steps at once, for those who may wait."""
+    numbers = launch_sums(network, first, second, with_sums=with_sums).cpu()
+    return read_sums(numbers, network.task.modulus, len(first), with_sums=with_sums)
+
+
+def answers(logits: Tensor) -> Tensor:
+    """What is answered for each pair, (..., p, p): the largest output, or -1 where two share it."""
+    top = logits.topk(2, dim=-1)
+    return torch.where(top.values[..., 0] > top.values[..., 1], top.indices[..., 0], -1)
+
+
+def smallest_margin(logits: Tensor) -> float:
+    """The least by which a right answer leads over all others; negative where one does not."""
+    p = logits.shape[-2]
+    right = correct_logits(logits)
+    numbers = torch.arange(p, device=logits.device)
+    label = ((numbers[:, None] + numbers) % p)[..., None]
+    wrong = logits.scatter(-1, label, -torch.inf).amax(dim=-1)
+    return (right - wrong).min().item()

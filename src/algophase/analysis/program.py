@@ -1,0 +1,238 @@
+"""The program inside a network: a few key frequencies with simple profiles, read off its p^3 logits.
+
+With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, logits centred over c are an orthogonal sum of four classes:
+
+    offsets            functions of c alone
+    answer-following   functions of (d, r): sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r
+    read-out           functions of (s, c) that do not follow r: for a key frequency k, e^{i w_k s} times a function of c.
+                       Unequal axes of a circle (e^{i w_k (s + c)}) and crosstalk between frequencies (e^{i (w_k s - w_m c)})
+    rest               everything else
+
+The class of a mode e^{i(w_i a + w_j b + w_l c)} is a matter of its indices: offsets have i = j = 0, the answer-following ones
+i + j + 2 l = 0, the read-out i = j. A *key frequency* holds at least 1% of the logits' squared norm by its g_k and h_k (at
+large p, where 1% is more than one of all p/2 frequencies can have, half of an equal part).
+
+Even p. The pair (d, r) still names p triples, one for each a, and so does (s, c): both means are exact at every p. But d and s
+have the same parity, (-1)^d = (-1)^s, so some modes belong to two classes: (-1)^c = (-1)^d (-1)^r is an offset and follows the
+answer, and (-1)^d e^{-i w_k r} is at once e^{i(w_k + pi) s} times a function of c. We count (-1)^c among the offsets and the
+others among the answer-following. Frequency p/2 has no sine: (-1)^r.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.lines import reaches
+from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
+from algophase.networks import Network
+from algophase.waves import cos_turn, sin_turn
+
+LEAST_KEY_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Program:
+    """Shares are of the squared norm of the centred logits; answer_share + readout_share + offset_share + rest = 1.
+
+    accuracy: of the network; norm: root mean square of its centred logits.
+    answer_only_share: of functions of r alone, a part of answer_share; sum_share: of all functions of (s, c).
+    frequencies: the key frequencies, the largest first, and frequency_shares, theirs. spectrum: of all, 1 to floor(p / 2).
+    profiles: g_k(d), (key, p); sine_profiles: h_k(d); readout: (key, p) complex, R_k(c) of Re R_k(c) exp(i w_k s).
+    readout_spectrum: (key, floor(p / 2)), share of the read-out from frequency k to that of c.
+    offsets: (p,), functions of c alone. answer: (d, r), the whole answer-following class.
+    """
+
+    modulus: int
+    accuracy: float
+    norm: float
+    answer_share: float
+    answer_only_share: float
+    sum_share: float
+    readout_share: float
+    offset_share: float
+    rest: float
+    frequencies: tuple[int, ...]
+    frequency_shares: tuple[float, ...]
+    spectrum: Array
+    profiles: Array
+    sine_profiles: Array
+    readout: np.typing.NDArray[np.complex128]
+    readout_spectrum: Array
+    offsets: Array
+    answer: Array
+
+    @property
+    def explained(self) -> float:
+        """Share of the logits that the program has, key frequencies only."""
+        return sum(self.frequency_shares) + self.readout_share + self.offset_share
+
+    @property
+    def beyond_offsets(self) -> float:
+        """`explained` of what is not an offset: an untrained network has little else. NaN where it has nothing else."""
+        rest = 1.0 - self.offset_share
+        return (self.explained - self.offset_share) / rest if rest > 1e-12 else float("nan")
+
+    @property
+    def answer_accuracy(self) -> float:
+        """Share of the pairs that the answer-following class alone answers right: those of a distance d all or none."""
+        return float((self.answer[:, 0] > self.answer[:, 1:].max(axis=1, initial=-np.inf)).mean())
+
+    @property
+    def numbers(self) -> int:
+        """How many real numbers the program is written with: both profiles, the read-out and the offsets."""
+        return (4 * len(self.frequencies) + 1) * self.modulus
+
+    @property
+    def unequal_axes(self) -> Array:
+        """Share of each key frequency's read-out at its own frequency, (key,)."""
+        return np.array([row[k - 1] for row, k in zip(self.readout_spectrum, self.frequencies, strict=True)])
+
+    @property
+    def crosstalk(self) -> Array:
+        """Share of the read-out from each key frequency to each, (key, key), the diagonal zero."""
+        table = self.readout_spectrum[:, [k - 1 for k in self.frequencies]].copy()
+        np.fill_diagonal(table, 0.0)
+        return table
+
+
+def launch_program(network: Network) -> Tensor:
+    """Start on a network's own logits, where it is; a flat tensor for `read_program`. Nothing waits for the device."""
+    first, second = network.operand_tables()
+    return launch_sums(network, first.detach()[None], second.detach()[None], with_sums=True)
+
+
+def read_program(numbers: Tensor, modulus: int, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """The program, from what `launch_program` gave, on the CPU."""
+    return program_of_sums(read_sums(numbers, modulus, 1, with_sums=True), least_share)
+
+
+def program(network: Network, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """Both steps at once, for those who may wait."""
+    return read_program(launch_program(network).cpu(), network.task.modulus, least_share)
+
+
+def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """The program of logits (p, p, outputs), wherever they come from."""
+    p = logits.shape[0]
+    values = logits.double().cpu()
+    label = (torch.arange(p)[:, None] + torch.arange(p)) % p
+    right = (values >= values.gather(-1, label[..., None])).sum(dim=-1) == 1
+    x = (values[..., :p] - values[..., :p].mean(dim=-1, keepdim=True)).numpy()
+    a, y, z = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
+    answer, sums = x[a, (a - y) % p, (2 * a - y - z) % p].mean(axis=0), x[a, (y - a) % p, z].mean(axis=0)
+    products = np.array([[(x**2).sum()]])
+    accuracy = right.double().mean().numpy()[None]
+    return program_of_sums(LogitSums(accuracy, products, x.mean(axis=(0, 1))[None], answer[None], sums[None]), least_share)
+
+
+def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """The program from the sums of one embedding, with the means over (s, c)."""
+    answer, offsets, p = found.following[0], found.offset[0], found.offset.shape[-1]
+    total = max(float(found.products[0, 0]), np.finfo(np.float64).tiny)
+    g, h = waves_of(answer)
+    spectrum = spectrum_of(answer) / total
+    keys = key_frequencies(spectrum, least_share)
+    modes, both = _readout_modes(found.sums[0])
+    chosen = [k - 1 for k in keys]
+    readout = np.fft.ifft(modes[keys], axis=1) * p if keys else np.zeros((0, p), dtype=np.complex128)
+    twice = np.array([1.0 if 2 * k == p else 2.0 for k in keys])  # with its conjugate
+    spectra = both[keys] * (twice * p**3 / total)[:, None] if keys else np.zeros((0, p // 2))
+    shares = {
+        "answer_share": float(np.square(answer).sum()) * p / total,
+        "readout_share": float(spectra.sum()),
+        "offset_share": float(np.square(offsets).sum()) * p * p / total,
+    }
+    return Program(
+        modulus=p,
+        accuracy=float(found.right[0]),
+        norm=float(np.sqrt(found.products[0, 0] / p**3)),
+        **shares,
+        answer_only_share=float(np.square(answer.mean(axis=0)).sum()) * p * p / total,
+        sum_share=float(np.square(found.sums[0]).sum()) * p / total,
+        rest=1.0 - sum(shares.values()),
+        frequencies=tuple(keys),
+        frequency_shares=tuple(spectrum[chosen].tolist()),
+        spectrum=spectrum,
+        profiles=g.T[chosen],
+        sine_profiles=h.T[chosen],
+        readout=readout * twice[:, None],
+        readout_spectrum=spectra,
+        offsets=offsets,
+        answer=answer,
+    )
+
+
+def waves_of(answer: Array) -> tuple[Array, Array]:
+    """g and h, each (..., d, floor(p / 2)), of functions (..., d, r): the waves in r of frequency 1 and up."""
+    p = answer.shape[-1]
+    modes = np.fft.rfft(answer, axis=-1)[..., 1:] * (2 / p)
+    if p % 2 == 0:
+        modes[..., -1] /= 2
+    return modes.real, -modes.imag
+
+
+def profile_of(answer: Array, frequency: int) -> Array:
+    """g(d) of one frequency, (..., p), of functions (..., d, r)."""
+    p = answer.shape[-1]
+    wave = np.cos(2 * np.pi * ((frequency * np.arange(p)) % p) / p)
+    return np.asarray(answer @ wave) * ((1 if 2 * frequency == p else 2) / p)
+
+
+def spectrum_of(answer: Array) -> Array:
+    """Squared norm over all triples of each frequency of functions (..., d, r), (..., floor(p / 2))."""
+    p = answer.shape[-1]
+    modes = np.fft.rfft(answer, axis=-1)[..., 1:]
+    # The mean of cos^2 over r is 1/2, and 1 at half of p.
+    half = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 2.0)
+    return (np.square(modes.real) + np.square(modes.imag)).sum(axis=-2) * half
+
+
+def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> list[int]:
+    """Frequencies that hold enough of the logits, the largest first."""
+    least = min(least_share, 0.5 / max(1, len(spectrum)))
+    # Equal shares are not ordered by their rounding.
+    return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
+
+
+def _readout_modes(sums: Array) -> tuple[np.typing.NDArray[np.complex128], Array]:
+    """Modes (S, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (S, folded l)."""
+    p = len(sums)
+    modes = np.fft.fft2(sums) / p**2
+    s, label = np.arange(p)[:, None], np.arange(p)
+    follows = (2 * s + 2 * label) % p == 0  # at odd p S = -l; at even p also S = p/2 - l
+    modes = np.where(follows | (s == 0), 0.0, modes)
+    squares = np.abs(modes) ** 2
+    folded = squares[:, 1 : p // 2 + 1].copy()
+    folded[:, : (p - 1) // 2] += squares[:, : p // 2 : -1][:, : (p - 1) // 2]
+    return modes, folded
+
+
+def program_logits(
+    found: Program,
+    frequencies: Sequence[int] | None = None,
+    *,
+    sines: bool = True,
+    readout: bool = True,
+    offsets: bool = True,
+) -> Tensor:
+    """The program's logits (p, p, p): of all its key frequencies or of some, with or without its smaller parts."""
+    p = found.modulus
+    numbers = torch.arange(p)
+    d, s = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
+    r = numbers  # class 1 in (d, r), then looked up
+    table, mixed = torch.zeros(p, p, dtype=torch.float64), torch.zeros(p, p, dtype=torch.float64)
+    for index, k in enumerate(found.frequencies):
+        if frequencies is not None and k not in frequencies:
+            continue
+        cosine, sine = cos_turn(k * r, p), sin_turn(k * r, p)
+        table += torch.from_numpy(found.profiles[index])[:, None] * cosine
+        if sines:
+            table += torch.from_numpy(found.sine_profiles[index])[:, None] * sine
+        if readout:
+            of_label = torch.from_numpy(found.readout[index])
+            mixed += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag  # (s, c)
+    logits = table[d[..., None], (s[..., None] - numbers) % p] + mixed[s]
+    return logits + torch.from_numpy(found.offsets) if offsets else logits
