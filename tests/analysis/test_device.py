@@ -164,7 +164,7 @@ def test_the_cpu_has_one_thread_while_a_gpu_works(two_threads: None, monkeypatch
         seen.append(torch.get_num_threads())
         return InputError("started")
 
-    monkeypatch.setattr(analysis_of, "chosen", torch.device)
+    monkeypatch.setattr(analysis_of, "choose_device", torch.device)
     monkeypatch.setattr(analysis_of, "_start", started)
     for device in ("meta", "cpu"):
         assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == ["started", "started"]
