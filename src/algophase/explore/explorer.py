@@ -1,4 +1,4 @@
-"""What the page answers, as plain methods: a change of the view gives a new address, an address gives what to show.
+"""The page's answers, as plain methods: a change of the view gives a new address; an address gives what to show.
 
 The address is the one source of truth. Controls only change it; everything shown follows from it. `echo` is the address a
 control asked for last: where it comes back, the controls that asked already show it and are left alone, so that quick

@@ -1,4 +1,4 @@
-"""The page before anything is on it: every control with its label, and places for what a view fills in."""
+"""The empty page: every control with its label, and the places that a view fills."""
 
 from typing import Any
 

@@ -51,7 +51,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
     places = table.drawn(view)
     groups = _groups(table, view, places)
-    # What there is most of is drawn first, so that it hides nothing.
+    # The largest group is drawn first, so that it hides no other.
     for name, some in sorted(groups.items(), key=lambda item: -len(item[1])):
         figure.add_trace(_points(table, view, name, some, len(places)))
     for axis, column in (("xaxis", view.x), ("yaxis", view.y)):

@@ -29,7 +29,7 @@ def check_installed() -> None:
 
 
 def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK) -> "tuple[Dash, Networks]":
-    """The page of a sweep, and its networks, whose background work is to be closed in the end.
+    """The page of a sweep, and its networks: call their `close` at the end to stop background work.
 
     hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
     """
@@ -99,7 +99,7 @@ def serve(
 ) -> None:
     """Serve a sweep's page until interrupted. started: called with the address once it answers.
 
-    port: FIRST_PORT or, where that is taken, any free one, unless told.
+    port: by default FIRST_PORT, or any free one if that is taken.
     """
     check_installed()
     import torch

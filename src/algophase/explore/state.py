@@ -2,7 +2,7 @@
 
     ?where=attention_rate<0.5&x=width&y=circularity&colour=verdict&region=0.1,0.2,0.5,0.9&run=58ae40340899&off=17,0&pin=...
 
-Reading never fails: what cannot be used is left out, with a line that says so.
+Reading never fails: what cannot be used is left out, and a message says so.
 """
 
 import math
@@ -83,7 +83,7 @@ def condition_text(condition: Condition) -> str:
 
 
 def decode(search: str | None) -> tuple[View, list[str]]:
-    """The view of an address's query, and a line for each thing in it that cannot be used."""
+    """The view of an address's query, and a message for each part of it that cannot be used."""
     problems: list[str] = []
     texts: dict[str, str] = {}
     filters: list[Condition] = []

@@ -29,13 +29,13 @@ MOST_COLOURS = 10  # different texts that still make a legend
 
 
 def wanted_heights() -> list[str]:
-    """What to draw upwards, if the table has it: metrics between whose phases the paper draws a line, then any others."""
+    """Default vertical axes, best first: metrics for which the paper draws a line between the phases, then the others."""
     shown = [quantity for quantity in metrics() if quantity.shown and not quantity.percent]
     return [*(quantity.name for quantity in sorted(shown, key=lambda each: each.line is None)), "validation_accuracy"]
 
 
 def wanted_medians() -> list[str]:
-    """The columns whose medians are told of a region."""
+    """The columns whose medians a region's statistics list."""
     return [*X, *(quantity.name for quantity in metrics() if quantity.shown), "validation_accuracy", "parameter_norm"]
 
 
@@ -108,7 +108,7 @@ class RunTable:
         return [name for name in setting_names() if name in self.columns]
 
     def resolve(self, view: View) -> tuple[View, list[str]]:
-        """A view whose names are all this table's, and a line for each that was not."""
+        """A view that names only columns of this table, and a message for each name that was dropped."""
         problems, filters = [], []
         for condition in view.filters:
             try:
@@ -164,7 +164,7 @@ class RunTable:
         return [(name, Share(found[name], len(places))) for name in in_order(found)]
 
     def medians(self, places: Places, columns: Sequence[str] = ()) -> list[tuple[str, float, float, float, int]]:
-        """Column, median, quartiles and how many runs have a value. columns: to be told first."""
+        """Column, median, quartiles and how many runs have a value. columns: those to list first."""
         rows = []
         for column in dict.fromkeys([*columns, *wanted_medians()]):
             if column in self.axes:

@@ -172,7 +172,7 @@ def _check_files(where: str, files: list[str]) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the client's warnings, one or two for each attempt. Where more was asked for, it is still told."""
+    """Silence the client's warnings, one or two per attempt. A caller who asked for more detail still gets it."""
     log = importlib.import_module("huggingface_hub.utils.logging")
     before = log.get_verbosity()
     if before == logging.WARNING:

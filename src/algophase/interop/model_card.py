@@ -16,7 +16,7 @@ TAGS = ("algophase", "modular-addition", "mechanistic-interpretability")
 
 
 def model_card(network: Network, analysis: Analysis, *, license: str | None = None, name: str | None = None) -> str:
-    """Markdown with the Hub's metadata on top. name: what to load it by, a repository's id; without one a directory's path."""
+    """Markdown with the Hub's metadata on top. name: the repository's id, to load it by; by default a directory's path."""
     verdict = analysis.verdict
     shape = f" ({verdict.shape})" if verdict.shape else ""
     lines = [

@@ -23,7 +23,7 @@ LONGEST_CELL = 600
 
 
 def text(value: object, longest: int = LONGEST_CELL) -> str:
-    """Any value as text that HTML shows as it is."""
+    """Any value as escaped HTML text, cut to `longest` characters."""
     told = str(value)
     return html.escape(told if len(told) <= longest else told[: longest - 1] + "…", quote=True)
 

@@ -50,7 +50,7 @@ def _kind(runs: "pandas.DataFrame") -> Any:
 
 
 def _scatter(figure: "Figure", runs: "pandas.DataFrame", x: str, y: str, hover: str) -> None:
-    """Runs as points by verdict; what there is most of is drawn first, so that it hides nothing."""
+    """Runs as points by verdict. The most frequent verdict is drawn first, so that it hides no other."""
     kind = _kind(runs)
     size = 7 if len(runs) <= 500 else 5 if len(runs) <= 4000 else 4
     counts = runs["_verdict"].value_counts()

@@ -20,7 +20,7 @@ DIVERGING = "PuOr"
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#8A8F98"  # seen on white and on black
-# One colour and one marker a verdict, in every picture. Shapes differ too, for those who cannot tell the colours apart.
+# One colour and one marker per verdict, in every picture. Shapes differ too, for readers who cannot tell the colours apart.
 VERDICTS = {
     "Clock": (COLOURS[0], "o"),
     "Pizza": (COLOURS[1], "s"),
@@ -61,7 +61,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def set_title(figure: "Figure", text: str, size: float = 10) -> None:
-    """A title over the whole figure, in as many lines as its width asks for."""
+    """A title over the whole figure, wrapped to its width."""
     width = figure.get_figwidth() * 72 / (0.52 * size)  # letters, which are about half as wide as high
     figure.suptitle(textwrap.fill(text, max(20, int(width))), fontsize=size)
 
