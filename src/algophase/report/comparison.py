@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase.report.style import COLOURS, MARKERS, check_format, house_style, new_figure, save_figure
-from algophase.runs.comparison import (
-    ALL_RATES,
-    IRRELEVANCE,
-    NAMES,
-    SYMMETRIC,
-    SYMMETRICITY,
-    WRONG_LOGIT,
-    BoundaryRow,
-    Comparison,
-    ShareRow,
-    inside_phase,
-    phase_line,
-)
-from algophase.runs.matching import Group, accurate, circular
+from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line
+from algophase.runs.comparison import Comparison
+from algophase.runs.findings import ALL_RATES, BoundaryRow, ShareRow, measure_name
+from algophase.runs.matching import Group
+from algophase.runs.runs import accurate, circular, inside_phase
 from algophase.runs.statistics import TENTHS, Share
 from algophase.wording import counted
 
@@ -32,13 +23,14 @@ if TYPE_CHECKING:
 # Blue over vermilion: ours is drawn last, theirs usually has more points.
 SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
 MOST_GROUPS = 4
+SYMMETRIC = (SYMMETRICITY, BARE)
 IRRELEVANCES = (IRRELEVANCE, WRONG_LOGIT)
 PHASES = {
     **dict.fromkeys(SYMMETRIC, "symmetricity > {:g}"),
     IRRELEVANCE: "irrelevance < {:g}",
     WRONG_LOGIT: "irrelevance < {:g}\n(wrong logit)",
 }
-LABELS = {name: NAMES[name].replace(" (", "\n(") for name in (*SYMMETRIC, *IRRELEVANCES)}
+LABELS = {name: measure_name(name).replace(" (", "\n(") for name in (*SYMMETRIC, *IRRELEVANCES)}
 
 
 def draw_comparison(comparison: Comparison, path: str | Path) -> Path:
@@ -78,7 +70,7 @@ def comparison_figure(comparison: Comparison) -> "Figure":
                 above.set_title(group.label, loc="left")
     _shares(figure.add_subplot(grid[rows, :]), shares)
     handles = [figure.axes[0].scatter([], [], color=colour, marker=marker, s=16) for colour, marker in SIDES]
-    names = [f"{side.name} ({len(side.runs):,} runs)" for side in comparison.sides]
+    names = [f"{side.name} ({len(side):,} runs)" for side in comparison.sides]
     figure.legend(handles, names, loc="outside lower center", ncols=2 if sum(map(len, names)) < 80 else 1)
     found, tests = len(comparison.rejected), counted(len(comparison.findings), "test")
     level = f"at a family-wise level of {comparison.level:.3g}"
@@ -130,7 +122,7 @@ def _runs(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) -> 
             interval = boundary.rate.interval
             if interval is not None and interval[1] - interval[0] < 1:  # a wider one says that there is no boundary
                 axes.axvspan(*interval, color=colour, alpha=0.18, linewidth=0, zorder=0)
-    axes.axhline(phase_line(measure), color="0.5", linewidth=0.8, linestyle=":", zorder=0)
+    axes.axhline(line(measure).value, color="0.5", linewidth=0.8, linestyle=":", zorder=0)
     axes.set(xlabel="attention rate", ylabel=LABELS[measure], xlim=(-0.02, 1.02))
 
 
@@ -151,7 +143,7 @@ def _plane(axes: "Axes", group: Group, measure: str, row: BoundaryRow) -> None:
             axes.plot(rates, widths, color=colour, linewidth=1.4, linestyle=("-", "--")[side])
     axes.set_yscale("log", base=2)
     axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-    axes.set_title("filled: " + PHASES[measure].format(phase_line(measure)).replace("\n", " "))
+    axes.set_title("filled: " + PHASES[measure].format(line(measure).value).replace("\n", " "))
     axes.yaxis.set_major_formatter("{x:g}")
 
 
@@ -175,7 +167,7 @@ def _phase(axes: "Axes", group: Group, measure: str, row: BoundaryRow | None) ->
             curve = boundary.curve
             axes.plot(curve.rates, curve.probability, color=colour, linewidth=1.2, linestyle=("-", "--")[side])
             axes.fill_between(curve.rates, curve.low, curve.high, color=colour, alpha=0.18, linewidth=0)
-    name = PHASES[measure].format(phase_line(measure))
+    name = PHASES[measure].format(line(measure).value)
     axes.set(xlabel="attention rate", ylabel=f"share with\n{name}", xlim=(-0.02, 1.02), ylim=(-0.04, 1.04))
 
 
@@ -197,7 +189,7 @@ def _shares(axes: "Axes", rows: list[ShareRow]) -> None:
     for side in (1, 0):
         kept = [(index, row.shares[side]) for index, row in enumerate(rows) if row.shares[side].total]
         _whiskers(axes, [index + (-0.16, 0.16)[side] for index, _ in kept], [share for _, share in kept], side, vertical=False)
-    axes.set_yticks(range(len(rows)), [NAMES[row.measure] + (f", {row.group}" if row.group else "") for row in rows])
+    axes.set_yticks(range(len(rows)), [measure_name(row.measure) + (f", {row.group}" if row.group else "") for row in rows])
     axes.set(xlim=(-0.02, 1.02), ylim=(len(rows) - 0.5, -0.5), xlabel="share of runs, with 95% intervals")
     axes.grid(axis="x", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)

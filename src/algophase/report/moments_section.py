@@ -8,8 +8,7 @@ from algophase.analysis.verdict import in_order
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
-from algophase.runs.comparison import IRRELEVANCE, SYMMETRICITY
-from algophase.runs.runs import CIRCULARITY, LABELS
+from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label
 from algophase.wording import counted
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 METRICS = {
     "validation_accuracy": "validation accuracy",
-    **{name: LABELS[name] for name in (SYMMETRICITY, IRRELEVANCE, CIRCULARITY)},
+    **{name: label(name) for name in (SYMMETRICITY, IRRELEVANCE, CIRCULARITY)},
 }
 
 
