@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
 from algophase.paper.plates import Plates, take
-from algophase.paper.specimens import Specimen
+from algophase.paper.sources import Exhibit
 from algophase.report.figures import circle_order, draw_plane, logit_map, operand_legend
 from algophase.report.style import new_figure, set_title
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 4  # panels side by side, as in the paper
 PANEL = 2.35
+
+
+def logits_in_order(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
+    """Correct logits, rows a - b and columns a + b, in the order of a circle; without numbers, for small panels."""
+    order = circle_order(len(matrix), frequency)
+    image = logit_map(axes, matrix[order][:, order])
+    axes.set(xticks=[], yticks=[])
+    return image
 
 
 def logits_in_steps(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
@@ -38,9 +46,9 @@ def _over(term: str, step: int) -> str:
     return term if step == 1 else f"({term})/{step}"
 
 
-def draw_isolated(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
-    """One column a circle. notes: a further line of each column's title."""
-    return draw_plates(take(specimen, shown, notes))
+def draw_isolated(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
+    """One column per circle. notes: a further line of each column's title."""
+    return draw_plates(take(exhibit, shown, notes))
 
 
 def draw_plates(taken: Plates) -> "Figure":

@@ -13,7 +13,7 @@ from torch import Tensor
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.errors import InputError
-from algophase.paper.specimens import Specimen
+from algophase.paper.sources import Exhibit
 from algophase.report.figures import axis_names
 from algophase.storage.files import write_atomically
 
@@ -44,34 +44,38 @@ class Plates:
     plates: tuple[Plate, ...]
 
 
-def take(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
+def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
     """notes: a further line of each circle's title."""
     if not shown:
-        raise InputError(f"{specimen.name} ({specimen.network.id}) has no circle to isolate")
+        raise InputError(f"{exhibit.name} ({exhibit.network.id}) has no circle to isolate")
     plates = []
     for index, item in enumerate(shown):
-        lines = [circle_name(specimen, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
-        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-        frequency, order = item.circle.frequency, item.accompanies or item.circle.frequency
-        points = points_in_plane(specimen.components, item.circle)
-        logits = specimen.pattern(item).logits
-        plates.append(Plate("\n".join(lines), frequency, order, axis_names(item.circle), logits, points))
+        lines = [_circle_name(exhibit, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
+        points = points_in_plane(exhibit.components, item.circle)
+        logits = exhibit.only([item]).logits
+        plates.append(Plate("\n".join(lines), item.circle.frequency, shown_in(item), axis_names(item.circle), logits, points))
+    analysis = exhibit.analysis
     return Plates(
-        name=specimen.name,
-        network_id=str(specimen.network.id),
-        circles=len(specimen.circles),
-        label=specimen.verdict.label,
-        circularity=specimen.circularity,
-        gradient_symmetricity=specimen.gradient_symmetricity,
-        distance_irrelevance=specimen.distance_irrelevance,
+        name=exhibit.name,
+        network_id=str(exhibit.network.id),
+        circles=len(exhibit.evidence),
+        label=analysis.verdict.label,
+        circularity=exhibit.circularity,
+        gradient_symmetricity=analysis.gradient_symmetricity,
+        distance_irrelevance=analysis.distance_irrelevance,
         plates=tuple(plates),
     )
 
 
-def circle_name(specimen: Specimen, item: CircleEvidence) -> str:
-    number, frequency = specimen.number_of(item), item.circle.frequency
-    partner = next((other for other in specimen.circles if other.circle.frequency == item.accompanies), None)
-    return f"circle {number}{'' if partner is None else f' (with {specimen.number_of(partner)})'}, k = {frequency}"
+def shown_in(item: CircleEvidence) -> int:
+    """An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order."""
+    return item.accompanies or item.circle.frequency
+
+
+def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:
+    partner = next((other for other in exhibit.evidence if other.circle.frequency == item.accompanies), None)
+    with_ = "" if partner is None else f" (with {exhibit.number_of(partner)})"
+    return f"circle {exhibit.number_of(item)}{with_}, k = {item.circle.frequency}"
 
 
 def save_plates(taken: Plates, path: Path) -> Path:
