@@ -9,10 +9,9 @@ from algophase.analysis.anatomy import SIGNIFICANT, Anatomy
 from algophase.analysis.circles import Circle, find_circles, points_in_plane
 from algophase.analysis.formulas import accompanied_frequencies, gap
 from algophase.analysis.lines import exceeds
-from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.principal import PrincipalComponents, principal_components
 from algophase.errors import InputError
 from algophase.networks import Linear
-from algophase.paper.model_beta import both_sides, open_model_beta
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, NEARLY_ALL, approximated, judged, measured, statement
 from algophase.paper.sources import Exhibit, Sources
@@ -25,6 +24,20 @@ if TYPE_CHECKING:
 
 SHOWN = 4  # circles per row; Model beta has four pizzas
 SHOWN_COMPONENTS = 16
+
+
+def open_model_beta(sources: Sources) -> tuple[Exhibit, Linear, Anatomy]:
+    found = sources.network("model-beta")
+    opened = found.analysis.anatomy
+    if opened is None or not opened.pizzas:
+        raise InputError(f"{found.source} has no Pizza among its circles that its unembedding matches")
+    assert isinstance(found.given, Linear)  # nothing else has an anatomy
+    return found, found.given, opened
+
+
+def both_sides(found: Exhibit, network: Linear) -> tuple[PrincipalComponents, PrincipalComponents]:
+    """Components of the embedding and of the unembedding."""
+    return found.components, principal_components((network.unembed.weight,))
 
 
 def matching_circles(sources: Sources) -> Product:

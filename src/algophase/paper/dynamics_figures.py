@@ -10,8 +10,7 @@ from algophase.analysis.grid import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.specimen import Specimen, answer_of
 from algophase.networks import Network
-from algophase.paper.isolation_figures import logits_in_order
-from algophase.paper.plates import shown_in
+from algophase.paper.plates import logits_in_order, shown_in
 from algophase.report.figures import draw_circle
 from algophase.report.moments_section import quartiles
 from algophase.report.style import COLOURS, new_figure

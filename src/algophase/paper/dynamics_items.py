@@ -11,7 +11,7 @@ from algophase.errors import InputError
 from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, OTHER_NETWORK, measured, share_claim, statement
-from algophase.paper.sources import Exhibit, Missing, Sources
+from algophase.paper.sources import Exhibit, Missing, Sources, optional
 from algophase.report.moments_section import quartiles
 from algophase.runs.statistics import Share
 from algophase.wording import plural
@@ -64,12 +64,17 @@ def _counts(values: "pandas.Series[str]") -> str:
     return ", ".join(f"{count} {name}" for name, count in values.value_counts().items())
 
 
-def _middle(values: "pandas.Series[float]", form: str = ".2f", unit: str = "") -> str:
-    """Median and quartiles in words."""
-    if not len(values):
-        return "no runs"
-    low, middle, high = (format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))
-    return f"median {middle}{unit}, quartiles {low} and {high}"
+def _quartiles(values: "pandas.Series[float]", form: str, shown: str, otherwise: str) -> str:
+    """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and {2}."""
+    return shown.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))) if len(values) else otherwise
+
+
+def _middle(values: "pandas.Series[float]", form: str = ".2f") -> str:
+    return _quartiles(values, form, "median {1}, quartiles {0} and {2}", "no runs")
+
+
+def _bracketed(values: "pandas.Series[float]", form: str = ".2f") -> str:
+    return _quartiles(values.dropna(), form, "{1} [{0}, {2}]", "-")
 
 
 def dissolving(table: "pandas.DataFrame") -> tuple["pandas.Series[bool]", "pandas.Series[bool]"]:
@@ -147,14 +152,6 @@ def _along(table: "pandas.DataFrame") -> Table:
     return Table(("epoch", "runs", *FORMS, "Pizza's share of the pair", *map(label, SHOWN)), tuple(rows))
 
 
-def _bracketed(values: "pandas.Series[float]", form: str = ".2f") -> str:
-    values = values.dropna()
-    if not len(values):
-        return "-"
-    low, middle, high = (format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))
-    return f"{middle} [{low}, {high}]"
-
-
 def accompanying_pizza(sources: Sources) -> Product:
     found, exhibit = sources.moments("pizza-training"), sources.network("early-pizza")
     table = followed(found.table)
@@ -186,10 +183,8 @@ def _without_companions(name: str, of: Exhibit, also: str = "") -> Claim:
 
 def _model_a(sources: Sources) -> list[Claim]:
     """The trained network that the paper compares with, where there is one."""
-    try:
-        return [_without_companions("trained-pizza-accuracy-without", sources.network("model-a"))]
-    except Missing:
-        return []
+    model = optional(sources.network, "model-a")
+    return [] if model is None else [_without_companions("trained-pizza-accuracy-without", model)]
 
 
 def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:

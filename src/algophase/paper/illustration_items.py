@@ -27,7 +27,7 @@ from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import THRESHOLDS, approximated, judged, statement
-from algophase.paper.sources import Missing, Sources
+from algophase.paper.sources import Missing, Sources, optional
 from algophase.waves import cos_turn, sin_turn
 
 FACE = 12  # the paper's everyday clock
@@ -234,11 +234,8 @@ def table_1(sources: Sources) -> Product:
     ):
         rows = [_by_hand(Specimen(handmade(PRIME)))]
         by_hand.append((algorithm, *rows[0].cells()))
-        try:
-            found = sources.network(role)
-        except Missing:
-            pass
-        else:
+        found = optional(sources.network, role)
+        if found is not None:
             used.append(found.source)
             rows.append(_Row(found.source, found))
             trained.append((algorithm, *rows[1].cells()))

@@ -8,10 +8,11 @@ from torch import Tensor
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import frequency_shares
-from algophase.paper.isolation_figures import logits_in_steps
+from algophase.paper.plates import logits_in_steps
+from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product
 from algophase.paper.rules import HALF, THRESHOLDS, decided, estimated, for_each, judged, measured, some_claim, statement
-from algophase.paper.sources import Exhibit, Missing, Sources, source_of
+from algophase.paper.sources import Exhibit, Sources, optional, source_of
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
 from algophase.runs.statistics import Share
@@ -120,9 +121,8 @@ def straightness(coordinate: Tensor) -> float:
 
 def _shapes(sources: Sources) -> list[Claim]:
     """How often the two shapes occur, and circles in spite of them, where there are runs to count."""
-    try:
-        found = sources.runs("fixed-width", "verdict", "shape")
-    except Missing:
+    found = optional(sources.runs, "fixed-width", "verdict", "shape")
+    if found is None:
         return []
     runs = found.where(found["verdict"] == "non-circular")
     of = f"non-circular runs of {found.source}"
@@ -134,8 +134,8 @@ def _shapes(sources: Sources) -> list[Claim]:
     ]
     if "circles.roundness" not in runs:
         return counted
-    circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
-    held = [sum(share for share, round_ in zip(*each, strict=True) if reaches(round_, ROUND)) for each in circles]
+    circles = circles_of(runs, "variance_share", "roundness")
+    held = [sum(share for share, roundness in each if reaches(roundness, ROUND)) for each in circles]
     share = Share(sum(bool(reaches(part, HALF)) for part in held), len(runs))
     holds = decided(estimated(share), high=HALF)
     rule = (

@@ -1,7 +1,7 @@
 """Pictures of populations: metrics by attention rate, over rate and width, against each other, and of linear models."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
@@ -73,22 +73,31 @@ def rates_figure(rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], he
     if lowest:
         for row in grid:
             row[0].set_ylim(min(*lowest, 0.9) - 0.04, 1.02)
-    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds], boundary=True)
+    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds])
     return figure
 
 
-def _legend(figure: "Figure", kinds: Sequence[str], *, boundary: bool) -> None:
+def _mark(label: str, colour: str, marker: str = "o", alpha: float = 1.0) -> Any:
+    """A point in a legend."""
     from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label)
+
+
+def _stroke(label: str, colour: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
+    """A line in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, linewidth=width, linestyle=style, label=label)
+
+
+def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
-    handles: list[Any] = []
-    for kind in dict.fromkeys(kinds):
-        colour, marker = KINDS[kind]
-        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=kind))
-    if boundary:
-        handles.append(Line2D([], [], color="black", linewidth=1, label="transition (logistic)"))
-        handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
-        handles.append(Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label="limit of the phase"))
+    handles = [_mark(kind, *KINDS[kind]) for kind in dict.fromkeys(kinds)]
+    handles.append(_stroke("transition (logistic)", "black", 1))
+    handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
+    handles.append(_stroke("limit of the phase", "0.4", 0.8, ":"))
     figure.legend(handles=handles, loc="outside lower center", ncols=6, handletextpad=0.4, columnspacing=1.2, handlelength=1.4)
 
 
@@ -112,12 +121,10 @@ def plane_panels(row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary
 
 
 def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> "Figure":
-    from matplotlib.lines import Line2D
-
     figure = new_figure(WIDTH, 2.85)
     plane_panels(list(figure.subplots(1, 2)), runs, lines, figure)
     label = f"transition (logistic): {SYMMETRIC}, {INSIDE}"
-    figure.legend(handles=[Line2D([], [], color=LINE, linewidth=1.6, label=label)], loc="outside lower center")
+    figure.legend(handles=[_stroke(label, LINE, 1.6)], loc="outside lower center")
     return figure
 
 
@@ -135,8 +142,6 @@ def unfiltered_figure(kinds: Kinds, found: Mapping[str, Transition], wide_name: 
 
 def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> "Figure":
     """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is close to 1."""
-    from matplotlib.lines import Line2D
-
     figure = new_figure(WIDTH, 2.9 + 0.18 * ((len(populations) + 7) // 4))
     whole, close = figure.subplots(1, 2, sharey=True)
     total = sum(map(len, populations.values()))
@@ -153,15 +158,12 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
     whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
     close.set(xlim=(0.95, 1.0005), title="close to 1")
     whole.set_title("all")
-    handles = [
-        Line2D([], [], color=COLOURS[place], marker=MARKERS[place], linestyle="", markersize=4, label=name)
-        for place, name in enumerate(populations)
-    ]
+    handles = [_mark(name, COLOURS[place], MARKERS[place]) for place, name in enumerate(populations)]
     handles += [
-        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, label="circular"),
-        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, alpha=0.25, label="not circular (pale)"),
-        Line2D([], [], color="0.4", linewidth=0.8, linestyle="--", label=f"symmetricity {SYMMETRIC.limit:.0%}"),
-        Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label=f"irrelevance {LOW.limit:g}"),
+        _mark("circular", "0.3"),
+        _mark("not circular (pale)", "0.3", alpha=0.25),
+        _stroke(f"symmetricity {SYMMETRIC.limit:.0%}", "0.4", 0.8, "--"),
+        _stroke(f"irrelevance {LOW.limit:g}", "0.4", 0.8, ":"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0)
     return figure

@@ -1,6 +1,6 @@
 """Our populations beside the paper's printed shares and the authors' released runs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
@@ -84,22 +84,16 @@ def _released(released: Runs, layers: int, flags: tuple[bool, bool]) -> Runs:
     return released.where(same & (released["layers"] == layers))
 
 
-@dataclass(frozen=True)
-class Shift:
-    """How far a phase's end lies from the main experiment's in the authors' runs. what: by what their table has."""
-
-    moved: Estimate | None
-    what: str
-    runs: int
-
-
 def shift(one: Boundary, main: Boundary) -> Estimate | None:
     """Where a phase ends less where it ends in the main experiment; None unless both have a boundary among the rates."""
     return difference(one, main) if one.within and main.within else None
 
 
-def released_shift(sources: Sources, space: str, measure: str) -> Shift | None:
-    """Where the phase ends in the authors' runs of a variant, less the same of their main experiment; None without them."""
+def released_shift(sources: Sources, space: str, measure: str) -> tuple[Estimate | None, str, int] | None:
+    """Where the phase ends in the authors' runs of a variant less where it ends in their main experiment; by what; of how many.
+
+    None without --released.
+    """
     released = sources.released_runs
     if released is None or space not in VARIANTS:
         return None
@@ -110,7 +104,7 @@ def released_shift(sources: Sources, space: str, measure: str) -> Shift | None:
         _released(released, 1, flags).accurate.boundary(name)
         for flags, name in ((VARIANTS[space], own), ((False, False), theirs))
     ]
-    return Shift(shift(*sides), label(own), sides[0].runs)
+    return shift(*sides), label(own), sides[0].runs
 
 
 def beside(sources: Sources, ours: "pandas.DataFrame") -> tuple[dict[str, "Figure"], dict[str, Table], str]:

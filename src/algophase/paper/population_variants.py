@@ -172,8 +172,9 @@ def variant(sources: Sources, *, space: str, title: str, released: bool) -> Prod
         claims.append(statement(text, holds, str(moved or "no boundary"), note, sample=len(runs)))
         theirs = released_shift(sources, space, measure)
         if theirs is not None:
-            text, holds = f"the same in the authors' released table, by {theirs.what}", decided(theirs.moved, -SIMILAR, SIMILAR)
-            claims.append(statement(text, holds, str(theirs.moved or "no boundary"), note, sample=theirs.runs))
+            moved, what, count = theirs
+            text, holds = f"the same in the authors' released table, by {what}", decided(moved, -SIMILAR, SIMILAR)
+            claims.append(statement(text, holds, str(moved or "no boundary"), note, sample=count))
     claims += [_similar_medians(runs, main.accurate, measure) for measure in MEASURES]
     figures, tables, told = beside(sources, one.frame) if released else ({}, {}, "")
     figures = {"": rates_figure([(title, {"runs": runs}, found)]), **figures}

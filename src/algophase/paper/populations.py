@@ -13,7 +13,7 @@ from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY,
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.product import Claim, Table
 from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated, statement
-from algophase.paper.sources import Missing, Sources
+from algophase.paper.sources import Sources, optional
 from algophase.runs.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
 from algophase.runs.runs import Runs, inside_phase, metric_boundary
 from algophase.runs.statistics import CONFIDENCE, Floats, Share
@@ -35,13 +35,14 @@ def population(sources: Sources, space: str, *columns: str) -> Runs:
 
 def populations(sources: Sources, *spaces: str) -> dict[str, Runs]:
     """Those of these sweeps that are there, with their attention rates."""
-    found = {}
-    for space in spaces:
-        try:
-            found[space] = population(sources, space, "attention_rate")
-        except Missing:
-            continue
-    return found
+    found = {space: optional(population, sources, space, "attention_rate") for space in spaces}
+    return {space: runs for space, runs in found.items() if runs is not None}
+
+
+def circles_of(runs: Runs, *names: str) -> list[list[tuple[Any, ...]]]:
+    """These numbers of the circles of each run."""
+    columns = (runs[f"circles.{name}"] for name in names)
+    return [list(zip(*numbers, strict=True)) for numbers in zip(*columns, strict=True)]
 
 
 def joined(parts: Sequence[Runs]) -> Runs:

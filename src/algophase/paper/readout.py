@@ -12,7 +12,7 @@ from algophase.analysis.anatomy import READOUT_POINTS, Anatomy, Readout, fit_rea
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.formulas import pizza_logits
 from algophase.networks import Linear
-from algophase.paper.model_beta import both_sides, open_model_beta
+from algophase.paper.anatomy_items import both_sides, open_model_beta
 from algophase.paper.product import Claim, Product
 from algophase.paper.published import number
 from algophase.paper.rules import approximated, measured

@@ -2,9 +2,10 @@
 
 import re
 import tomllib
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
@@ -18,6 +19,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 if TYPE_CHECKING:
     import pandas
 
+P, T = ParamSpec("P"), TypeVar("T")
 # The networks of the paper that its authors released, by the role they have in it.
 RELEASED = {"model-a": "p99zdpze5l", "model-b": "l8k1hzciux", "model-beta": "p71frej8t7", "model-delta": "qlvxqhkvit"}
 RELEASED_TABLE = "1l_fixedwidth.csv"
@@ -41,6 +43,14 @@ ROLES = {
 
 class Missing(InputError):
     """An item's data is not there; the message says what would bring it."""
+
+
+def optional(ask: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
+    """What `ask` gives, or None where its data is not there."""
+    try:
+        return ask(*args, **named)
+    except Missing:
+        return None
 
 
 class Exhibit(Specimen):

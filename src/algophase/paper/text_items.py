@@ -6,11 +6,11 @@ from algophase.analysis.metrics import paper_triples
 from algophase.errors import InputError
 from algophase.networks import Linear, Transformer
 from algophase.paper.population_released import released_population
-from algophase.paper.populations import INSIDE, LOW, MEASURES, population, transitions
+from algophase.paper.populations import INSIDE, LOW, MEASURES, circles_of, population, transitions
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
 from algophase.paper.rules import MOST, THRESHOLDS, share_claim, statement
-from algophase.paper.sources import Missing, Sources
+from algophase.paper.sources import Sources, optional
 from algophase.runs.boundary import Boundary
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share, same_distribution
@@ -60,9 +60,8 @@ def _setting(name: str, runs: Runs, column: str) -> Claim:
 
 def _shapes(sources: Sources) -> list[Claim]:
     """Sizes that follow from the width, from the weights of Model A."""
-    try:
-        found = sources.network("model-a")
-    except Missing:
+    found = optional(sources.network, "model-a")
+    if found is None:
         return []
     network = found.given
     if not isinstance(network, Transformer):
@@ -81,11 +80,10 @@ def _shapes(sources: Sources) -> list[Claim]:
 
 
 def _widths(sources: Sources) -> list[Claim]:
-    try:
-        widths = sources.runs("varying-width", "width")["width"]
-    except Missing:
+    runs = optional(sources.runs, "varying-width", "width")
+    if runs is None:
         return []
-    printed = (number("setting-width-from"), number("setting-width-to"))
+    widths, printed = runs["width"], (number("setting-width-from"), number("setting-width-to"))
     holds = printed[0].value <= widths.min() and widths.max() <= printed[1].value
     shown = f"{widths.min():.0f} to {widths.max():.0f}"
     text, between = "widths of the second experiment, log-uniform", f"{printed[0].printed} to {printed[1].printed}"
@@ -97,11 +95,8 @@ def _linear_width(sources: Sources) -> Claim:
     printed = number("setting-linear-width")
     shown, sample = [], 0
     for role in ("model-beta", "model-delta"):
-        try:
-            found = sources.network(role)
-        except Missing:
-            continue
-        if isinstance(found.given, Linear):
+        found = optional(sources.network, role)
+        if found is not None and isinstance(found.given, Linear):
             weights = dict(found.given.named_parameters())
             whose = "released" if found.published else "ours"
             embedding, layer = weights["embed.weight"].shape[1], weights["l1.weight"]
@@ -133,7 +128,7 @@ def _cost(sources: Sources) -> tuple[Claim, tuple[tuple[str, ...], ...]]:
         f"the authors' device is another and they ran far more; rule: less than half of {printed.printed}"
     )
     text = "a replication would take significantly fewer resources"
-    holds = whole < FEWER * printed.value * DAY if count else None
+    holds = bool(falls_short(whole, FEWER * printed.value * DAY)) if count else None
     shown = f"{whole / 3600:.2f} hours" if count else "no runs"
     return statement(text, holds, shown, note, published=printed.printed, sample=count), tuple(rows)
 
@@ -145,46 +140,42 @@ def words(sources: Sources) -> Product:
     claims: list[Claim] = []
     used = [one.source]
     for space, rate in (("pizza-training", 0), ("clock-training", 1)):
-        try:
-            found = sources.runs(space)
-        except Missing:
-            continue
-        used.append(found.source)
-        claims.append(_first_circle(found, rate))
+        found = optional(sources.runs, space)
+        if found is not None:
+            used.append(found.source)
+            claims.append(_first_circle(found, rate))
     pizzas = runs.where(runs["verdict"] == "Pizza")
     claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources, one)]
     return Product("; ".join(used), {}, {}, tuple(claims))
 
 
 def _first_circle(runs: Runs, rate: int) -> Claim:
-    circles = zip(runs["circles.components"], runs["circles.method"], strict=True)
-    held = sum(any(tuple(pair) == (1, 2) and way == "components" for pair, way in zip(*each, strict=True)) for each in circles)
+    held = [
+        any(tuple(pair) == (1, 2) and way == "components" for pair, way in circles)
+        for circles in circles_of(runs, "components", "method")
+    ]
     text = f"embeddings usually describe a circle in the plane of the first two principal components (section 2.1), rate {rate}"
     what = "components 1 and 2 are waves of one frequency, nine tenths of each"
-    return share_claim(text, Share(held, len(runs)), MOST, what)
+    return share_claim(text, Share(sum(held), len(runs)), MOST, what)
 
 
 def _accompanied(pizzas: Runs) -> Claim:
     """Of each network, the Pizzas that have a companion; circles of one network are not independent."""
-    shares, circles, with_one = [], 0, 0
-    for roles, frequencies, companions in zip(
-        pizzas["circles.role"], pizzas["circles.frequency"], pizzas["circles.accompanies"], strict=True
-    ):
-        own = [k for k, role in zip(frequencies, roles, strict=True) if role == "Pizza"]
-        has = sum(k in set(companions) for k in own)
-        shares.append(bool(own) and 2 * has > len(own))
-        circles, with_one = circles + len(own), with_one + has
-    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, circles)}"
-    return share_claim(
-        "pizzas usually come with accompanying pizzas (section 3.4)", Share(sum(shares), len(pizzas)), MOST, what
-    )
+    most, count, with_one = 0, 0, 0
+    for circles in circles_of(pizzas, "role", "frequency", "accompanies"):
+        own, companions = [k for role, k, _ in circles if role == "Pizza"], {k for _, _, k in circles}
+        has = sum(k in companions for k in own)
+        most, count, with_one = most + (2 * has > len(own)), count + len(own), with_one + has
+    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, count)}"
+    text = "pizzas usually come with accompanying pizzas (section 3.4)"
+    return share_claim(text, Share(most, len(pizzas)), MOST, what)
 
 
 def _copies(pizzas: Runs) -> Claim:
     held, most = 0, 0.0
-    for roles, alone in zip(pizzas["circles.role"], pizzas["circles.accuracy_alone"], strict=True):
-        own = [value for value, role in zip(alone, roles, strict=True) if role == "Pizza"]
-        held += len(own) >= 2 and max(own) < 1
+    for circles in circles_of(pizzas, "role", "accuracy_alone"):
+        own = [alone for role, alone in circles if role == "Pizza"]
+        held += len(own) >= 2 and bool(falls_short(max(own), 1))
         most = max(most, *own, 0.0)
     what = f"circular Pizzas with at least two pizzas, none of which alone answers all pairs; the best alone answers {most:.1%}"
     text = "networks often implement multiple, imperfect copies of the Pizza in parallel (section 1)"

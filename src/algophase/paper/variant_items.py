@@ -6,8 +6,8 @@ import torch
 
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
-from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated, draw_plates
-from algophase.paper.plates import load_plates, take
+from algophase.paper.plates import MOST_SHOWN, draw_isolated, draw_plates, load_plates, take
+from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product
 from algophase.paper.published import number
 from algophase.paper.rules import (
@@ -23,7 +23,7 @@ from algophase.paper.rules import (
     spread_of,
     statement,
 )
-from algophase.paper.sources import Exhibit, Missing, Sources, source_of
+from algophase.paper.sources import Exhibit, Sources, optional, source_of
 from algophase.runs.statistics import Share
 
 ALIGNED = 0.9  # correlation of two operands' circles (ours)
@@ -107,9 +107,8 @@ def wide_pizza(sources: Sources) -> Product:
 
 def _tries(sources: Sources) -> list[Claim]:
     """How many such networks it takes, where there is a sweep of them."""
-    try:
-        runs = sources.runs("wide", "verdict")
-    except Missing:
+    runs = optional(sources.runs, "wide", "verdict")
+    if runs is None:
         return []
     note = f"{runs.source}; circular Pizzas by `algophase analyze`"
     return [some_claim("after several tries there is a circular one", runs.share(runs["verdict"] == "Pizza"), note)]
@@ -148,16 +147,13 @@ def _aligned(one: Exhibit, sources: Sources) -> list[Claim]:
         holds: Holds = "undecided" if of and exceeds(share, HALF * of) else False
         note = f"rule: {rule}; one network cannot say what is often so"
         claims.append(statement(f"{text}: this network", holds, ours, note))
-    try:
-        runs = sources.runs("separate-vocabularies")
-    except Missing:
-        return claims
-    if "circles.alignment" not in runs:
+    runs = optional(sources.runs, "separate-vocabularies")
+    if runs is None or "circles.alignment" not in runs:
         return claims
     known = runs.where(runs["circles.alignment"].notna())
     held = [
-        exceeds(sum(share for share, value in zip(*each, strict=True) if reaches(value, ALIGNED)), HALF * sum(each[0]))
-        for each in zip(known["circles.variance_share"], known["circles.alignment"], strict=True)
+        exceeds(sum(share for share, value in circles if reaches(value, ALIGNED)), HALF * sum(share for share, _ in circles))
+        for circles in circles_of(known, "variance_share", "alignment")
     ]
     return [*claims, share_claim(text, Share(sum(held), len(known)), HALF, f"runs of separate-vocabularies in which {rule}")]
 
