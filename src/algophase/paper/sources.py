@@ -19,7 +19,8 @@ from algophase.storage.sweep_directory import SweepDirectory
 if TYPE_CHECKING:
     import pandas
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 # The networks of the paper that its authors released, by the role they have in it.
 RELEASED = {"model-a": "p99zdpze5l", "model-b": "l8k1hzciux", "model-beta": "p71frej8t7", "model-delta": "qlvxqhkvit"}
 RELEASED_TABLE = "1l_fixedwidth.csv"
