@@ -1,5 +1,7 @@
 """Pictures drawn from the formulas alone."""
 
+import math
+
 import pytest
 import torch
 
@@ -34,4 +36,5 @@ def test_the_approximation_and_its_error_are_drawn() -> None:
     top, bottom = draw_approximation().axes
     difference, wave = (torch.as_tensor(line.get_ydata()) for line in top.get_lines())
     torch.testing.assert_close(torch.as_tensor(bottom.get_lines()[0].get_ydata()), difference - wave)
-    assert (difference - wave).abs().max().item() == pytest.approx(0.1787, abs=1e-3)
+    s = (1 + math.sqrt(17)) / 4  # |cos t| + |sin t| where the error is largest
+    assert (difference - wave).abs().max().item() == pytest.approx((s - 1) * math.sqrt(2 - s * s), abs=1e-4)
