@@ -25,6 +25,8 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("house", patient, derandomize=True, max_examples=40)
 settings.load_profile("house")
 
+pytest_plugins = ["paper_fixtures"]
+
 RELEASED = Path(__file__).resolve().parents[2] / "shared" / "paper" / "released"
 FOREIGN = RELEASED.parents[1] / "foreign"
 

@@ -11,10 +11,11 @@ from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper import dynamics_items
-from algophase.paper.dynamics_items import ITEMS, accompanying_pizza, clock_training, dissolving, followed
+from algophase.paper.dynamics_items import accompanying_pizza, clock_training, dissolving, followed
+from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.product import Claim
-from algophase.paper.sources import FoundRuns, Missing, Sources
+from algophase.paper.sources import Missing, Sources
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
@@ -137,15 +138,15 @@ def test_runs_that_do_otherwise_are_said_to(tmp_path: Path) -> None:
 
 def test_only_runs_with_an_end_count_and_the_strongest_pair_speaks() -> None:
     rows = [row for index, way in enumerate(("dissolves", "stays")) for row in run_of("clock-training", index, way)]
-    table = followed(FoundRuns(pandas.DataFrame(rows[:-1]), ""))
+    table = followed(pandas.DataFrame(rows[:-1]))
     assert set(table["run_id"]) == {"run0"}
     assert table["role"].tolist() == ["Pizza", "Pizza", "Pizza", "Clock", "Clock"]
     pizza, gone = dissolving(table)
     assert (pizza["run0"], gone["run0"]) == (True, True)
     with pytest.raises(InputError, match="no run of these moments was followed to its end"):
-        followed(FoundRuns(pandas.DataFrame(rows[:3]), ""))
+        followed(pandas.DataFrame(rows[:3]))
     with pytest.raises(InputError, match=r"no column accompanying, pairs\.role: they are another version's"):
-        followed(FoundRuns(pandas.DataFrame(rows).drop(columns=["accompanying", "pairs.role"]), ""))
+        followed(pandas.DataFrame(rows).drop(columns=["accompanying", "pairs.role"]))
 
 
 def pizza_claims(tmp_path: Path, *costs: tuple[Any, ...]) -> dict[str, Claim]:
@@ -191,8 +192,9 @@ def test_the_items_are_drawn_and_written(tmp_path: Path) -> None:
     sources = sources_with(
         gallery, "pizza-training", [run_of("pizza-training", n, "stays", cost) for n, cost in enumerate(costs)]
     )
-    assert not any(sources.lacking(item.needs) for item in ITEMS)
-    made = make(ITEMS, sources, tmp_path / "out")
+    items = find_items(["clock-training", "accompanying-pizza"])
+    assert not any(sources.lacking(item.needs) for item in items)
+    made = make(items, sources, tmp_path / "out")
     assert [one.problem for one in made] == [None, None]
     names = {path.name for one in made for path in one.files}
     for label in ("clock-training", "accompanying-pizza"):

@@ -4,44 +4,28 @@ import math
 from pathlib import Path
 
 import pytest
+from made_items import assert_same_files, make_one, write_networks
 
 from algophase.networks.handmade import handmade_clock
-from algophase.paper.illustration_items import ITEMS
-from algophase.paper.make import Made, make
 from algophase.paper.sources import Sources
-from algophase.storage import save
-
-BY_LABEL = {item.label: item for item in ITEMS}
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Path:
-    (tmp_path / "gallery").mkdir()
-    return tmp_path / "gallery"
-
-
-def one(label: str, sources: Sources, out: Path) -> Made:
-    made = make([BY_LABEL[label]], sources, out)[0]
-    assert made.problem is None
-    return made
 
 
 @pytest.mark.parametrize(("label", "claims"), [("clock-pizza", 5), ("accompill", 5)])
 def test_what_the_formulas_prove_is_supported(label: str, claims: int, empty: Path, tmp_path: Path) -> None:
-    made = one(label, Sources(gallery=empty), tmp_path / "out")
+    made = make_one(label, Sources(gallery=empty), tmp_path / "out")
     assert [claim.verdict for claim in made.claims] == ["supported"] * claims
     assert [file.name for file in made.files] == [f"{label}.png", f"{label}.svg"]
 
 
 def test_the_pizza_fails_on_antipodal_pairs_alone(empty: Path, tmp_path: Path) -> None:
-    ours = [claim.ours for claim in one("clock-pizza", Sources(gallery=empty), tmp_path / "out").claims]
+    ours = [claim.ours for claim in make_one("clock-pizza", Sources(gallery=empty), tmp_path / "out").claims]
     assert ours[:2] == ["144 of 144 do", "132 of 132 midpoints in their label's slice"]
     assert ours[2] == "6 pairs with 6 labels"
     assert ours[3] == "wrong or tied: Clock 0, Pizza 12 of 144 pairs"
 
 
 def test_the_approximation_has_its_known_error(empty: Path, tmp_path: Path) -> None:
-    good, flipped = one("approx", Sources(gallery=empty), tmp_path / "out").claims
+    good, flipped = make_one("approx", Sources(gallery=empty), tmp_path / "out").claims
     # (s - 1) sqrt(2 - s^2) with s = |cos t| + |sin t| is largest where 2 s^2 - s - 2 = 0; the Fourier coefficient is 8 / 3 pi.
     s = (1 + math.sqrt(17)) / 4
     assert f"largest deviation {(s - 1) * math.sqrt(2 - s * s):.4f}" in good.ours
@@ -50,7 +34,7 @@ def test_the_approximation_has_its_known_error(empty: Path, tmp_path: Path) -> N
 
 
 def test_table_1_from_hand_made_networks_alone(empty: Path, tmp_path: Path) -> None:
-    made = one("algorithms", Sources(gallery=empty), tmp_path / "out")
+    made = make_one("algorithms", Sources(gallery=empty), tmp_path / "out")
     assert [claim.verdict for claim in made.claims] == [*["supported"] * 6, "not tested"]
     assert made.claims[2].ours == "Multiplication, degree 2.00"
     assert made.claims[5].ours == "Absolute value, degree 1.00"
@@ -59,7 +43,7 @@ def test_table_1_from_hand_made_networks_alone(empty: Path, tmp_path: Path) -> N
 
 
 def test_table_1_with_the_released_networks(released: Path, empty: Path, tmp_path: Path) -> None:
-    made = one("algorithms", Sources(gallery=empty, released=released), tmp_path / "out")
+    made = make_one("algorithms", Sources(gallery=empty, released=released), tmp_path / "out")
     assert [claim.verdict for claim in made.claims] == [*["supported"] * 6, "not tested"]
     assert made.claims[1].ours == "No (0.0837), No (0.3336)"
     assert made.claims[4].ours == "Yes (1.0000), Yes (0.9937)"
@@ -68,17 +52,11 @@ def test_table_1_with_the_released_networks(released: Path, empty: Path, tmp_pat
 
 
 def test_a_circular_network_does_not_pass_for_a_non_circular_one(empty: Path, tmp_path: Path) -> None:
-    save(handmade_clock(), empty / "clock")
-    (empty / "exhibits.toml").write_text('[three-dimensional]\npath = "clock.safetensors"\nwhat = "a Clock"\n')
-    made = one("algorithms", Sources(gallery=empty), tmp_path / "out")
+    made = make_one("algorithms", write_networks(empty, {"three-dimensional": handmade_clock()}), tmp_path / "out")
     assert made.claims[6].verdict == "not supported"
 
 
-def test_the_same_command_makes_the_same_files(empty: Path, tmp_path: Path) -> None:
-    first = make(ITEMS, Sources(gallery=empty), tmp_path / "first")
-    second = make(ITEMS, Sources(gallery=empty), tmp_path / "second")
-    for one, other in zip(first, second, strict=True):
-        assert one.claims == other.claims
-        for file, again in zip(one.files, other.files, strict=True):
-            if file.suffix != ".png":
-                assert file.read_bytes() == again.read_bytes()
+@pytest.mark.parametrize("label", ["clock-pizza", "approx", "accompill"])
+def test_the_same_command_makes_the_same_files(label: str, empty: Path, tmp_path: Path) -> None:
+    first, second = (make_one(label, Sources(gallery=empty), tmp_path / name) for name in ("first", "second"))
+    assert_same_files(first, second)

@@ -1,27 +1,23 @@
-from collections.abc import Sequence
+"""Settings, sizes and cost, and what the text says beside the figures."""
+
 from pathlib import Path
 
 import pandas
 import pytest
-from commands import invoke
-from populations_for_items import claims_of, transformers, write_sweep
+from made_items import claims_of, find, transformers, write_sweep
 
+from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.product import Claim
 from algophase.paper.published import numbers
 from algophase.paper.sources import Sources
-from algophase.paper.text_items import ITEMS, SETTINGS
+from algophase.paper.text_items import SETTINGS
 
 
 def with_settings(runs: pandas.DataFrame, **changed: object) -> pandas.DataFrame:
     """Made-up runs with the settings that a sweep records."""
     printed = {column: numbers()[name].value for name, column in SETTINGS.items()}
     return runs.assign(**{**printed, **changed})
-
-
-def found_in(claims: Sequence[Claim], words: str) -> Claim:
-    (claim,) = (claim for claim in claims if words in claim.text)
-    return claim
 
 
 def test_settings_are_what_the_runs_record(tmp_path: Path) -> None:
@@ -31,25 +27,25 @@ def test_settings_are_what_the_runs_record(tmp_path: Path) -> None:
     other = with_settings(transformers(30))
     other.loc[3, "learning_rate"] = 0.01
     write_sweep(tmp_path / "other", "fixed-width", other)
-    rate = found_in(claims_of("settings", tmp_path / "other"), "learning rate")
+    rate = find(claims_of("settings", tmp_path / "other"), "learning rate")
     assert (rate.verdict, rate.ours) == ("differs", "0.001, 0.01")
 
 
 def test_the_gallery_has_the_papers_settings_and_took_less_time(gallery: Path, tmp_path: Path) -> None:
-    made, text = make(ITEMS, Sources(gallery.parent), tmp_path)
+    made, text = make(find_items(["settings", "text"]), Sources(gallery.parent), tmp_path)
     claims = made.claims
     assert {claim.verdict for claim in claims} <= {"reproduced", "supported", "not tested"}
-    cost = found_in(claims, "fewer resources")
+    cost = find(claims, "fewer resources")
     assert (cost.verdict, cost.published) == ("supported", "226 GPU days")
     assert cost.sample > 4000
-    assert found_in(text.claims, "the correct logits").verdict == "not tested"  # without the authors' table
+    assert find(text.claims, "the correct logits").verdict == "not tested"  # without the authors' table
 
 
 def test_the_linear_widths_of_the_released_networks_contradict_the_text(released: Path, tmp_path: Path) -> None:
-    made, text = make(ITEMS, Sources(released=released), tmp_path)
-    width = found_in(made.claims, "linear models")
+    made, text = make(find_items(["settings", "text"]), Sources(released=released), tmp_path)
+    width = find(made.claims, "linear models")
     assert (width.verdict, width.ours.endswith("delta (released): 128, 256 and 256")) == ("paper contradicts itself", True)
-    logit = found_in(text.claims, "the correct logits")
+    logit = find(text.claims, "the correct logits")
     assert logit.verdict == "paper contradicts itself"
     assert "largest wrong logit 0.0" in logit.ours  # the released column is that one's, not the definition's
 
@@ -68,17 +64,10 @@ def words_of(
 @pytest.mark.parametrize(("companion", "expected"), [(3, "supported"), (None, "not supported")])
 def test_companions_are_counted_by_network(tmp_path: Path, companion: int | None, expected: str) -> None:
     claims = words_of(tmp_path, [["Pizza", "accompanying"]] * 30, [[3, 6]] * 30, [[None, companion]] * 30)
-    assert found_in(claims, "usually come with").verdict == expected
-    assert found_in(claims, "multiple, imperfect copies").verdict == "not supported"  # one pizza each
+    assert find(claims, "usually come with").verdict == expected
+    assert find(claims, "multiple, imperfect copies").verdict == "not supported"  # one pizza each
 
 
 def test_two_pizzas_are_copies(tmp_path: Path) -> None:
     claims = words_of(tmp_path, [["Pizza", "Pizza"]] * 30, [[3, 5]] * 30, [[None, None]] * 30)
-    assert found_in(claims, "multiple, imperfect copies").verdict == "supported"
-
-
-def test_a_sweep_that_no_item_asks_for_is_named(tmp_path: Path) -> None:
-    own = write_sweep(tmp_path / "own", "gelu", with_settings(transformers(5)))
-    result = invoke("paper", "approx", "--from", own, "--out", tmp_path / "out")
-    assert result.exit_code == 0, result.output
-    assert f"{own} was not used: it holds space gelu" in result.stderr
+    assert find(claims, "multiple, imperfect copies").verdict == "supported"

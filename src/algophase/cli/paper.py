@@ -36,7 +36,7 @@ def paper(
 
     An item without its data prints a one-line error and the others are still made; the exit code is then 1.
     """
-    from algophase.paper.catalogue import ITEMS, find_items
+    from algophase.paper.items import ITEMS, find_items
     from algophase.paper.make import make
     from algophase.paper.make import page as results_page
     from algophase.paper.sources import Sources

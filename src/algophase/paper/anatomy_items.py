@@ -8,15 +8,13 @@ from torch import Tensor
 from algophase.analysis.anatomy import SIGNIFICANT, Anatomy
 from algophase.analysis.circles import Circle, find_circles, points_in_plane
 from algophase.analysis.formulas import accompanied_frequencies, gap
-from algophase.analysis.principal import PrincipalComponents, network_components
+from algophase.analysis.lines import exceeds
+from algophase.analysis.principal import PrincipalComponents, principal_components
 from algophase.errors import InputError
 from algophase.networks import Linear
-from algophase.paper.model_beta import both_sides, open_model_beta
-from algophase.paper.product import Claim, Item, Product, Table
-from algophase.paper.published import number
-from algophase.paper.readout import make_readout
-from algophase.paper.rules import APPROXIMATES, APPROXIMATION_RULE, statement
-from algophase.paper.sources import FoundNetwork, Sources
+from algophase.paper.product import Claim, Product, Table
+from algophase.paper.rules import MOST, NEARLY_ALL, approximated, judged, measured, statement
+from algophase.paper.sources import Exhibit, Sources
 from algophase.report.figures import circle_order, draw_aligned
 from algophase.report.style import COLOURS, new_figure
 
@@ -24,16 +22,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SHOWN = 4  # circles a row; Model beta has four pizzas
+SHOWN = 4  # circles per row; Model beta has four pizzas
 SHOWN_COMPONENTS = 16
-NEEDS = ("network:model-beta",)
 
 
-def _make_circles(sources: Sources) -> Product:
+def open_model_beta(sources: Sources) -> tuple[Exhibit, Linear, Anatomy]:
+    found = sources.network("model-beta")
+    opened = found.analysis.anatomy
+    if opened is None or not opened.pizzas:
+        raise InputError(f"{found.source} has no Pizza among its circles that its unembedding matches")
+    assert isinstance(found.given, Linear)  # nothing else has an anatomy
+    return found, found.given, opened
+
+
+def both_sides(found: Exhibit, network: Linear) -> tuple[PrincipalComponents, PrincipalComponents]:
+    """Components of the embedding and of the unembedding."""
+    return found.components, principal_components((network.unembed.weight,))
+
+
+def matching_circles(sources: Sources) -> Product:
     found, network, _ = open_model_beta(sources)
     p = network.task.modulus
-    embedding, unembedding = both_sides(network)
-    read = {circle.frequency: circle for circle in find_circles(embedding)}
+    embedding, unembedding = both_sides(found, network)
+    read = {circle.frequency: circle for circle in found.circles}
     written = {circle.frequency: circle for circle in find_circles(unembedding)}
     pairs = [(read[k], written[k]) for k in read if k in written]
     figure = _draw_matching(pairs[:SHOWN], embedding, unembedding, p)
@@ -49,8 +60,8 @@ def _make_circles(sources: Sources) -> Product:
     claims = (
         statement(
             "embedding and unembedding form matching circles, with the same gap between adjacent entries",
-            f"{len(pairs)} of {len(written)} match; gaps {gaps}",
             len(pairs) == len(written),
+            f"{len(pairs)} of {len(written)} match; gaps {gaps}",
             note,
         ),
         _circle_form(pairs, embedding, unembedding),
@@ -75,13 +86,8 @@ def _circle_form(pairs: list[tuple[Circle, Circle]], *sides: PrincipalComponents
             points = points_in_plane(side, circle)[0]
             wave, _ = _even_round(points, circle.frequency)
             explained.append(wave.abs().square().mean().item() / points.double().square().sum(dim=1).mean().item())
-    return statement(
-        "W_E'[a] and W_U'[a] are about (cos w a, sin w a), turned and scaled",
-        f"at least {min(explained):.2%} of the variance of each circle",
-        min(explained) >= APPROXIMATES,
-        APPROXIMATION_RULE,
-        published="≈",
-    )
+    text, least = "W_E'[a] and W_U'[a] are about (cos w a, sin w a), turned and scaled", min(explained)
+    return approximated(text, least, f"at least {least:.2%} of the variance of each circle", published="≈")
 
 
 def _even_round(points: Tensor, frequency: int) -> tuple[Tensor, float]:
@@ -125,28 +131,24 @@ def _draw_matching(
     return figure
 
 
-def _make_aligned(sources: Sources) -> Product:
+def aligned_weights(sources: Sources) -> Product:
     found, network, opened = open_model_beta(sources)
-    claims = [*_second_relu_claims(found, network, opened), *_domino_claims(network, opened)]
+    claims = [*_second_relu_claims(found, network, opened), *_domino_claims(found, opened)]
     return Product(found.source, {"": _draw_domino(opened)}, claims=tuple(claims))
 
 
-def _second_relu_claims(found: FoundNetwork, network: Linear, opened: Anatomy) -> list[Claim]:
+def _second_relu_claims(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim]:
     idle = opened.second_relu
     if idle is None:
         raise InputError(f"{found.source} has no second ReLU; choose a model beta or gamma")
-    same = found.published
     _, cache = network.run_with_cache()
     positive = (cache["l2.hook_pre"] > 0).double().mean().item()
+    text = "the second ReLU's inputs are positive in the majority"
     return [
-        number("beta-accuracy-without-relu").claim(idle.accuracy_without, f"{idle.accuracy_without:.2%}", same_network=same),
-        number("beta-cross-entropy").claim(idle.cross_entropy, f"{idle.cross_entropy:.3e}", same_network=same),
-        number("beta-cross-entropy-without-relu").claim(
-            idle.cross_entropy_without, f"{idle.cross_entropy_without:.3e}", same_network=same
-        ),
-        statement(
-            "the second ReLU's inputs are positive in the majority", f"{positive:.2%}", positive > 0.5, "rule: more than half"
-        ),
+        measured("beta-accuracy-without-relu", found, idle.accuracy_without, f"{idle.accuracy_without:.2%}"),
+        measured("beta-cross-entropy", found, idle.cross_entropy, f"{idle.cross_entropy:.3e}"),
+        measured("beta-cross-entropy-without-relu", found, idle.cross_entropy_without, f"{idle.cross_entropy_without:.3e}"),
+        judged(text, exceeds(positive, MOST), f"{positive:.2%}", "more than half"),
     ]
 
 
@@ -156,38 +158,32 @@ def _pair_strengths(aligned: Tensor) -> Tensor:
     return aligned[:, :even].abs().unflatten(1, (-1, 2)).amax(dim=2)
 
 
-def _domino_claims(network: Linear, opened: Anatomy) -> list[Claim]:
-    p = network.task.modulus
-    circles = {circle.components: circle.frequency for circle in find_circles(network_components(network))}
+def _domino_claims(found: Exhibit, opened: Anatomy) -> list[Claim]:
+    circles = {circle.components: circle.frequency for circle in found.circles}
     claims = []
     for name, what, weights in (("W_1", "output", opened.aligned_w1), ("W_2", "source", opened.aligned_w2.T)):
-        significant = _pair_strengths(weights) > SIGNIFICANT  # (units, pairs)
+        significant = exceeds(_pair_strengths(weights), SIGNIFICANT)  # (units, pairs)
         pairs = significant.sum(dim=1)
         used, alone = int((pairs > 0).sum()), int((pairs == 1).sum())
-        note = f"rule: more than half of the {used} units with any |coefficient| > 0.1 have them in one pair of components"
-        note += f" (the line at 0.1 is the text's; {_at_other_lines(weights)})"
+        note = f"rule: more than half of the {used} units with any |coefficient| > {SIGNIFICANT:g} have them in one pair of "
+        note += f"components (the line at {SIGNIFICANT:g} is the text's; {_at_other_lines(weights)})"
         if name == "W_1":
-            note += f"; {_read_with_company(significant, circles, p)} read one pizza and its accompanying circle, and no other"
-        claims.append(
-            statement(
-                f"aligned {name}: in most {what} dimensions only two principal components are significant",
-                f"{alone} of {used} units",
-                2 * alone > used,
-                note,
-            )
-        )
-    note = "rule: more than nine tenths read one pizza alone, and write most to the pizza they read most; not every unit does"
+            with_company = _read_with_company(significant, circles, found.modulus)
+            note += f"; {with_company} read one pizza and its accompanying circle, and no other"
+        text = f"aligned {name}: in most {what} dimensions only two principal components are significant"
+        claims.append(statement(text, 2 * alone > used, f"{alone} of {used} units", note))
+    rule = "more than nine tenths read one pizza alone, and write most to the pizza they read most; not every unit does"
     shares = opened.exclusive_share, opened.same_pizza_share
     ours = f"{shares[0]:.1%} of the units that read a pizza read one alone; {shares[1]:.1%} write to the one they read"
-    claims.append(statement("every intermediate dimension serves exactly one pizza", ours, min(shares) > 0.9, note))
-    return claims
+    holds = exceeds(min(shares), NEARLY_ALL)
+    return [*claims, judged("every intermediate dimension serves exactly one pizza", holds, ours, rule)]
 
 
 def _at_other_lines(weights: Tensor) -> str:
     """How many units have one significant pair, were "significant" more."""
     told = []
     for line in (0.25, 0.4):
-        pairs = (_pair_strengths(weights) > line).sum(dim=1)
+        pairs = exceeds(_pair_strengths(weights), line).sum(dim=1)
         told.append(f"at {line:g} {int((pairs == 1).sum())} of {int((pairs > 0).sum())}")
     return ", ".join(told)
 
@@ -234,10 +230,3 @@ def _draw_domino(opened: Anatomy) -> "Figure":
     panels[0].set_xlabel("output dimension (hidden unit), by the circle it reads")
     panels[1].set_xlabel("source dimension (hidden unit), in the same order")
     return figure
-
-
-ITEMS: list[Item] = [
-    Item("pcaeu", "figure", "Appendix L.2", "Circles of embedding and unembedding", NEEDS, _make_circles),
-    Item("aligned", "figure", "Appendix L.3", "Aligned weights of a linear Pizza", NEEDS, _make_aligned),
-    Item("approx2", "figure", "Appendix L.4", "The readout of a linear Pizza", NEEDS, make_readout),
-]

@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.analyze import analyze
-from algophase.analysis.circles import Circle, circle_alone, isolate_circles
-from algophase.analysis.device import in_float64
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import by_difference_and_sum, correct_logits, grid_logits
+from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
+from algophase.analysis.circles import circle_alone
+from algophase.analysis.grid import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
-from algophase.analysis.principal import PrincipalComponents, network_components
+from algophase.analysis.specimen import Specimen, answer_of
 from algophase.networks import Network
-from algophase.report.figures import circle_order, draw_circle, logit_map
+from algophase.paper.plates import logits_in_order, shown_in
+from algophase.report.figures import draw_circle
 from algophase.report.moments_section import quartiles
 from algophase.report.style import COLOURS, new_figure
 
@@ -32,36 +31,25 @@ class Stage:
     """A network after `epoch` updates, with its first pairs of components."""
 
     epoch: int
-    network: Network  # in float64
-    components: PrincipalComponents
-    accuracy: float
+    specimen: Specimen
     pairs: tuple[PairEvidence, ...]
 
 
 def stages(networks: Mapping[int, Network]) -> list[Stage]:
     found = []
     for epoch, network in networks.items():
-        exact, analysis = in_float64(network), analyze(network)
-        pairs = moment_details(network, analysis).pairs
-        found.append(Stage(epoch, exact, network_components(exact), analysis.accuracy, pairs))
+        specimen = Specimen(network)
+        found.append(Stage(epoch, specimen, moment_details(network, specimen.analysis).pairs))
     return found
 
 
-def _isolated_logits(axes: "Axes", network: Network, components: PrincipalComponents, circle: Circle, k: int) -> None:
-    """Correct logits with one circle or pair kept, in the order of frequency k."""
-    p = network.task.modulus
-    order = circle_order(p, k)
-    matrix = by_difference_and_sum(correct_logits(grid_logits(network, circle_alone(components, circle))))
-    logit_map(axes, matrix[order][:, order])
-    axes.set(xticks=[], yticks=[])
-
-
 def draw_stages(shown: Sequence[Stage]) -> "Figure":
-    """Correct logits by a - b (rows) and a + b (columns): a column an epoch, a row a pair of components."""
+    """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair of components."""
     rows = max(len(stage.pairs) for stage in shown)
     figure = new_figure(1.55 * len(shown) + 0.4, 1.8 * rows + 0.7)
     grid = figure.subplots(rows, len(shown), squeeze=False)
     for column, stage in enumerate(shown):
+        specimen = stage.specimen
         for row in range(rows):
             axes = grid[row, column]
             if row >= len(stage.pairs):
@@ -69,8 +57,9 @@ def draw_stages(shown: Sequence[Stage]) -> "Figure":
                 continue
             pair = stage.pairs[row]
             circle = pair.evidence.circle
-            _isolated_logits(axes, stage.network, stage.components, circle, circle.frequency)
-            head = f"epoch {stage.epoch:,}\naccuracy {stage.accuracy:.1%}\n" if row == 0 else ""
+            alone = grid_logits(specimen.network, circle_alone(specimen.components, circle))
+            logits_in_order(axes, answer_of(alone).logits, circle.frequency)
+            head = f"epoch {stage.epoch:,}\naccuracy {specimen.analysis.accuracy:.1%}\n" if row == 0 else ""
             # Noise takes the share a little beyond its ends, which a reader of the picture need not see.
             what = "no form" if pair.evidence.role == "unclear" else f"Pizza {min(1.0, max(0.0, pair.pizza_share)):.0%}"
             axes.set_title(f"{head}k = {circle.frequency}, {what}", fontsize=8)
@@ -81,21 +70,18 @@ def draw_stages(shown: Sequence[Stage]) -> "Figure":
     return figure
 
 
-def draw_state(network: Network, evidence: Sequence[CircleEvidence]) -> "Figure":
+def draw_state(specimen: Specimen) -> "Figure":
     """Every circle of a network: its tokens above, the correct logits with it alone below."""
-    exact = in_float64(network)
-    components, shown = network_components(exact), evidence[:MOST_CIRCLES]
+    shown = specimen.analysis.circles[:MOST_CIRCLES]
     figure = new_figure(max(3.4, 1.75 * len(shown) + 0.3), 4.4)
     grid = figure.subplots(2, len(shown), squeeze=False)
     for column, item in enumerate(shown):
         above, below = grid[:, column]
-        draw_circle(above, components, item.circle, FEW_LABELS)
+        draw_circle(above, specimen.components, item.circle, FEW_LABELS)
         above.tick_params(labelsize=6.5)
         above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
-        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-        k = item.accompanies or item.circle.frequency
-        _isolated_logits(below, exact, components, item.circle, k)
-        without = isolate_circles(exact, [item.circle], drop=True, principal=components).accuracy
+        k, without = shown_in(item), specimen.without([item]).accuracy
+        logits_in_order(below, specimen.only([item]).logits, k)
         below.set_title(f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}", fontsize=8)
         below.set_xlabel(f"a + b, along {k}")
         below.set_ylabel(f"a − b, along {k}")
@@ -138,10 +124,9 @@ def draw_population(table: "pandas.DataFrame") -> "Figure":
     _curve(share, known, "pizza_share_of_pair", COLOURS[1])
     share.axhspan(1 / 3, 2 / 3, color="0.93", zorder=0)
     share.set(ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form")
-    _curve(symmetricity, table, "gradient_symmetricity", COLOURS[0])
-    symmetricity.set(ylim=(0, 1), ylabel="gradient symmetricity", title="whole network")
-    _curve(irrelevance, table, "distance_irrelevance", COLOURS[2])
-    irrelevance.set(ylim=(0, 1), ylabel="distance irrelevance", title="whole network")
+    for axes, metric, colour in ((symmetricity, SYMMETRICITY, COLOURS[0]), (irrelevance, IRRELEVANCE, COLOURS[2])):
+        _curve(axes, table, metric, colour)
+        axes.set(ylim=(0, 1), ylabel=label(metric), title="whole network")
     for axes in (what, share, symmetricity, irrelevance):
         _epoch_axis(axes, epochs)
     return figure

@@ -4,15 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from algophase.analysis.analyze import analyze
+from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
 from algophase.analysis.evidence import CLEAR_SHARE
-from algophase.analysis.moments import moment_details
+from algophase.analysis.lines import falls_short, stays_within
 from algophase.errors import InputError
 from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
-from algophase.paper.population_claims import MOST, share_claim
-from algophase.paper.product import OTHER_NETWORK, Claim, Item, Product, Table
-from algophase.paper.published import number
-from algophase.paper.sources import FoundRuns, Missing, Sources
+from algophase.paper.product import Claim, Product, Table
+from algophase.paper.rules import MOST, OTHER_NETWORK, measured, share_claim, statement
+from algophase.paper.sources import Exhibit, Missing, Sources, optional
 from algophase.report.moments_section import quartiles
 from algophase.runs.statistics import Share
 from algophase.wording import plural
@@ -27,15 +26,15 @@ PICTURE = "one run, a picture"
 LOOKS = "looks like a Pizza: forms explain half of the strongest pair's logits, the Pizza has two thirds of the amplitude"
 NEEDED = ("epoch", "epochs_trained", "accompanying", "accuracy_without_accompanying")
 PAIR_NUMBERS = ("clock_weight", "pizza_weight", "pizza_share", "role", "explained", "frequency")
-SHOWN = ("validation_accuracy", "gradient_symmetricity", "distance_irrelevance")
+FORMS = ("Pizza", "mixed", "Clock")
+SHOWN = ("validation_accuracy", SYMMETRICITY, IRRELEVANCE)
 
 
-def followed(found: FoundRuns) -> "pandas.DataFrame":
+def followed(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """The moments of all runs that have their end, with the strongest pair's numbers: `role`, `pizza_share_of_pair`.
 
     The strongest pair is the one with the largest sum of Clock and Pizza weights.
     """
-    table = found.runs
     lacking = [name for name in (*NEEDED, *(f"pairs.{name}" for name in PAIR_NUMBERS)) if name not in table]
     if lacking:
         raise InputError(f"the moments have no column {', '.join(lacking)}: they are another version's; make them again")
@@ -65,12 +64,17 @@ def _counts(values: "pandas.Series[str]") -> str:
     return ", ".join(f"{count} {name}" for name, count in values.value_counts().items())
 
 
-def _middle(values: "pandas.Series[float]", form: str = ".2f", unit: str = "") -> str:
-    """Median and quartiles in words."""
-    if not len(values):
-        return "no runs"
-    low, middle, high = (format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))
-    return f"median {middle}{unit}, quartiles {low} and {high}"
+def _quartiles(values: "pandas.Series[float]", form: str, shown: str, otherwise: str) -> str:
+    """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and {2}."""
+    return shown.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))) if len(values) else otherwise
+
+
+def _middle(values: "pandas.Series[float]", form: str = ".2f") -> str:
+    return _quartiles(values, form, "median {1}, quartiles {0} and {2}", "no runs")
+
+
+def _bracketed(values: "pandas.Series[float]", form: str = ".2f") -> str:
+    return _quartiles(values.dropna(), form, "{1} [{0}, {2}]", "-")
 
 
 def dissolving(table: "pandas.DataFrame") -> tuple["pandas.Series[bool]", "pandas.Series[bool]"]:
@@ -78,43 +82,41 @@ def dissolving(table: "pandas.DataFrame") -> tuple["pandas.Series[bool]", "panda
     early = table[(table["epoch"] <= EARLY) & (table["epoch"] < table["epochs_trained"])]
     pizza = (early["role"] == "Pizza").groupby(early["run_id"]).any()
     end = _ends(table)
-    gone = end["pizza_share_of_pair"] < 1 - CLEAR_SHARE
+    gone = falls_short(end["pizza_share_of_pair"], 1 - CLEAR_SHARE)
     return pizza.reindex(end.index, fill_value=False), gone
+
+
+def _share(chosen: "pandas.Series[bool]") -> Share:
+    return Share(int(chosen.sum()), len(chosen))
 
 
 def clock_training(sources: Sources) -> Product:
     found, series = sources.moments("clock-training"), sources.series("early-clock")
-    table = followed(found)
+    table = followed(found.table)
     pizza, gone = dissolving(table)
-    end = _ends(table)
-    both = table[table["run_id"].isin(pizza.index[pizza & gone])]
     seen = table[(table["role"] == "Pizza") & (table["epoch"] <= EARLY)].groupby("run_id").last()
-    ended = f"all runs end as: {_counts(end['verdict'])}"
+    accuracy = _middle(seen["validation_accuracy"], ".1%")
     claims = [
-        share_claim(
-            "a Pizza-like pattern is there early in the training of a network with attention",
-            Share(int(pizza.sum()), len(pizza)),
-            MOST,
-            f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: "
-            f"{_middle(seen['validation_accuracy'], '.1%')}",
-            PICTURE,
-        ),
-        share_claim(
-            "the pattern disappears during the run",
-            Share(int((pizza & gone).sum()), int(pizza.sum())),
-            MOST,
-            "of the runs that had it; gone: the Pizza has less than a third of the strongest pair at the end",
-            PICTURE,
-        ),
-        share_claim(
-            "a Pizza early that is gone at the end is the way of most networks with attention (our question)",
-            Share(int((pizza & gone).sum()), len(pizza)),
-            MOST,
-            ended,
-            PICTURE,
-        ),
-        _gradual(both),
+        share_claim(text, share, MOST, what, PICTURE)
+        for text, share, what in (
+            (
+                "a Pizza-like pattern is there early in the training of a network with attention",
+                _share(pizza),
+                f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: {accuracy}",
+            ),
+            (
+                "the pattern disappears during the run",
+                _share(gone[pizza]),
+                "of the runs that had it; gone: the Pizza has less than a third of the strongest pair at the end",
+            ),
+            (
+                "a Pizza early that is gone at the end is the way of most networks with attention (our question)",
+                _share(pizza & gone),
+                f"all runs end as: {_counts(_ends(table)['verdict'])}",
+            ),
+        )
     ]
+    claims.append(_gradual(table[table["run_id"].isin(pizza.index[pizza & gone])]))
     return Product(
         source=f"{found.source}; {series.source}",
         figures={"": draw_stages(stages(series.networks)), "population": draw_population(table)},
@@ -127,130 +129,93 @@ def _gradual(table: "pandas.DataFrame") -> Claim:
     """Of runs whose Pizza dissolves: does the median share fall step by step from its peak on?"""
     text = "the pattern disappears gradually"
     rule = f"rule: from its peak on, the median share of the runs above never rises by more than {RISE} between two epochs"
-    known = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
+    known = table[table["role"].isin(FORMS)]
     if known.empty:
-        return Claim(text, PICTURE, "no such run", "not tested", 0, rule)
+        return statement(text, None, "no such run", rule, published=PICTURE, sample=0)
     median = quartiles(known, "pizza_share_of_pair")["middle"]
     after = median[median.index >= median.idxmax()]
-    holds = bool((after.diff().dropna() <= RISE).all()) and after.iloc[-1] < 1 - CLEAR_SHARE
-    half = after.index[after < 0.5]
+    falls = bool(stays_within(after.diff().dropna(), RISE).all())
+    half = after.index[falls_short(after, 0.5)]
     ours = f"median {after.iloc[0]:.2f} at epoch {after.index[0]:,}, below a half at {half[0]:,}" if len(half) else "stays"
-    return Claim(
-        text, PICTURE, f"{ours}, {after.iloc[-1]:.2f} at the end", "supported" if holds else "not supported", _runs(table), rule
-    )
-
-
-def _runs(table: "pandas.DataFrame") -> int:
-    return int(table["run_id"].nunique())
+    ours, holds = f"{ours}, {after.iloc[-1]:.2f} at the end", falls and bool(falls_short(after.iloc[-1], 1 - CLEAR_SHARE))
+    return statement(text, holds, ours, rule, published=PICTURE, sample=int(table["run_id"].nunique()))
 
 
 def _along(table: "pandas.DataFrame") -> Table:
     """Medians [quartiles] by epoch."""
-    columns = (
-        "epoch",
-        "runs",
-        "Pizza",
-        "mixed",
-        "Clock",
-        "Pizza's share of the pair",
-        *(name.replace("_", " ") for name in SHOWN),
-    )
     rows = []
     for epoch, part in table.groupby("epoch"):
-        known = part[part["role"].isin(("Pizza", "mixed", "Clock"))]
-        shares = [f"{(part['role'] == role).mean():.0%}" for role in ("Pizza", "mixed", "Clock")]
+        known = part[part["role"].isin(FORMS)]
+        shares = [f"{(part['role'] == role).mean():.0%}" for role in FORMS]
         numbers = [_bracketed(known["pizza_share_of_pair"]), *(_bracketed(part[name]) for name in SHOWN)]
         rows.append((f"{epoch:,}", str(len(part)), *shares, *numbers))
-    return Table(columns, tuple(rows))
-
-
-def _bracketed(values: "pandas.Series[float]", form: str = ".2f") -> str:
-    values = values.dropna()
-    if not len(values):
-        return "-"
-    low, middle, high = (format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))
-    return f"{middle} [{low}, {high}]"
+    return Table(("epoch", "runs", *FORMS, "Pizza's share of the pair", *map(label, SHOWN)), tuple(rows))
 
 
 def accompanying_pizza(sources: Sources) -> Product:
     found, exhibit = sources.moments("pizza-training"), sources.network("early-pizza")
-    table = followed(found)
+    table = followed(found.table)
     if STATE not in table["epoch"].to_numpy():
         advice = f"make them with: algophase sweep pizza-training --snapshot {STATE}"
         raise Missing(f"the moments of pizza-training have no epoch {STATE}; {advice}")
-    analysis = analyze(exhibit.network)
-    details = moment_details(exhibit.network, analysis)
-    without, count = details.accuracy_without_accompanying, details.accompanying
+    accuracy = exhibit.analysis.accuracy
     claims = [
-        number("early-pizza-accuracy").claim(
-            analysis.accuracy, f"{analysis.accuracy:.1%}", same_network=exhibit.published, note=OTHER_NETWORK
-        ),
-        number("early-pizza-accuracy-without").claim(
-            without,
-            f"{without:.1%}",
-            same_network=exhibit.published,
-            note=f"{OTHER_NETWORK}; {_counted(count)} removed, in the paper one",
-        ),
+        measured("early-pizza-accuracy", exhibit, accuracy, f"{accuracy:.1%}"),
+        _without_companions("early-pizza-accuracy-without", exhibit, ", in the paper one"),
         *_model_a(sources),
         *_companion_claims(table),
     ]
     return Product(
         source=f"{found.source}; {exhibit.source}",
-        figures={"": draw_state(exhibit.network, analysis.circles), "population": draw_companions(table)},
+        figures={"": draw_state(exhibit), "population": draw_companions(table)},
         tables={"population": _companion_table(table)},
         claims=tuple(claims),
     )
 
 
-def _counted(count: int) -> str:
-    return f"{count} accompanying {plural(count, 'circle')}"
+def _without_companions(name: str, of: Exhibit, also: str = "") -> Claim:
+    """A printed accuracy without accompanying circles beside that of a network without its own."""
+    companions = of.of_role("accompanying")
+    accuracy, count = of.without(companions).accuracy, len(companions)
+    note = f"{count} accompanying {plural(count, 'circle')} removed{also}"
+    return measured(name, of, accuracy, f"{accuracy:.1%}", note if of.published else f"{OTHER_NETWORK}; {note}")
 
 
 def _model_a(sources: Sources) -> list[Claim]:
     """The trained network that the paper compares with, where there is one."""
-    try:
-        model = sources.network("model-a")
-    except Missing:
-        return []
-    details = moment_details(model.network, analyze(model.network))
-    without, note = details.accuracy_without_accompanying, f"{_counted(details.accompanying)} removed"
-    note = note if model.published else f"{OTHER_NETWORK}; {note}"
-    claim = number("trained-pizza-accuracy-without").claim(without, f"{without:.1%}", same_network=model.published, note=note)
-    return [claim]
+    model = optional(sources.network, "model-a")
+    return [] if model is None else [_without_companions("trained-pizza-accuracy-without", model)]
 
 
 def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
     early, end = table[table["epoch"] == STATE].set_index("run_id"), _ends(table)
     having = early[early["accompanying"] > 0]
     later = end.loc[having.index]
-    costly, still = having["cost"] > 0, later["accompanying"] > 0
-    spread = f"accuracy lost without them, in points: {_middle(having['cost'])}"
-    later_spread = f"points lost at {STATE} epochs: {_middle(having['cost'])}; at the end: {_middle(later['cost'])}"
-    both = Share(int((later["cost"] < having["cost"])[still].sum()), int(still.sum()))
-    changed = later["cost"] != having["cost"]
-    everywhere = Share(int((end["accompanying"] > 0).sum()), len(end))
+    less, changed = later["cost"] < having["cost"], later["cost"] != having["cost"]
+    lost = _middle(having["cost"])
     return [
         share_claim(
             f"an accompanying Pizza emerges early in the training of a network without attention (at {STATE} epochs)",
-            Share(len(having), len(early)),
+            _share(early["accompanying"] > 0),
             MOST,
-            f"at least one circle in the accompanying role; at the end {everywhere}",
+            f"at least one circle in the accompanying role; at the end {_share(end['accompanying'] > 0)}",
             PICTURE,
         ),
         share_claim(
             f"it is of use: removing it at {STATE} epochs costs accuracy",
-            Share(int(costly.sum()), len(having)),
+            _share(having["cost"] > 0),
             MOST,
-            f"of the runs that have one; {spread}",
+            f"of the runs that have one; accuracy lost without them, in points: {lost}",
             "1.8 points in one run",
         ),
         share_claim(
             "accompanying Pizzas are less helpful later",
-            Share(int((later["cost"] < having["cost"]).sum()), int(changed.sum())),
+            _share(less[changed]),
             MOST,
             f"what removal costs at the end (nothing where none is left) is less than at {STATE} epochs, of the "
-            f"{int(changed.sum())} of {len(having)} runs that have one then and in which it changed; {later_spread}; "
-            f"with one at both: {both}",
+            f"{int(changed.sum())} of {len(having)} runs that have one then and in which it changed; "
+            f"points lost at {STATE} epochs: {lost}; at the end: {_middle(later['cost'])}; "
+            f"with one at both: {_share(less[later['accompanying'] > 0])}",
             "1.8 points then, 0.3 in Model A",
         ),
     ]
@@ -264,23 +229,3 @@ def _companion_table(table: "pandas.DataFrame") -> Table:
         accuracies = [_bracketed(having[name], ".4f") for name in ("accuracy", "accuracy_without_accompanying")]
         rows.append((f"{epoch:,}", str(len(part)), f"{len(having) / len(part):.0%}", *accuracies, _bracketed(having["cost"])))
     return Table(columns, tuple(rows))
-
-
-ITEMS: list[Item] = [
-    Item(
-        "clock-training",
-        "figure",
-        "appendix J",
-        "a Pizza early in the training of a Clock, and how it dissolves",
-        ("network:early-clock", "moments:clock-training"),
-        clock_training,
-    ),
-    Item(
-        "accompanying-pizza",
-        "figure",
-        "appendix K",
-        "a rate-0 network after 600 epochs, and what its accompanying circle is worth",
-        ("network:early-pizza", "moments:pizza-training"),
-        accompanying_pizza,
-    ),
-]

@@ -7,39 +7,52 @@ from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.formulas import half_angle_cosine, variance_explained
-from algophase.analysis.grid import right_answers
-from algophase.paper.isolation_figures import MOST_SHOWN, draw_isolated
-from algophase.paper.product import Claim, Item, Product, Table
+from algophase.analysis.grid import by_difference_and_sum
+from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
+from algophase.paper.plates import MOST_SHOWN, draw_isolated
+from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
-from algophase.paper.rules import APPROXIMATES
-from algophase.paper.sources import Sources
-from algophase.paper.specimens import HALF, Specimen, judged, measured, source_of, specimen, spread_of
+from algophase.paper.rules import APPROXIMATES, HALF, for_each, judged, measured, spread_of
+from algophase.paper.sources import Exhibit, Sources, source_of
 from algophase.waves import cos_turn
 
 INVARIANT = 0.2  # standard deviation over mean below which an accuracy does not depend on a - b
 HIGHLY = 0.9
+SUBSTANTIALLY = 0.1  # of the variance, by which one formula explains more than another
+SHORT, LONG = 0.1, 0.9  # of the longest E_ab
+EVERY = "for every circle shown"
 
 
-def _pizzas(a: Specimen) -> list[CircleEvidence]:
+def _pizzas(a: Exhibit) -> list[CircleEvidence]:
     """The paper's pizzas 1, 2 and 3: the largest circles that act as one."""
     return a.of_role("Pizza")[:3]
 
 
+def _depends(shares: Sequence[float], name: str) -> Claim:
+    text = f"the logit pattern of each isolated circle depends on {name}"
+    return for_each(text, shares, HALF, f"{name} explains {{}} of the correct logits' variance", f"at least half, {EVERY}")
+
+
+def _highly_accurate(one: Exhibit, shown: Sequence[CircleEvidence], *, axis: int, name: str) -> Claim:
+    """axis: of the answers by a - b (rows) and a + b (columns), the one to average over."""
+    best = [by_difference_and_sum(one.only([item]).right.double()).nanmean(axis).max().item() for item in shown]
+    text = "after isolation a subset of predictions remains highly accurate, determined by the circle's k"
+    ours, rule = (
+        f"at its best {name} a circle alone answers {{}} right",
+        f"at least {HIGHLY:.0%} at some value of {name}, {EVERY}",
+    )
+    return for_each(text, best, HIGHLY, ours, rule)
+
+
 def pizza_isolated(sources: Sources) -> Product:
-    a = specimen(sources, "model-a")
+    a = sources.network("model-a")
     pizzas = _pizzas(a)
     last = a.companion(pizzas[-1]) if pizzas else None
-    shown = [*pizzas, *([last] if last else [])] or list(a.circles[:MOST_SHOWN])
-    by_difference = [a.pattern(item).by_difference for item in shown]
-    lost = [int((a.pattern(item).accuracies == 0).sum()) for item in pizzas]
+    shown = [*pizzas, *([last] if last else [])] or list(a.evidence[:MOST_SHOWN])
+    lost = [int((a.only([item]).accuracies == 0).sum()) for item in pizzas]
     claims = [
         measured("model-a-circularity", a, a.circularity, f"{a.circularity:.2%}"),
-        judged(
-            "the logit pattern of each isolated circle depends on a - b",
-            min(by_difference, default=0.0) >= HALF,
-            f"a - b explains {spread_of(by_difference)} of the correct logits' variance",
-            "at least half, for every circle shown",
-        ),
+        _depends([a.only([item]).by_difference for item in shown], "a - b"),
         judged(
             "Model A's accuracy drops to zero at specific values of a - b",
             min(lost, default=0) > 0,
@@ -59,34 +72,33 @@ def pizza_isolated(sources: Sources) -> Product:
     return Product(source_of(a), {"": draw_isolated(a, shown)}, claims=tuple(claims))
 
 
-def _longer_is_better(a: Specimen, pizzas: list[CircleEvidence]) -> Claim:
+def _longer_is_better(a: Exhibit, pizzas: list[CircleEvidence]) -> Claim:
     """Sections 3.2 and 3.4: near-antipodal pairs, whose midpoint is near the origin, are answered wrong more often."""
     shown = []
     for item in pizzas:
-        length = half_angle_cosine(a.modulus, item.circle.frequency, item.circle.offset).flatten()
-        right = right_answers(a.keep([item]).logits).double().flatten()
-        shown.append((right[length < 0.1].mean().item(), right[length > 0.9].mean().item()))
+        length = half_angle_cosine(a.modulus, item.circle.frequency, item.circle.offset)[..., 0]
+        right = a.only([item]).right.double()
+        shown.append([right[end].mean().item() for end in (falls_short(length, SHORT), exceeds(length, LONG))])
     return judged(
         "a pair is more likely to be answered right if E_ab is longer, less if it is nearly antipodal",
-        bool(shown) and all(short < long for short, long in shown),
+        bool(shown) and all(falls_short(short, long) for short, long in shown),
         ", ".join(f"{short:.1%} and {long:.1%}" for short, long in shown) or "no Pizza",
-        "of each Pizza alone, pairs of |cos w(a - b)/2| < 0.1 are answered right less often than those of > 0.9",
+        f"of each Pizza alone, pairs of |cos w(a - b)/2| < {SHORT} are answered right less often than those of > {LONG}",
     )
 
 
-def _accuracy_claims(a: Specimen, pizzas: list[CircleEvidence]) -> list[Claim]:
+def _accuracy_claims(a: Exhibit, pizzas: list[CircleEvidence]) -> list[Claim]:
     """One and three circles alone. The paper gives 91.4% (main text) and 99.7% (footnote) for the same three."""
     if not pizzas:
         return []
-    one, two, three = (a.keep(pizzas[:count]).accuracy for count in (1, 2, 3))
-    alone = [f"{item.accuracy_alone:.2%}" for item in pizzas]
-    each = f"circles 1, 2, 3 alone give {', '.join(alone)}"
-    which = f"{each}: the printed value is circle 2's" if a.found.published else ""
-    published = (
+    one, two, three = (a.only(pizzas[:count]).accuracy for count in (1, 2, 3))
+    alone = ", ".join(f"{item.accuracy_alone:.2%}" for item in pizzas)
+    which = f"circles 1, 2, 3 alone give {alone}: the printed value is circle 2's" if a.published else ""
+    both = (
         "the main text gives 91.4% for the first six components, the footnote of section 3.4 99.7% for the same three circles"
+        f"; here one circle gives {one:.2%}, two {two:.2%}, three {three:.2%}"
     )
-    both = f"{published}; here one circle gives {one:.2%}, two {two:.2%}, three {three:.2%}"
-    if a.found.published:
+    if a.published:
         both += ": the main text's value is that of two circles (components 1 to 4)"
     contradicted = number("model-a-three-circles")
     return [
@@ -95,69 +107,53 @@ def _accuracy_claims(a: Specimen, pizzas: list[CircleEvidence]) -> list[Claim]:
     ]
 
 
-def _relative_spread(one: Specimen, item: CircleEvidence) -> float:
-    accuracies = one.pattern(item).accuracies
+def _relative_spread(one: Exhibit, item: CircleEvidence) -> float:
+    accuracies = one.only([item]).accuracies
     return (accuracies.std(correction=0) / accuracies.mean()).item()
 
 
-def _by_sum_and_answer(one: Specimen, item: CircleEvidence) -> float:
+def _by_sum_and_answer(one: Exhibit, item: CircleEvidence) -> float:
     """Share of the variance of an isolated circle's logits that a + b and the answer c together explain."""
-    logits = one.keep([item]).logits  # (p, p, p)
+    logits = one.isolate([item]).logits  # (p, p, p)
     p = one.modulus
     a = torch.arange(p)
     rows = torch.stack([logits[a, (total - a) % p] for total in range(p)])  # (a + b, a, c)
     return (rows.mean(dim=1).var(correction=0) / logits.var(correction=0)).item()
 
 
-def _highly_accurate(one: Specimen, shown: Sequence[CircleEvidence], *, axis: int, name: str) -> Claim:
-    """axis: of the answers by a - b (rows) and a + b (columns), the one to average over."""
-    best = [one.pattern(item).right.nanmean(axis).max().item() for item in shown]
-    return judged(
-        "after isolation a subset of predictions remains highly accurate, determined by the circle's k",
-        min(best, default=0.0) >= HIGHLY,
-        f"at its best {name} a circle alone answers {spread_of(best)} right",
-        f"at least {HIGHLY:.0%} at some value of {name}, for every circle shown",
-    )
-
-
 def clock_isolated(sources: Sources) -> Product:
-    b = specimen(sources, "model-b")
-    shown = b.circles[:MOST_SHOWN]
-    by_sum = [b.pattern(item).by_sum for item in shown]
+    b = sources.network("model-b")
+    shown = b.evidence[:MOST_SHOWN]
     clocks = [item for item in shown if item.role == "Clock"]
     spread = [_relative_spread(b, item) for item in clocks]
     others = "; ".join(
         f"k = {item.circle.frequency} ({item.role}): {_relative_spread(b, item):.2f}" for item in shown if item.role != "Clock"
     )
-    by_label = [_by_sum_and_answer(b, item) for item in shown]
-    kept = b.keep_components(6).accuracy
-    share = b.verdict.pizza_share
-    roles = ", ".join(f"{item.circle.frequency} {item.role}" for item in b.circles)
+    kept = b.first_components(6).accuracy
+    verdict = b.analysis.verdict
+    share = verdict.pizza_share
+    roles = ", ".join(f"{item.circle.frequency} {item.role}" for item in b.evidence)
     claims = (
         measured("model-b-circularity", b, b.circularity, f"{b.circularity:.2%}"),
-        judged(
-            "the logit pattern of each isolated circle depends on a + b",
-            min(by_sum, default=0.0) >= HALF,
-            f"a + b explains {spread_of(by_sum)} of the correct logits' variance",
-            "at least half, for every circle shown",
-        ),
+        _depends([b.only([item]).by_sum for item in shown], "a + b"),
         judged(
             "Model B's accuracy is invariant in a - b",
-            max(spread, default=1.0) <= INVARIANT,
+            stays_within(max(spread, default=1.0), INVARIANT),
             f"standard deviation over a - b {spread_of(spread, '.2f')} of the mean" + (f" ({others})" if others else ""),
             f"the accuracy of each Clock alone has a standard deviation over a - b of at most {INVARIANT} of its mean; "
             "circles of other roles are shown, not judged",
         ),
-        judged(
+        for_each(
             "after isolation of a Clock's circle inputs with common sums a + b produce the same logits",
-            min(by_label, default=0.0) >= APPROXIMATES,
-            f"a + b and c explain {spread_of(by_label)} of all logits' variance",
-            "at least 95%, for every circle shown",
+            [_by_sum_and_answer(b, item) for item in shown],
+            APPROXIMATES,
+            "a + b and c explain {} of all logits' variance",
+            f"at least {APPROXIMATES:.0%}, {EVERY}",
         ),
         _highly_accurate(b, clocks, axis=0, name="a + b"),
         judged(
             "Model B is a Clock",
-            b.verdict.label == "Clock" and share is not None and share < HALF,
+            verdict.label == "Clock" and share is not None and falls_short(share, HALF),
             f"by circle: {roles}" + ("" if share is None else f"; Pizza's share of the logit variance {share:.1%}"),
             "the verdict of `algophase analyze`, and the Pizza has less than half of the circles' logit variance",
         ),
@@ -166,7 +162,7 @@ def clock_isolated(sources: Sources) -> Product:
     return Product(source_of(b), {"": draw_isolated(b, shown)}, claims=claims)
 
 
-def _frequency_claim(name: str, of: Specimen, frequency: int) -> Claim:
+def _frequency_claim(name: str, of: Exhibit, frequency: int) -> Claim:
     """k and p - k are the same circle, walked the other way."""
     printed = round(number(name).value)
     same = frequency in (printed, of.modulus - printed)
@@ -178,43 +174,48 @@ def _turn(modulus: int, frequency: int) -> str:
     return f"2π/{modulus} · {frequency}"
 
 
+def _table_row(a: Exhibit, item: CircleEvidence, name: str, values: dict[str, float]) -> tuple[list[Claim], tuple[str, ...]]:
+    """A row of a table of explained variance: its claims, and its cells, ours and the paper's.
+
+    name: of the row's printed frequency; values: ours, by the names of the printed ones.
+    """
+    claims = [_frequency_claim(name, a, item.circle.frequency)]
+    claims += [measured(each, a, value, f"{value:.2%}") for each, value in values.items()]
+    ours = _turn(a.modulus, item.circle.frequency), *(f"{value:.2%}" for value in values.values())
+    return claims, (*ours, _turn(59, round(number(name).value)), *(number(each).printed for each in values))
+
+
 def explained(sources: Sources) -> Product:
-    a = specimen(sources, "model-a")
+    a = sources.network("model-a")
     pizzas = _pizzas(a)
     claims, rows = [], []
     for place, item in enumerate(pizzas, start=1):
-        names = [f"isolation-{place}-{what}" for what in ("frequency", "clock", "pizza")]
-        claims.append(_frequency_claim(names[0], a, item.circle.frequency))
-        claims += [
-            measured(name, a, value, f"{value:.2%}")
-            for name, value in zip(names[1:], (item.fve_clock, item.fve_pizza), strict=True)
-        ]
-        ours = _turn(a.modulus, item.circle.frequency), f"{item.fve_clock:.2%}", f"{item.fve_pizza:.2%}"
-        paper = _turn(59, round(number(names[0]).value)), number(names[1]).printed, number(names[2]).printed
-        rows.append((f"#{place}", *ours, *paper))
+        values = {f"isolation-{place}-clock": item.fve_clock, f"isolation-{place}-pizza": item.fve_pizza}
+        found, cells = _table_row(a, item, f"isolation-{place}-frequency", values)
+        claims += found
+        rows.append((f"#{place}", *cells))
     gains = [item.fve_pizza - item.fve_clock for item in pizzas]
-    claims.append(
-        judged(
+    others = [variance_explained(a.isolate([item]).logits[..., : a.modulus], _absolute_dot(a, item)) for item in pizzas]
+    claims += [
+        for_each(
             "Pizza explains substantially more variance than Clock",
-            min(gains, default=0.0) >= 0.1,
+            gains,
+            SUBSTANTIALLY,
             f"more by {spread_of([100 * gain for gain in gains], '.1f')} points",
-            "at least 10 points more, for every circle of the table",
-        )
-    )
-    others = [variance_explained(a.keep([item]).logits[..., : a.modulus], _absolute_dot(a, item)) for item in pizzas]
-    claims.append(
+            f"at least {100 * SUBSTANTIALLY:g} points more, for every circle of the table",
+        ),
         judged(
             "the absolute value of the dot product of E_ab with (cos w c/2, sin w c/2) is not what a Pizza takes",
-            bool(others) and all(other < item.fve_pizza for other, item in zip(others, pizzas, strict=True)),
+            bool(others) and all(falls_short(other, item.fve_pizza) for other, item in zip(others, pizzas, strict=True)),
             f"it explains {spread_of(others)}",
             "less than the Pizza's formula, for every circle of the table (section 3.1: not commonly observed)",
-        )
-    )
+        ),
+    ]
     columns = ("Circle", "w_k", "Clock FVE", "Pizza FVE", "paper: w_k", "paper: Clock FVE", "paper: Pizza FVE")
     return Product(source_of(a), tables={"": Table(columns, tuple(rows))}, claims=tuple(claims))
 
 
-def _absolute_dot(a: Specimen, item: CircleEvidence) -> Tensor:
+def _absolute_dot(a: Exhibit, item: CircleEvidence) -> Tensor:
     """|cos w(a - b)/2| |cos w(a + b - c)/2|, (p, p, p)."""
     p, k = a.modulus, item.circle.frequency
     n = torch.arange(p)
@@ -223,24 +224,23 @@ def _absolute_dot(a: Specimen, item: CircleEvidence) -> Tensor:
 
 
 def explained_side(sources: Sources) -> Product:
-    a = specimen(sources, "model-a")
-    pizzas = _pizzas(a)
-    found = [(place, item, other) for place, item in enumerate(pizzas, start=1) if (other := a.companion(item))]
-    claims, rows = [], []
-    for place, item, other in found:
-        frequency, name = f"isolationside-{place}-frequency", f"isolationside-{place}"
-        claims.append(_frequency_claim(frequency, a, item.circle.frequency))
-        claims.append(measured(name, a, other.fve_accompanying, f"{other.fve_accompanying:.2%}"))
-        who = f"#{a.number_of(other)} (accompanying #{place})"
-        paper = _turn(59, round(number(frequency).value)), number(name).printed
-        rows.append((who, _turn(a.modulus, item.circle.frequency), f"{other.fve_accompanying:.2%}", *paper))
-    p = a.modulus
-    steps = [(pow(item.circle.frequency, -1, p), pow(other.circle.frequency, -1, p)) for _, item, other in found]
+    a = sources.network("model-a")
+    pizzas, p = _pizzas(a), a.modulus
+    claims, rows, steps = [], [], []
+    for place, item in enumerate(pizzas, start=1):
+        other = a.companion(item)
+        if other is None:
+            continue
+        values = {f"isolationside-{place}": other.fve_accompanying}
+        found, cells = _table_row(a, item, f"isolationside-{place}-frequency", values)
+        claims += found
+        rows.append((f"#{a.number_of(other)} (accompanying #{place})", *cells))
+        steps.append((pow(item.circle.frequency, -1, p), pow(other.circle.frequency, -1, p)))
     claims += [
         judged(
             "pizzas #1, #2 and #3 all have accompanying pizzas",
-            len(found) == len(pizzas) == 3,
-            f"{len(found)} of {len(pizzas)}",
+            len(rows) == len(pizzas) == 3,
+            f"{len(rows)} of {len(pizzas)}",
             f"a circle follows the accompanying form of each of the three largest pizzas ({len(a.of_role('Pizza'))} in all)",
         ),
         judged(
@@ -255,17 +255,18 @@ def explained_side(sources: Sources) -> Product:
 
 
 def side_isolated(sources: Sources) -> Product:
-    a = specimen(sources, "model-a")
-    pizzas, side = a.of_role("Pizza"), [other for _, other in a.pairs]
-    shown = side[:MOST_SHOWN] or list(a.circles[:MOST_SHOWN])
-    profiles = [torch.stack([a.pattern(item).profile, a.pattern(other).profile]) for item, other in a.pairs]
+    a = sources.network("model-a")
+    pizzas = a.of_role("Pizza")
+    pairs = [(item, other) for item in pizzas if (other := a.companion(item)) is not None]
+    side = [other for _, other in pairs]
+    profiles = [torch.stack([a.only([item]).profile for item in pair]) for pair in pairs]
     correlations = [torch.corrcoef(profile)[0, 1].item() for profile in profiles]
-    main, alone, six = a.keep(pizzas).accuracy, a.keep(side).accuracy, a.keep([*pizzas, *side]).accuracy
-    without = a.keep(side, drop=True).accuracy
+    main, alone, six = (a.only(circles).accuracy for circles in (pizzas, side, [*pizzas, *side]))
+    without = a.without(side).accuracy
     claims = (
         judged(
             "accompanying pizzas complement the logit pattern of their pizza",
-            max(correlations, default=1.0) < 0,
+            falls_short(max(correlations, default=1.0), 0),
             f"correlation over a - b {spread_of(correlations, '.2f')}",
             "mean correct logits by a - b of a pizza and of its accompanying one are negatively correlated, for every pair",
         ),
@@ -274,19 +275,9 @@ def side_isolated(sources: Sources) -> Product:
         measured("model-a-six-circles", a, six, f"{six:.2%}"),
         judged(
             "accompanying pizzas play no significant role in final predictions",
-            bool(side) and without >= 0.9,
+            bool(side) and reaches(without, HIGHLY),
             f"accuracy {without:.2%} without them, {alone:.2%} with them alone",
-            "at least 90% of all pairs are answered right without them",
+            f"at least {HIGHLY:.0%} of all pairs are answered right without them",
         ),
     )
-    return Product(source_of(a), {"": draw_isolated(a, shown)}, claims=claims)
-
-
-_A, _B = ("network:model-a",), ("network:model-b",)
-ITEMS: list[Item] = [
-    Item("corlogitpizza", "figure", "section 3.3", "Correct logits of Model A after circle isolation", _A, pizza_isolated),
-    Item("corlogitclock", "figure", "section 3.3", "Correct logits of Model B after circle isolation", _B, clock_isolated),
-    Item("isolation", "table", "section 3.3", "Variance of Model A's logits explained by Clock and Pizza", _A, explained),
-    Item("isolationside", "table", "appendix D", "Variance explained by the accompanying Pizza", _A, explained_side),
-    Item("corlogitpizzaside", "figure", "appendix D", "Correct logits of the accompanying pizzas alone", _A, side_isolated),
-]
+    return Product(source_of(a), {"": draw_isolated(a, side[:MOST_SHOWN] or a.evidence[:MOST_SHOWN])}, claims=claims)

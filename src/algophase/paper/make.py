@@ -70,17 +70,8 @@ def claims_csv(results: Iterable[Made]) -> str:
     writer.writerow(["label", "claim", "published", "ours", "sample", "verdict", "note", "source"])
     for made in results:
         for claim in made.claims:
-            row = [
-                made.item.label,
-                claim.text,
-                claim.published,
-                claim.ours,
-                claim.sample,
-                claim.verdict,
-                claim.note,
-                made.source,
-            ]
-            writer.writerow(row)
+            numbers = (claim.text, claim.published, claim.ours, claim.sample, claim.verdict, claim.note)
+            writer.writerow([made.item.label, *numbers, made.source])
     return buffer.getvalue()
 
 

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from algophase.analysis.grid import by_difference_and_sum, correct_logits
+from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
 from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import frequency_shares
-from algophase.paper.isolation_figures import logits_in_steps
-from algophase.paper.population_claims import decided, estimated, some_claim, statement
-from algophase.paper.product import Claim, Item, Product
-from algophase.paper.sources import Missing, Sources
-from algophase.paper.specimens import HALF, THRESHOLDS, Specimen, judged, measured, source_of, specimen
+from algophase.paper.plates import logits_in_steps
+from algophase.paper.populations import circles_of
+from algophase.paper.product import Claim, Product
+from algophase.paper.rules import HALF, THRESHOLDS, decided, estimated, for_each, judged, measured, some_claim, statement
+from algophase.paper.sources import Exhibit, Sources, optional, source_of
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.report.style import COLOURS, HEATMAP, new_figure
 from algophase.runs.statistics import Share
@@ -26,8 +26,8 @@ ROUND = 0.9  # short axis over long axis from which an ellipse passes for a circ
 STRAIGHT = 0.95  # correlation from which a component is a straight line (ours)
 
 
-def _a_and_b(sources: Sources) -> tuple[Specimen, Specimen]:
-    return specimen(sources, "model-a"), specimen(sources, "model-b")
+def _a_and_b(sources: Sources) -> tuple[Exhibit, Exhibit]:
+    return sources.network("model-a"), sources.network("model-b")
 
 
 def gradients(sources: Sources) -> Product:
@@ -42,42 +42,42 @@ def gradients(sources: Sources) -> Product:
             gradient_panel(axes, x, y)
             axes.set_title("{}\n(a, b, c) = ({}, {}, {})".format(one.name, *triple))
     figure.legend(*rows[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    line = THRESHOLDS.gradient_symmetricity
-    exact = a.gradient_symmetricity_exact, b.gradient_symmetricity_exact
-    first_six = [one.components.variance_share[:GRADIENT_COMPONENTS].sum().item() for one in both]
+    line, found = THRESHOLDS.gradient_symmetricity, (a.analysis, b.analysis)
+    exact = [one.gradient_symmetricity_exact for one in found]
+    held = [one.components.variance_share[:GRADIENT_COMPONENTS].sum().item() for one in both]
     claims = (
-        measured("model-a-symmetricity", a, a.gradient_symmetricity, f"{a.gradient_symmetricity:.2%}"),
-        measured("model-b-symmetricity", b, b.gradient_symmetricity, f"{b.gradient_symmetricity:.2%}"),
+        measured("model-a-symmetricity", a, found[0].gradient_symmetricity, f"{found[0].gradient_symmetricity:.2%}"),
+        measured("model-b-symmetricity", b, found[1].gradient_symmetricity, f"{found[1].gradient_symmetricity:.2%}"),
         judged(
             "Model B demonstrates asymmetry in general, Model A exhibits gradient symmetry",
-            exact[0] > line >= exact[1],
+            exceeds(exact[0], line) and stays_within(exact[1], line),
             f"A {exact[0]:.2%}, B {exact[1]:.2%} over all {a.modulus**3:,} triples",
             f"gradient symmetricity above {line:.0%} (the line of figure 7) for A alone",
         ),
-        judged(
+        for_each(
             "the relevant angles are encoded in the first few principal components",
-            min(first_six) >= HALF,
-            f"the first {GRADIENT_COMPONENTS} hold {first_six[0]:.1%} (A) and {first_six[1]:.1%} (B) of the variance",
+            held,
+            HALF,
+            f"the first {GRADIENT_COMPONENTS} hold {held[0]:.1%} (A) and {held[1]:.1%} (B) of the variance",
             "at least half of it, in both networks",
         ),
     )
     return Product(source_of(a, b), {"": figure}, claims=claims)
 
 
-def _draw_correct_logits(both: tuple[Specimen, Specimen]) -> "Figure":
+def _draw_correct_logits(both: tuple[Exhibit, Exhibit]) -> "Figure":
     figure = new_figure(7.2, 3.3)
     for axes, one in zip(figure.subplots(1, 2), both, strict=True):
-        matrix = by_difference_and_sum(correct_logits(one.logits))
         # No one circle is the whole network's: rows and columns step by the spacing of its largest.
-        image = logits_in_steps(axes, matrix, one.circles[0].circle.frequency if one.circles else 1)
+        image = logits_in_steps(axes, one.whole.logits, one.evidence[0].circle.frequency if one.evidence else 1)
         figure.colorbar(image, ax=axes, label="correct logit")
-        axes.set_title(f"{one.name} ({one.network.id})\ndistance irrelevance {one.distance_irrelevance:.2f}")
+        axes.set_title(f"{one.name} ({one.network.id})\ndistance irrelevance {one.analysis.distance_irrelevance:.2f}")
     return figure
 
 
 def whole_logits(sources: Sources) -> Product:
     a, b = both = _a_and_b(sources)
-    q = a.distance_irrelevance, b.distance_irrelevance
+    q = a.analysis.distance_irrelevance, b.analysis.distance_irrelevance
     line = THRESHOLDS.pizza_distance_irrelevance
     swapped = (
         'section 4 calls Model A "a typical Clock" and Model B "a typical Pizza"; sections 2 to 4.1 and the captions of '
@@ -88,14 +88,14 @@ def whole_logits(sources: Sources) -> Product:
         measured("model-b-irrelevance", b, q[1], f"{q[1]:.4f}"),
         judged(
             "within each row the correct logits of Model A are roughly the same; this is not observed in Model B",
-            q[0] < line <= q[1],
+            falls_short(q[0], line) and reaches(q[1], line),
             f"A {q[0]:.4f}, B {q[1]:.4f}",
             f"distance irrelevance below {line:g} (section 4.1.2) for A alone",
         ),
         Claim(
             "which algorithm Models A and B have learned",
             "A Clock, B Pizza",
-            f"A {a.verdict.label}, B {b.verdict.label}",
+            f"A {a.analysis.verdict.label}, B {b.analysis.verdict.label}",
             "paper contradicts itself",
             note=swapped,
         ),
@@ -121,41 +121,42 @@ def straightness(coordinate: Tensor) -> float:
 
 def _shapes(sources: Sources) -> list[Claim]:
     """How often the two shapes occur, and circles in spite of them, where there are runs to count."""
-    try:
-        found = sources.sweep("fixed-width")
-    except Missing:
+    found = optional(sources.runs, "fixed-width", "verdict", "shape")
+    if found is None:
         return []
-    runs = found.runs[found.runs["verdict"] == "non-circular"]
+    runs = found.where(found["verdict"] == "non-circular")
     of = f"non-circular runs of {found.source}"
-    counted = []
-    for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies")):
-        share = Share(int((runs["shape"] == shape).sum()), len(runs))
-        counted.append(some_claim(f"among non-circular embeddings, {text}", share, f"{of}, shape by `algophase analyze`"))
+    counted = [
+        some_claim(
+            f"among non-circular embeddings, {text}", runs.share(runs["shape"] == shape), f"{of}, shape by `algophase analyze`"
+        )
+        for text, shape in (("1D lines are found", "line-like"), ("3D Lissajous-like curves are found", "several frequencies"))
+    ]
     if "circles.roundness" not in runs:
         return counted
-    circles = zip(runs["circles.variance_share"], runs["circles.roundness"], strict=True)
-    held = [sum(share for share, round_ in zip(*each, strict=True) if round_ >= ROUND) for each in circles]
-    share = Share(sum(part >= HALF for part in held), len(runs))
+    circles = circles_of(runs, "variance_share", "roundness")
+    held = [sum(share for share, roundness in each if reaches(roundness, ROUND)) for each in circles]
+    share = Share(sum(bool(reaches(part, HALF)) for part in held), len(runs))
     holds = decided(estimated(share), high=HALF)
     rule = (
         f"section 4.2; {of}; rule: in fewer than half of them do circles, each of one frequency and at least {ROUND} round, "
         "hold half of the embedding's variance. The filter asks that each of the first four components be a wave: circles of "
         "nearly equal size share components, and fail it"
     )
-    return [*counted, statement(f"{NO_CIRCLE}: runs that pass for non-circular", holds, str(share), share.total, rule)]
+    return [*counted, statement(f"{NO_CIRCLE}: runs that pass for non-circular", holds, str(share), rule, sample=share.total)]
 
 
-def _no_circle(*specimens: Specimen) -> Claim:
+def _no_circle(*exhibits: Exhibit) -> Claim:
     """Of each network, the circle that its plane shows most purely."""
     shown, holds = [], True
-    for one in specimens:
-        purest = max(one.circles, key=lambda item: item.circle.purity, default=None)
+    for one in exhibits:
+        purest = max(one.evidence, key=lambda item: item.circle.purity, default=None)
         if purest is None:
             shown.append(f"{one.name}: no circle")
             continue
         circle = purest.circle
         shown.append(f"{one.name}: k = {circle.frequency}, purity {circle.purity:.4f}, roundness {circle.roundness:.2f}")
-        holds &= circle.purity < THRESHOLDS.circularity or circle.roundness < ROUND
+        holds &= falls_short(circle.purity, THRESHOLDS.circularity) or falls_short(circle.roundness, ROUND)
     rule = (
         "section 4.2; in the plane of a circle, the share of the variance that is its own (purity) is below "
         f"{THRESHOLDS.circularity:g}, or the circle is less than {ROUND} round; the purest of each network is shown"
@@ -164,31 +165,30 @@ def _no_circle(*specimens: Specimen) -> Claim:
 
 
 def not_circular(sources: Sources) -> Product:
-    line, curve = specimen(sources, "line-like"), specimen(sources, "three-dimensional")
+    line, curve = sources.network("line-like"), sources.network("three-dimensional")
     shares = frequency_shares(line.components)[0]
     frequency = int(shares.argmax()) + 1
     straight = straightness(line.components.coordinates[0, :, 0])
-    limit = THRESHOLDS.circularity
+    limit, shapes = THRESHOLDS.circularity, [one.analysis.verdict.shape for one in (line, curve)]
     claims = (
         judged(
             "both networks are non-circular",
-            line.circularity < limit and curve.circularity < limit,
+            falls_short(max(line.circularity, curve.circularity), limit),
             f"{line.circularity:.4f} and {curve.circularity:.4f}",
             f"circularity below {limit:g}",
         ),
         statement(
             "a line-like first principal component",
-            True if line.verdict.shape == "line-like" or straight >= STRAIGHT else None,
+            True if shapes[0] == "line-like" or reaches(straight, STRAIGHT) else None,
             f"correlation {straight:.3f} with a straight line in the best order of tokens (a wave: 0.780); "
-            f"{shares[frequency - 1]:.1%} of it is a wave of frequency {frequency}; shape: {line.verdict.shape}",
-            1,
+            f"{shares[frequency - 1]:.1%} of it is a wave of frequency {frequency}; shape: {shapes[0]}",
             f"rule: a straight line in some order of the tokens (at least {STRAIGHT}), or a wave of one frequency (at least "
             "90%) whose second axis is less than half as long; not tested where the nearest network at hand is no line",
         ),
         judged(
             "first three principal components forming a three-dimensional non-circular pattern",
-            curve.verdict.shape == "several frequencies",
-            f"components 1-3 hold {curve.components.variance_share[:3].sum():.1%} of variance; shape: {curve.verdict.shape}",
+            shapes[1] == "several frequencies",
+            f"components 1-3 hold {curve.components.variance_share[:3].sum():.1%} of variance; shape: {shapes[1]}",
             "the first four components mix frequencies instead of pairing up to circles",
         ),
         _no_circle(line, curve),
@@ -197,7 +197,7 @@ def not_circular(sources: Sources) -> Product:
     return Product(source_of(line, curve), {"": _draw_not_circular(line, frequency, curve)}, claims=claims)
 
 
-def _draw_not_circular(line: Specimen, frequency: int, curve: Specimen) -> "Figure":
+def _draw_not_circular(line: Exhibit, frequency: int, curve: Exhibit) -> "Figure":
     figure = new_figure(7.2, 5.6)
     upper, lower = figure.subfigures(2, 1, height_ratios=(1, 1.1), squeeze=False).flatten().tolist()
     axes = upper.subplots()
@@ -227,31 +227,3 @@ def _draw_not_circular(line: Specimen, frequency: int, curve: Specimen) -> "Figu
     lower.colorbar(coloured, ax=lower.axes, label=label, location="bottom", shrink=0.5, aspect=40)
     lower.suptitle(f"{curve.name} ({curve.network.id}): first three principal components", fontsize=9)
     return figure
-
-
-ITEMS: list[Item] = [
-    Item(
-        "efflc",
-        "figure",
-        "section 2.2",
-        "Gradients on the first six principal components",
-        ("network:model-a", "network:model-b"),
-        gradients,
-    ),
-    Item(
-        "corlogit",
-        "figure",
-        "section 2.3",
-        "Correct logits of Model A and Model B",
-        ("network:model-a", "network:model-b"),
-        whole_logits,
-    ),
-    Item(
-        "noncirc",
-        "figure",
-        "appendix B",
-        "Embeddings that are not circular",
-        ("network:line-like", "network:three-dimensional"),
-        not_circular,
-    ),
-]

@@ -1,9 +1,14 @@
-"""What a picture of isolated circles shows, apart from its network: so that one too large to ship can still be drawn."""
+"""Pictures of isolated circles: correct logits by a - b and a + b on top, the embedding in the circle's plane below.
+
+What a picture shows is kept apart from its network, so that a network too large to ship can still be drawn.
+"""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -13,9 +18,18 @@ from torch import Tensor
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.errors import InputError
-from algophase.paper.specimens import Specimen
-from algophase.report.figures import axis_names
+from algophase.paper.sources import Exhibit
+from algophase.report.figures import axis_names, circle_order, draw_plane, logit_map, operand_legend
+from algophase.report.style import new_figure, set_title
 from algophase.storage.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
+
+MOST_SHOWN = 4  # panels side by side, as in the paper
+PANEL = 2.35
 
 
 @dataclass(frozen=True)
@@ -44,34 +58,38 @@ class Plates:
     plates: tuple[Plate, ...]
 
 
-def take(specimen: Specimen, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
+def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> Plates:
     """notes: a further line of each circle's title."""
     if not shown:
-        raise InputError(f"{specimen.name} ({specimen.network.id}) has no circle to isolate")
+        raise InputError(f"{exhibit.name} ({exhibit.network.id}) has no circle to isolate")
     plates = []
     for index, item in enumerate(shown):
-        lines = [circle_name(specimen, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
-        # An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order.
-        frequency, order = item.circle.frequency, item.accompanies or item.circle.frequency
-        points = points_in_plane(specimen.components, item.circle)
-        logits = specimen.pattern(item).logits
-        plates.append(Plate("\n".join(lines), frequency, order, axis_names(item.circle), logits, points))
+        lines = [_circle_name(exhibit, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
+        points = points_in_plane(exhibit.components, item.circle)
+        logits = exhibit.only([item]).logits
+        plates.append(Plate("\n".join(lines), item.circle.frequency, shown_in(item), axis_names(item.circle), logits, points))
+    analysis = exhibit.analysis
     return Plates(
-        name=specimen.name,
-        network_id=str(specimen.network.id),
-        circles=len(specimen.circles),
-        label=specimen.verdict.label,
-        circularity=specimen.circularity,
-        gradient_symmetricity=specimen.gradient_symmetricity,
-        distance_irrelevance=specimen.distance_irrelevance,
+        name=exhibit.name,
+        network_id=str(exhibit.network.id),
+        circles=len(exhibit.evidence),
+        label=analysis.verdict.label,
+        circularity=exhibit.circularity,
+        gradient_symmetricity=analysis.gradient_symmetricity,
+        distance_irrelevance=analysis.distance_irrelevance,
         plates=tuple(plates),
     )
 
 
-def circle_name(specimen: Specimen, item: CircleEvidence) -> str:
-    number, frequency = specimen.number_of(item), item.circle.frequency
-    partner = next((other for other in specimen.circles if other.circle.frequency == item.accompanies), None)
-    return f"circle {number}{'' if partner is None else f' (with {specimen.number_of(partner)})'}, k = {frequency}"
+def shown_in(item: CircleEvidence) -> int:
+    """An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order."""
+    return item.accompanies or item.circle.frequency
+
+
+def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:
+    partner = next((other for other in exhibit.evidence if other.circle.frequency == item.accompanies), None)
+    with_ = "" if partner is None else f" (with {exhibit.number_of(partner)})"
+    return f"circle {exhibit.number_of(item)}{with_}, k = {item.circle.frequency}"
 
 
 def save_plates(taken: Plates, path: Path) -> Path:
@@ -98,3 +116,53 @@ def load_plates(path: Path) -> Plates:
         raise InputError(f"{path} is not there") from None
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} holds no plates of isolated circles: {error}") from None
+
+
+def logits_in_order(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
+    """Correct logits, rows a - b and columns a + b, in the order of a circle; without numbers, for small panels."""
+    order = circle_order(len(matrix), frequency)
+    image = logit_map(axes, matrix[order][:, order])
+    axes.set(xticks=[], yticks=[])
+    return image
+
+
+def logits_in_steps(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
+    """Correct logits, rows a - b and columns a + b, both in steps of the spacing of a circle (the paper's (a - b) / 18)."""
+    p = len(matrix)
+    order = circle_order(p, frequency)
+    image = logit_map(axes, matrix[order][:, order])
+    if math.gcd(frequency, p) == 1:
+        step = pow(frequency, -1, p)
+        axes.set(xlabel=f"{_over('a + b', step)} mod {p}", ylabel=f"{_over('a − b', step)} mod {p}")
+    else:  # several residues share a place on the circle: positions are an order, not values
+        axes.set(xlabel="a + b, in the circle's order", ylabel="a − b, in the circle's order", xticks=[], yticks=[])
+    return image
+
+
+def _over(term: str, step: int) -> str:
+    return term if step == 1 else f"({term})/{step}"
+
+
+def draw_isolated(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
+    """One column per circle. notes: a further line of each column's title."""
+    return draw_plates(take(exhibit, shown, notes))
+
+
+def draw_plates(taken: Plates) -> "Figure":
+    shown = taken.plates
+    figure = new_figure(max(3.4, PANEL * len(shown)), 2 * PANEL + 1.1)
+    figure.set_layout_engine("constrained", w_pad=0.08)
+    rows = figure.subplots(2, len(shown), squeeze=False)
+    for column, plate in enumerate(shown):
+        top, bottom = rows[0, column], rows[1, column]
+        image = logits_in_steps(top, plate.logits, plate.order)
+        figure.colorbar(image, ax=top, location="bottom", aspect=30)
+        top.set_title(plate.title)
+        draw_plane(bottom, plate.points, plate.frequency, plate.axes)
+        bottom.set_aspect("equal", adjustable="box")
+        bottom.locator_params(nbins=3)
+    if len(shown[0].points) > 1:
+        operand_legend(figure)
+    count = f"{len(shown)} of {taken.circles}" if len(shown) < taken.circles else f"all {len(shown)}"
+    set_title(figure, f"{taken.name} ({taken.network_id}), correct logits with one circle kept at a time ({count})")
+    return figure

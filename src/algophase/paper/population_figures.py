@@ -1,15 +1,16 @@
 """Pictures of populations: metrics by attention rate, over rate and width, against each other, and of linear models."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy
 
-from algophase.analysis.verdict import Thresholds
-from algophase.paper.population_claims import MEASURES, PIZZA_IRRELEVANCE, Population, Transition
+from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
+from algophase.paper.populations import INSIDE, LOW, MEASURES, SYMMETRIC, Transition, by_circularity, lines_by_width
+from algophase.paper.rules import THRESHOLDS
 from algophase.report.style import COLOURS, GREY, HEATMAP, MARKERS, VERDICTS, new_figure
 from algophase.runs.boundary import Boundary
-from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, phase_line
+from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
     import pandas
@@ -26,16 +27,11 @@ KINDS = {
     "circular": (COLOURS[0], MARKERS[0]),
     **{verdict: VERDICTS[verdict] for verdict in ("Pizza", "hybrid", "Clock")},
 }
-Kinds = Mapping[str, "pandas.DataFrame"]
+Kinds = Mapping[str, Runs]
 
 
-def by_verdict(runs: "pandas.DataFrame") -> Kinds:
-    return {kind: runs[runs["verdict"] == kind] for kind in ("Pizza", "hybrid", "Clock")}
-
-
-def by_circularity(runs: "pandas.DataFrame") -> Kinds:
-    circular = runs["circularity"] >= Thresholds().circularity
-    return {"not circular": runs[~circular], "circular": runs[circular]}
+def by_verdict(runs: Runs) -> Kinds:
+    return {kind: runs.where(runs["verdict"] == kind) for kind in ("Pizza", "hybrid", "Clock")}
 
 
 def _scatter(axes: "Axes", x: Any, y: Any, size: float, **style: Any) -> Any:
@@ -59,44 +55,53 @@ def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | Non
     if rate is not None and rate.interval is not None and rate.interval[1] - rate.interval[0] < 1:
         axes.axvline(rate.value, color="black", linewidth=1, zorder=1)
         axes.axvspan(*rate.interval, color="black", alpha=0.15, linewidth=0, zorder=0)
-    axes.axhline(phase_line(measure), color="0.4", linewidth=0.8, linestyle=":", zorder=0)
-    axes.set(xlabel="attention rate", ylabel=NAMES[measure], xlim=(-0.02, 1.02))
+    axes.axhline(line(measure).value, color="0.4", linewidth=0.8, linestyle=":", zorder=0)
+    axes.set(xlabel="attention rate", ylabel=label(measure), xlim=(-0.02, 1.02))
     if measure != SYMMETRICITY:
         axes.set_ylim(-0.02, 1.02)
 
 
 def rates_figure(rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], height: float = 2.3) -> "Figure":
-    """One row of panels a population (title, its kinds of runs, its transitions), both metrics side by side."""
+    """One row of panels per population (title, its kinds of runs, its transitions), both metrics side by side."""
     figure = new_figure(WIDTH, height * len(rows) + 0.45)
     grid = figure.subplots(len(rows), 2, squeeze=False)
     for row, (title, kinds, found) in zip(grid, rows, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
             rate_panel(axes, kinds, measure, found.get(measure))
         row[0].set_title(title, loc="left")
-    lowest = [rows[i][1][kind][SYMMETRICITY].min() for i in range(len(rows)) for kind in rows[i][1] if len(rows[i][1][kind])]
+    lowest = [runs[SYMMETRICITY].min() for _, kinds, _ in rows for runs in kinds.values() if len(runs)]
     if lowest:
         for row in grid:
             row[0].set_ylim(min(*lowest, 0.9) - 0.04, 1.02)
-    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds], boundary=True)
+    _legend(figure, [kind for _, kinds, _ in rows for kind in kinds])
     return figure
 
 
-def _legend(figure: "Figure", kinds: Sequence[str], *, boundary: bool) -> None:
+def _mark(label: str, colour: str, marker: str = "o", alpha: float = 1.0) -> Any:
+    """A point in a legend."""
     from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label)
+
+
+def _stroke(label: str, colour: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
+    """A line in a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, linewidth=width, linestyle=style, label=label)
+
+
+def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
-    handles: list[Any] = []
-    for kind in dict.fromkeys(kinds):
-        colour, marker = KINDS[kind]
-        handles.append(Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, label=kind))
-    if boundary:
-        handles.append(Line2D([], [], color="black", linewidth=1, label="transition (logistic)"))
-        handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
-        handles.append(Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label="limit of the phase"))
+    handles = [_mark(kind, *KINDS[kind]) for kind in dict.fromkeys(kinds)]
+    handles.append(_stroke("transition (logistic)", "black", 1))
+    handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
+    handles.append(_stroke("limit of the phase", "0.4", 0.8, ":"))
     figure.legend(handles=handles, loc="outside lower center", ncols=6, handletextpad=0.4, columnspacing=1.2, handlelength=1.4)
 
 
-def plane_panels(row: Sequence["Axes"], runs: "pandas.DataFrame", lines: Mapping[str, Boundary], figure: "Figure") -> None:
+def plane_panels(row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary], figure: "Figure") -> None:
     """Runs over attention rate and width, coloured by each metric, with the line where its phase ends."""
     widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 100) if len(runs) else numpy.empty(0)
     for axes, measure in zip(row, MEASURES, strict=True):
@@ -112,77 +117,81 @@ def plane_panels(row: Sequence["Axes"], runs: "pandas.DataFrame", lines: Mapping
         axes.set_yscale("log", base=2)
         axes.yaxis.set_major_formatter("{x:g}")
         axes.set(xlabel="attention rate", ylabel="width", xlim=(-0.02, 1.02))
-        figure.colorbar(points, ax=axes, label=NAMES[measure], pad=0.02)
+        figure.colorbar(points, ax=axes, label=label(measure), pad=0.02)
 
 
-def plane_figure(runs: "pandas.DataFrame", lines: Mapping[str, Boundary]) -> "Figure":
-    from matplotlib.lines import Line2D
-
+def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> "Figure":
     figure = new_figure(WIDTH, 2.85)
     plane_panels(list(figure.subplots(1, 2)), runs, lines, figure)
-    label = f"transition (logistic): symmetricity > 98%, irrelevance < {phase_line(IRRELEVANCE):g}"
-    figure.legend(handles=[Line2D([], [], color=LINE, linewidth=1.6, label=label)], loc="outside lower center")
+    label = f"transition (logistic): {SYMMETRIC}, {INSIDE}"
+    figure.legend(handles=[_stroke(label, LINE, 1.6)], loc="outside lower center")
     return figure
 
 
-def metrics_figure(populations: Sequence[tuple[str, "pandas.DataFrame"]], measure: str = IRRELEVANCE) -> "Figure":
-    """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is close to 1."""
-    from matplotlib.lines import Line2D
+def unfiltered_figure(kinds: Kinds, found: Mapping[str, Transition], wide_name: str, wide: Runs) -> "Figure":
+    """Above: one width, circular runs or not; below: runs of all widths."""
+    figure = new_figure(WIDTH, 5.2)
+    grid = figure.subplots(2, 2)
+    for axes, measure in zip(grid[0], MEASURES, strict=True):
+        rate_panel(axes, kinds, measure, found[measure])
+    plane_panels(list(grid[1]), wide, lines_by_width(wide), figure)
+    grid[0, 0].set_title("width 128 (blue: circular, grey: not)", loc="left")
+    grid[1, 0].set_title(wide_name, loc="left")
+    return figure
 
+
+def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> "Figure":
+    """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is close to 1."""
     figure = new_figure(WIDTH, 2.9 + 0.18 * ((len(populations) + 7) // 4))
     whole, close = figure.subplots(1, 2, sharey=True)
-    total = sum(len(runs) for _, runs in populations)
+    total = sum(map(len, populations.values()))
     for axes in (whole, close):
-        for place, (_, runs) in enumerate(populations):
+        for place, runs in enumerate(populations.values()):
             for kind, some in by_circularity(runs).items():
                 style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "zorder": 2 + (kind == "circular")}
                 style["alpha"] = 0.85 if kind == "circular" else 0.25
                 drawn = _scatter(axes, some[SYMMETRICITY], some[measure], _size(total), **style)
                 drawn.set_rasterized(total > RASTER_FROM)
-        axes.axhline(PIZZA_IRRELEVANCE, color="0.4", linewidth=0.8, linestyle=":", zorder=1)
-        axes.axvline(phase_line(SYMMETRICITY), color="0.4", linewidth=0.8, linestyle="--", zorder=1)
-        axes.set_xlabel(NAMES[SYMMETRICITY])
-    whole.set(ylabel=NAMES[measure], ylim=(-0.02, 1.02))
+        axes.axhline(LOW.limit, color="0.4", linewidth=0.8, linestyle=":", zorder=1)
+        axes.axvline(SYMMETRIC.limit, color="0.4", linewidth=0.8, linestyle="--", zorder=1)
+        axes.set_xlabel(label(SYMMETRICITY))
+    whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
     close.set(xlim=(0.95, 1.0005), title="close to 1")
     whole.set_title("all")
-    handles = [
-        Line2D([], [], color=COLOURS[place], marker=MARKERS[place], linestyle="", markersize=4, label=name)
-        for place, (name, _) in enumerate(populations)
-    ]
+    handles = [_mark(name, COLOURS[place], MARKERS[place]) for place, name in enumerate(populations)]
     handles += [
-        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, label="circular"),
-        Line2D([], [], color="0.3", marker="o", linestyle="", markersize=4, alpha=0.25, label="not circular (pale)"),
-        Line2D([], [], color="0.4", linewidth=0.8, linestyle="--", label="symmetricity 98%"),
-        Line2D([], [], color="0.4", linewidth=0.8, linestyle=":", label=f"irrelevance {PIZZA_IRRELEVANCE:g}"),
+        _mark("circular", "0.3"),
+        _mark("not circular (pale)", "0.3", alpha=0.25),
+        _stroke(f"symmetricity {SYMMETRIC.limit:.0%}", "0.4", 0.8, "--"),
+        _stroke(f"irrelevance {LOW.limit:g}", "0.4", 0.8, ":"),
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0)
     return figure
 
 
-def linear_figure(populations: Mapping[str, Population]) -> "Figure":
-    """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One column a model."""
+def linear_figure(models: Mapping[str, Runs]) -> "Figure":
+    """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One column per model."""
     figure = new_figure(7.2, 3.5)
-    grid = figure.subplots(2, len(populations), sharex=True, sharey="row")
+    grid = figure.subplots(2, len(models), sharex=True, sharey="row")
     lowest = 0.99
-    for column, (title, population) in enumerate(populations.items()):
+    for column, (title, runs) in enumerate(models.items()):
         above, below = grid[0, column], grid[1, column]
-        runs = population.accurate
         circularity = worst_circularity(runs)
         lowest = min(lowest, float(circularity.min())) if len(runs) else lowest
         _scatter(above, runs[IRRELEVANCE], circularity, 9, color=COLOURS[column], marker=MARKERS[column], alpha=0.6)
-        above.axhline(Thresholds().circularity, color="0.4", linewidth=0.8, linestyle=":")
+        above.axhline(THRESHOLDS.circularity, color="0.4", linewidth=0.8, linestyle=":")
         above.set_title(f"Model {title}")
         below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLOURS[column])
         below.set(xlim=(-0.02, 1.02), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
     grid[0, 0].set(ylabel="circularity", ylim=(lowest - 0.1 * (1 - lowest), 1 + 0.1 * (1 - lowest)))
     grid[1, 0].set(ylabel="runs")
-    figure.supxlabel(NAMES[IRRELEVANCE], fontsize=9)
+    figure.supxlabel(label(IRRELEVANCE), fontsize=9)
     return figure
 
 
-def worst_circularity(runs: "pandas.DataFrame") -> "pandas.Series[float]":
+def worst_circularity(runs: Runs) -> "pandas.Series[float]":
     """Circularity, or the lower of the two operands' tables where each has its own and circularity is not defined."""
     if "operand_circularity" not in runs:
-        return runs["circularity"].astype(float)
+        return runs[CIRCULARITY].astype(float)
     lower = runs["operand_circularity"].map(lambda each: min(each) if each is not None and len(each) else numpy.nan)
-    return runs["circularity"].astype(float).fillna(lower.astype(float))
+    return runs[CIRCULARITY].astype(float).fillna(lower.astype(float))

@@ -1,224 +1,200 @@
-"""The phase space of the main experiments (section 4): metrics by attention rate and width."""
+"""The phase space of the main experiments (section 4), unfiltered and deeper (appendix C)."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy
 
-from algophase.analysis.verdict import Thresholds
-from algophase.paper.population_claims import (
+from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
+from algophase.analysis.lines import exceeds, falls_short, reaches
+from algophase.paper.population_figures import by_verdict, metrics_figure, plane_figure, rates_figure, unfiltered_figure
+from algophase.paper.population_released import beside, published_share, released_population, share_claims
+from algophase.paper.populations import (
+    ASYMMETRIC,
+    BY_DEFINITION,
+    HIGH,
+    INSIDE,
+    LOW,
     MEASURES,
-    MOST,
-    NEARLY_ALL,
     PHASES,
-    PIZZA_IRRELEVANCE,
-    Population,
-    above_zero,
+    SYMMETRIC,
     bend,
-    decided,
+    by_circularity,
+    is_circular,
+    joined,
+    lines_by_width,
+    pizzas,
     population,
-    share_claim,
-    share_of,
-    some_claim,
-    statement,
+    populations,
     transition_claim,
     transition_table,
     transitions,
 )
-from algophase.paper.population_figures import (
-    by_verdict,
-    metrics_figure,
-    plane_figure,
-    rates_figure,
-)
-from algophase.paper.population_released import beside, released_population
-from algophase.paper.product import Claim, Item, Product, Table
+from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
-from algophase.paper.sources import Missing, Sources
-from algophase.runs.boundary import Boundary
-from algophase.runs.comparison import IRRELEVANCE, NAMES, SYMMETRICITY, WRONG_LOGIT, inside_phase, metric_boundary
+from algophase.paper.rules import (
+    MOST,
+    NEARLY_ALL,
+    THRESHOLDS,
+    above_zero,
+    apart,
+    decided,
+    points,
+    share_claim,
+    some_claim,
+    statement,
+)
+from algophase.paper.sources import Sources
+from algophase.runs.runs import Runs, inside_phase
 from algophase.runs.statistics import Share
 
-if TYPE_CHECKING:
-    import pandas
-
-DEEP = ("layers-2", "layers-3", "layers-4")
-MAIN = {
-    "fixed-width": "width 128",
-    "varying-width": "varying widths",
-    "layers-2": "2 layers",
-    "layers-3": "3 layers",
-    "layers-4": "4 layers",
-}
-BY_DEFINITION = "distance irrelevance is the paper's definition, on the correct logit"
+DEEP = {"layers-2": "2 layers", "layers-3": "3 layers", "layers-4": "4 layers"}
+MAIN = {"fixed-width": "width 128", "varying-width": "varying widths", **DEEP}
 STRAIGHT = 0.1  # attention rate
+LOW_RATE, HIGH_RATE = 0.2, 0.8
 
 
-def name_of(one: Population) -> str:
+def _name_of(space: str, runs: Runs) -> str:
     """What a population is called in tables and pictures."""
-    if one.space != "varying-width":
-        return MAIN[one.space]
-    return f"widths {one.runs['width'].min():.0f} to {one.runs['width'].max():.0f}"
+    return f"widths {runs['width'].min():.0f} to {runs['width'].max():.0f}" if space == "varying-width" else MAIN[space]
 
 
-def optional(sources: Sources, space: str) -> Population | None:
-    try:
-        return population(sources.sweep(space), space, ("attention_rate",))
-    except Missing:
-        return None
+def _not_there(spaces: dict[str, str], found: dict[str, Runs]) -> str:
+    lacking = [space for space in spaces if space not in found]
+    return f"; not there yet: {', '.join(lacking)}" if lacking else ""
 
 
-def _symmetric_at_low(runs: "pandas.DataFrame", measure: str = IRRELEVANCE) -> Share:
-    low = runs[runs[measure] < PIZZA_IRRELEVANCE]
-    return share_of(low, inside_phase(low, SYMMETRICITY))
+# --- section 4 --------------------------------------------------------------------------------------------------------
+
+
+def _symmetric_at_low(runs: Runs, measure: str = IRRELEVANCE) -> Share:
+    low = runs.where(falls_short(runs[measure], LOW.limit))
+    return low.share(SYMMETRIC.of(low))
 
 
 def metricvs(sources: Sources) -> Product:
-    first = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate", "pizza_share"))
-    others = [one for space in list(MAIN)[1:] if (one := optional(sources, space)) is not None]
-    everything = [first, *others]
-    lacking = [space for space in MAIN if space not in {one.space for one in everything}]
+    population(sources, "fixed-width", "attention_rate", "pizza_share")
+    found = populations(sources, *MAIN)
+    named = {_name_of(space, one): one for space, one in found.items()}
     claims = []
-    for name, some in (("accurate", [one.accurate for one in everything]), ("circular", [one.circular for one in everything])):
-        shares = [_symmetric_at_low(runs) for runs in some]
+    for name in ("accurate", "circular"):
+        shares = [_symmetric_at_low(getattr(one, name)) for one in named.values()]
         share = Share(sum(one.count for one in shares), sum(one.total for one in shares))
-        what = f"runs with symmetricity > 98% among {name} runs with irrelevance < {PIZZA_IRRELEVANCE:g}"
         text = f"at low distance irrelevance the gradient symmetricity is almost always close to 1 ({name} runs)"
-        claims.append(share_claim(text, share, NEARLY_ALL, what))
-    claims += _typical(everything)
-    for one in everything:
-        text = f"majority of the runs reached 100% validation accuracy, {name_of(one)}"
+        claims.append(share_claim(text, share, NEARLY_ALL, f"runs with {SYMMETRIC} among {name} runs with {LOW}"))
+    claims += _typical(joined([one.circular for one in named.values() if "pizza_share" in one]))
+    for name, one in named.items():
+        text = f"majority of the runs reached 100% validation accuracy, {name}"
         claims.append(share_claim(text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"))
-    rows = [_metric_row(name_of(one), one) for one in everything]
-    figures = {"": metrics_figure([(name_of(one), one.accurate) for one in everything])}
+    rows = []
+    for name, one in named.items():
+        shares = [one.accuracy_share, one.circular_share_of_accurate, _symmetric_at_low(one.accurate)]
+        rows.append((name, f"{len(one):,}", *map(str, shares)))
+    figures = {"": metrics_figure({name: one.accurate for name, one in named.items()})}
     tables = {"": Table(("runs", "finished", "accurate", "circular, of accurate", "symmetric at low irrelevance"), tuple(rows))}
-    source = "; ".join(one.source for one in everything) + f"; {BY_DEFINITION}"
-    if lacking:
-        source += f"; not there yet: {', '.join(lacking)}"
-    theirs = [(space, released_population(sources, space)) for space in ("fixed-width", *DEEP)]
-    released = [(f"released, {MAIN[space]}", one) for space, one in theirs if one is not None]
+    source = "; ".join(one.source for one in named.values()) + f"; {BY_DEFINITION}{_not_there(MAIN, found)}"
+    theirs = {f"released, {MAIN[space]}": released_population(sources, space) for space in ("fixed-width", *DEEP)}
+    released = {name: one for name, one in theirs.items() if one is not None}
     if released:
-        figures["released"] = metrics_figure([(name, one.accurate) for name, one in released], WRONG_LOGIT)
-        pairs = [(name_of(one), one) for one in everything if WRONG_LOGIT in one.runs] + released
+        figures["released"] = metrics_figure({name: one.accurate for name, one in released.items()}, WRONG_LOGIT)
+        beside_them = {**{name: one for name, one in named.items() if WRONG_LOGIT in one}, **released}
+        at_low = partial(_symmetric_at_low, measure=WRONG_LOGIT)
         tables["released"] = Table(
             ("runs", "symmetric at low irrelevance (wrong logit), accurate", "the same, circular"),
-            tuple(
-                (name, str(_symmetric_at_low(one.accurate, WRONG_LOGIT)), str(_symmetric_at_low(one.circular, WRONG_LOGIT)))
-                for name, one in pairs
-            ),
+            tuple((name, str(at_low(one.accurate)), str(at_low(one.circular))) for name, one in beside_them.items()),
         )
         source += "; released runs: distance irrelevance of the largest wrong logit, which is what their table has"
     return Product(source, figures, tables, tuple(claims))
 
 
-def _metric_row(name: str, one: Population) -> tuple[str, ...]:
-    shares = (one.accuracy_share, one.circular_share_of_accurate, _symmetric_at_low(one.accurate))
-    return (name, f"{len(one.runs):,}", *map(str, shares))
-
-
-def _typical(everything: list[Population]) -> list[Claim]:
+def _typical(known: Runs) -> list[Claim]:
     """Where the irrelevance of Pizzas and Clocks lies, told apart by their circles alone: a verdict would use irrelevance."""
-    import pandas
-
-    known = pandas.concat([one.circular for one in everything if "pizza_share" in one.runs])
-    lesser = Thresholds().hybrid_share
+    lesser, limit = THRESHOLDS.hybrid_share, number("typical-irrelevance-limit").value
+    clocks = known.where(falls_short(known["pizza_share"], lesser))
     claims = []
-    for name, some, below in (
-        ("Pizza", known[known["pizza_share"] > 1 - lesser], True),
-        ("Clock", known[known["pizza_share"] < lesser], False),
+    share = known["pizza_share"]
+    for name, some, within, printed, sign in (
+        ("Pizza", known.where(exceeds(share, 1 - lesser)), falls_short, f"0 to {limit:g}", f"more than {1 - lesser:.0%}"),
+        ("Clock", clocks, reaches, f"{limit:g} to 1", f"less than {lesser:.0%}"),
     ):
         values = some[IRRELEVANCE]
-        limit = number("typical-irrelevance-limit").value
-        share = share_of(some, (values < limit) if below else (values >= limit))
-        printed = f"0 to {limit:g}" if below else f"{limit:g} to 1"
         spread = f"5% to 95% of them: {values.quantile(0.05):.2f} to {values.quantile(0.95):.2f}" if len(some) else "no runs"
-        sign = f"more than {1 - lesser:.0%}" if below else f"less than {lesser:.0%}"
         what = f"share within; {spread}; a {name} here has {sign} of its circles' logit variance in the Pizza's form"
-        claims.append(share_claim(f"typical distance irrelevance of a {name}", share, MOST, what, printed))
-    clocks = known[known["pizza_share"] < lesser]
-    ruled = share_of(clocks, ~inside_phase(clocks, SYMMETRICITY))
+        text = f"typical distance irrelevance of a {name}"
+        claims.append(share_claim(text, some.share(within(values, limit)), MOST, what, printed))
     highest = f"the highest is {clocks[SYMMETRICITY].max():.3f}" if len(clocks) else "no runs"
-    what = f"Clocks, as above, with symmetricity <= 98%; {highest}"
+    ruled, what = clocks.share(ASYMMETRIC.of(clocks)), f"Clocks, as above, with {ASYMMETRIC}; {highest}"
     return [*claims, share_claim("gradient symmetricity can be used to rule out the Clock", ruled, NEARLY_ALL, what)]
 
 
 def onelayer(sources: Sources) -> Product:
-    one = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate", "verdict"))
+    one = population(sources, "fixed-width", "attention_rate", "verdict")
     runs = one.circular
-    found = transitions(runs)
-    strict = share_of(runs, (runs[SYMMETRICITY] <= 0.98) | (runs[IRRELEVANCE] < PIZZA_IRRELEVANCE))
-    loose = share_of(runs, (runs[SYMMETRICITY] <= 0.98) | inside_phase(runs, IRRELEVANCE))
-    what = f"symmetricity <= 98% or irrelevance < {PIZZA_IRRELEVANCE:g} (with the line at 0.6: {loose})"
+    found, asymmetric = transitions(runs), ASYMMETRIC.of(runs)
+    loose = runs.share(asymmetric | INSIDE.of(runs))
+    what = f"{ASYMMETRIC} or {LOW} (with the line at {INSIDE.limit:g}: {loose})"
     text = "most circular models have low gradient symmetricity (Clock) or low distance irrelevance (Pizza)"
-    claims = [share_claim(text, strict, MOST, what)]
-    claims += [
-        transition_claim("a clear transition from Pizza to Clock with the attention rate", found[m], clear=True)
-        for m in MEASURES
+    clear = "a clear transition from Pizza to Clock with the attention rate"
+    claims = [
+        share_claim(text, runs.share(asymmetric | LOW.of(runs)), MOST, what),
+        *(transition_claim(clear, found[measure], clear=True) for measure in MEASURES),
+        *_dominance(runs, [rate for measure in MEASURES if (rate := found[measure].rate) is not None]),
+        *_between(runs),
     ]
-    claims += _dominance(runs, [rate for m in MEASURES if (rate := found[m].rate) is not None])
-    claims += _between(runs)
-    figures, tables, told = beside(sources, one.runs)
+    figures, tables, told = beside(sources, one.frame)
     figures = {"": rates_figure([("", by_verdict(runs), found)]), **figures}
     tables = {"": transition_table({"circular": found}), **tables}
     source = f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; {BY_DEFINITION}{told}"
     return Product(source, figures, tables, tuple(claims))
 
 
-def _between(runs: "pandas.DataFrame") -> list[Claim]:
+def _between(runs: Runs) -> list[Claim]:
     """Networks between the two algorithms, and the way the paper thinks they can be."""
-    hybrids = share_of(runs, runs["verdict"] == "hybrid")
     what = "circular runs with verdict hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
-    claims = [some_claim("networks lie between Clock and Pizza", hybrids, what)]
+    claims = [some_claim("networks lie between Clock and Pizza", runs.share(runs["verdict"] == "hybrid"), what)]
     if "circles.role" in runs:
-        both = share_of(runs, runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool))
+        both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool)
         text = "some principal components act as the Clock and some as the Pizza"
-        claims.append(some_claim(text, both, "circular runs with a circle of either role, hybrid or not"))
+        claims.append(some_claim(text, runs.share(both), "circular runs with a circle of either role, hybrid or not"))
     return claims
 
 
-def _dominance(runs: "pandas.DataFrame", rates: list[float]) -> list[Claim]:
+def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
     """Which algorithm dominates below both transition points and above both: by the two metrics, and by our verdicts."""
     if len(rates) < len(MEASURES):
         return []
     claims = []
-    both = [inside_phase(runs, measure) for measure in MEASURES]
-    for name, there, by_metrics in (
-        ("Pizza", runs["_rate"] < min(rates), both[0] & both[1]),
-        ("Clock", runs["_rate"] > max(rates), ~both[0] & ~both[1]),
+    low, high = min(rates), max(rates)
+    for name, side, rate, there, sides in (
+        ("Pizza", "below", low, runs.where(runs["_rate"] < low), (SYMMETRIC, INSIDE)),
+        ("Clock", "above", high, runs.where(runs["_rate"] > high), (ASYMMETRIC, HIGH)),
     ):
-        where = f"below {min(rates):.2f}" if name == "Pizza" else f"above {max(rates):.2f}"
-        sign = "> 98% and irrelevance < 0.6" if name == "Pizza" else "<= 98% and irrelevance >= 0.6"
-        text = f"the {name} dominates {'below' if name == 'Pizza' else 'above'} the phase change point"
-        share = share_of(runs[there], by_metrics[there])
-        claims.append(share_claim(f"{text}, by the metrics", share, MOST, f"symmetricity {sign}, at rates {where}"))
-        share = share_of(runs[there], runs["verdict"][there] == name)
-        hybrid = share_of(runs[there], runs["verdict"][there] == "hybrid")
-        claims.append(share_claim(f"{text}, by our verdict", share, MOST, f"at rates {where}; hybrid there: {hybrid}"))
+        text, where = f"the {name} dominates {side} the phase change point", f"at rates {side} {rate:.2f}"
+        share = there.share(sides[0].of(there) & sides[1].of(there))
+        claims.append(share_claim(f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"))
+        own, hybrid = (there.share(there["verdict"] == verdict) for verdict in (name, "hybrid"))
+        claims.append(share_claim(f"{text}, by our verdict", own, MOST, f"{where}; hybrid there: {hybrid}"))
     return claims
 
 
-def lines_by_width(runs: "pandas.DataFrame") -> dict[str, Boundary]:
-    return {measure: metric_boundary(runs, measure, by_width=True) for measure in MEASURES}
-
-
 def variouswidth(sources: Sources) -> Product:
-    one = population(sources.sweep("varying-width"), "varying-width", ("attention_rate", "width"))
+    one = population(sources, "varying-width", "attention_rate", "width")
     runs = one.circular
     lines, claims, rows = lines_by_width(runs), [], []
     for measure in MEASURES:
         line = lines[measure]
-        slope = line.slope
-        text = f"the attention rate of the transition increases with width, by {NAMES[measure]}"
+        slope, by = line.slope, label(measure)
+        text = f"the attention rate of the transition increases with width, by {by}"
         shown = line.reason or "no boundary" if slope is None else f"{slope} per doubling of the width"
         note = f"phase: {PHASES[measure]}; rule: the slope's bootstrap interval lies above 0"
-        claims.append(statement(text, above_zero(slope), shown, line.runs, note))
-        for scale, by in (("log2 width", numpy.log2), ("width", numpy.asarray)):
-            curved = bend(runs, measure, by)
-            text = f"an almost linear phase boundary in rate and {scale}, by {NAMES[measure]}"
+        claims.append(statement(text, above_zero(slope), shown, note, sample=line.runs))
+        for scale, scaled in (("log2 width", numpy.log2), ("width", numpy.asarray)):
+            curved = bend(runs, measure, scaled)
+            text = f"an almost linear phase boundary in rate and {scale}, by {by}"
             shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
             note = f"with a quadratic term in {scale}; rule: at most {STRAIGHT:g} of attention rate off the straight line"
             note += "" if curved is None else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
             holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
-            claims.append(statement(text, holds, shown, line.runs, note))
+            claims.append(statement(text, holds, shown, note, sample=line.runs))
         at = "-" if line.rate is None or line.width is None else f"{line.rate} at width {line.width:.0f}"
         rows.append((PHASES[measure], at, "-" if slope is None else str(slope), f"{line.inside:,} of {line.runs:,}"))
     table = Table(("phase", "boundary (attention rate)", "change per doubling of the width", "inside"), tuple(rows))
@@ -226,16 +202,76 @@ def variouswidth(sources: Sources) -> Product:
     return Product(source, {"": plane_figure(runs, lines)}, {"": table}, tuple(claims))
 
 
-FIXED = ("sweep:fixed-width",)
-ITEMS = [
-    Item("metricvs", "figure", "section 4.1.3", "distance irrelevance against gradient symmetricity", FIXED, metricvs),
-    Item("onelayer", "figure", "section 4.2", "one layer of width 128: metrics by attention rate", FIXED, onelayer),
-    Item(
-        "variouswidth",
-        "figure",
-        "section 4.2",
-        "one layer: metrics over rate and width",
-        ("sweep:varying-width",),
-        variouswidth,
-    ),
-]
+# --- appendix C -------------------------------------------------------------------------------------------------------
+
+
+def noncirc2(sources: Sources) -> Product:
+    one = population(sources, "fixed-width", "attention_rate")
+    wide = populations(sources, "varying-width").get("varying-width")
+    runs = one.accurate
+    found, rates = transitions(runs), runs["_rate"]
+    low, high = (runs.where(there) for there in (falls_short(rates, LOW_RATE), exceeds(rates, HIGH_RATE)))
+    low_plain, high_plain = (falls_short(some[CIRCULARITY], THRESHOLDS.circularity) for some in (low, high))
+    shares = low.share(low_plain), high.share(high_plain)
+    above = f"above {HIGH_RATE:g}: {shares[1]}; less that share: {points(apart(*shares))}"
+    claims = [
+        *share_claims(sources, "fixed-width", one),
+        *(_noise(runs, measure, found[measure].rate) for measure in MEASURES),
+        some_claim("non-circular networks appear at low attention rates", shares[0], f"at rates below {LOW_RATE:g} ({above})"),
+        some_claim(
+            "the Pizza continues to be observed among them",
+            pizzas(low.where(low_plain)),
+            f"non-circular runs at rates below {LOW_RATE:g} with {SYMMETRIC} and {LOW}",
+        ),
+    ]
+    if wide is None:
+        figure, beside_it = rates_figure([("width 128", by_circularity(runs), found)]), "varying-width is not there yet"
+    else:
+        figure = unfiltered_figure(by_circularity(runs), found, _name_of("varying-width", wide), wide.accurate)
+        beside_it = f"{wide.source}, of which {len(wide.accurate):,} accurate"
+    tables = {"": transition_table({"all accurate": found, "circular": transitions(one.circular)})}
+    source = f"{one.source}, of which {len(runs):,} at 100% validation accuracy; {BY_DEFINITION}; {beside_it}"
+    return Product(source, {"": figure}, tables, tuple(claims))
+
+
+def _noise(runs: Runs, measure: str, rate: float | None) -> Claim:
+    """More noise without the filter: runs that are not circular lie on the wrong side of the boundary more often."""
+    text = f"more noise with non-circular networks unfiltered, by {label(measure)}"
+    if rate is None:
+        return statement(text, None, "no boundary", "there is no boundary", sample=len(runs))
+    wrong, circular = inside_phase(runs.frame, measure) != (runs["_rate"] < rate), is_circular(runs)
+    shares = [runs.where(some).share(wrong[some]) for some in (~circular, circular)]
+    found = apart(*shares)
+    note = f"runs on the wrong side of the boundary at {rate:.3f}: not circular {shares[0]}, circular {shares[1]}; "
+    note += "rule: the interval of the difference lies above 0"
+    return statement(text, above_zero(found), points(found), note, sample=len(runs))
+
+
+def multilayers(sources: Sources) -> Product:
+    deep = populations(sources, *DEEP)
+    if not deep:
+        population(sources, next(iter(DEEP)))  # which says how to make one
+    one = populations(sources, "fixed-width").get("fixed-width")
+    shallow, whose = (published_share("fixed-width"), "published") if one is None else (one.circular_share, "ours")
+    order = sorted(DEEP, key=lambda space: space not in deep)  # those that are not there come last
+    claims = [claim for space in order for claim in share_claims(sources, space, deep.get(space))]
+    for space, each in deep.items():
+        found = apart(shallow, each.circular_share)
+        note = f"one layer ({whose}) {shallow}; rule: the interval of its share circular less this one's lies above 0"
+        text = f"deeper networks are more likely non-circular: {DEEP[space]} against one"
+        shown = f"{each.circular_share}; {points(found)}"
+        claims.append(statement(text, above_zero(found), shown, note, sample=each.circular_share.total))
+    for space, each in deep.items():
+        text = f"the Pizza continues to be observed, {DEEP[space]}"
+        claims.append(some_claim(text, pizzas(each.accurate), f"accurate runs with {SYMMETRIC} and {LOW}"))
+    rows = []
+    for space, each in {**({} if one is None else {"fixed-width": one}), **deep}.items():
+        shares = each.accuracy_share, each.circular_share, each.circular_share_of_accurate
+        rows.append((MAIN[space], f"{len(each):,}", *map(str, shares)))
+    heads = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
+    panels = [(DEEP[space], by_circularity(each.accurate), transitions(each.accurate)) for space, each in deep.items()]
+    figures, tables, told = beside(sources, joined(list(deep.values())).frame)
+    source = "; ".join(each.source for each in deep.values())
+    source += f"; at 100% validation accuracy; {BY_DEFINITION}{told}{_not_there(DEEP, deep)}"
+    tables = {"": Table(heads, tuple(rows)), "transitions": transition_table({t: f for t, _, f in panels}), **tables}
+    return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables, tuple(claims))

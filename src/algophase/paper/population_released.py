@@ -1,95 +1,131 @@
-"""The authors' released runs beside ours, like with like: their distance irrelevance is that of the largest wrong logit."""
+"""Our populations beside the paper's printed shares and the authors' released runs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from algophase.paper.population_claims import SHARES, Population
-from algophase.paper.product import Claim, Table
+from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
+from algophase.analysis.lines import stays_within
+from algophase.paper.product import Claim, Table, Verdict
 from algophase.paper.published import number
+from algophase.paper.rules import apart, points
 from algophase.paper.sources import Sources
-from algophase.report.comparison import comparison_figure
-from algophase.runs.boundary import Estimate, difference
-from algophase.runs.comparison import (
-    BARE,
-    IRRELEVANCE,
-    NAMES,
-    SYMMETRICITY,
-    WRONG_LOGIT,
-    Comparison,
-    compare,
-    metric_boundary,
-)
-from algophase.runs.matching import accurate, finished
+from algophase.runs.boundary import Boundary, Estimate, difference
+from algophase.runs.comparison import Comparison, compare
+from algophase.runs.findings import measure_name
+from algophase.runs.runs import Runs
+from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-VARIANTS = {"separate-vocabularies": (True, False), "equals-sign": (False, True)}
-LAYERS = {"fixed-width": 1, "layers-2": 2, "layers-3": 3, "layers-4": 4}
+PRECISE = 0.1  # a share is told apart from the published one at this distance
+# Runs behind each printed share of circular networks: the released table's counts give the printed digits with these totals.
+SHARES = {
+    "fixed-width": ("share-circular-1-layer", 2381),
+    "layers-2": ("share-circular-2-layers", 844),
+    "layers-3": ("share-circular-3-layers", 805),
+    "layers-4": ("share-circular-4-layers", 822),
+}
+LAYERS = {space: layers for layers, space in enumerate(SHARES, start=1)}
+VARIANTS = {"separate-vocabularies": (True, False), "equals-sign": (False, True)}  # separate vocabularies, equals sign
 
 
-def released_population(sources: Sources, space: str) -> Population | None:
-    """The released runs of one depth, of the main experiments; None without --released."""
-    found = sources.released_runs()
-    if found is None:
-        return None
-    table = found.runs
-    plain = table[(table["layers"] == LAYERS[space]) & ~table["separate_vocabularies"] & ~table["equals_sign"]]
-    return Population(space, found.source, finished(plain, found.source).runs)
+def published_share(space: str) -> Share:
+    """A printed share as the counts behind it."""
+    name, total = SHARES[space]
+    return Share(round(number(name).value * total), total)
 
 
-def released_share(sources: Sources, space: str) -> list[Claim]:
-    """The printed share from the authors' own runs: to its printed digits, so that the denominator is the right one."""
+def printed_share(share: Share, space: str, also: str = "") -> Claim:
+    """Our share beside a printed one, which is of finitely many runs too: reproduced if no difference is seen, and a
+    difference of more than `PRECISE` would have been."""
+    published, theirs = number(SHARES[space][0]), published_share(space)
+    apart_by = apart(share, theirs)
+    if apart_by is None or apart_by.interval is None:
+        note = f"there is no run of {space} with a circularity"
+        return Claim(published.text, published.printed, str(share), "not tested", 0, note)
+    where = "inside" if share.interval[0] <= published.value <= share.interval[1] else "outside"
+    note = (
+        f"rule: the 95% interval of the difference from the published share, itself of {theirs.total:,} runs, holds 0, and "
+        f"nothing beyond {100 * PRECISE:g} points (undecided: it holds both): "
+        f"{points(apart_by)} (taken as exact, it lies {where} our interval); of all trained networks, accurate or not{also}"
+    )
+    verdict: Verdict = "differs"
+    if apart_by.holds(0.0):
+        verdict = "reproduced" if stays_within(max(map(abs, apart_by.interval)), PRECISE) else "undecided"
+    return Claim(published.text, published.printed, str(share), verdict, share.total, note)
+
+
+def share_claims(sources: Sources, space: str, ours: Runs | None) -> list[Claim]:
+    """The printed share of circular networks: beside ours, and from the authors' own runs where they are there.
+
+    From theirs it comes to its printed digits, so that the denominator is the right one.
+    """
+    also = "" if ours is None else f"; of the accurate {ours.circular_share_of_accurate}"
+    claims = [printed_share(Share(0, 0) if ours is None else ours.circular_share, space, also)]
     theirs = released_population(sources, space)
-    if theirs is None:
-        return []
-    name, share = number(SHARES[space][0]), theirs.circular_share
-    note = f"{share.count:,} of {share.total:,} released runs with a circularity, accurate or not"
-    claim = name.claim(share.value, f"{share.value:.2%}", sample=share.total, note=note)
-    return [replace(claim, text=f"{claim.text}, in the authors' released table")]
+    if theirs is not None:
+        share = theirs.circular_share
+        note = f"{share.count:,} of {share.total:,} released runs with a circularity, accurate or not"
+        claim = number(SHARES[space][0]).claim(share.value, f"{share.value:.2%}", sample=share.total, note=note)
+        claims.append(replace(claim, text=f"{claim.text}, in the authors' released table"))
+    return claims
 
 
-@dataclass(frozen=True)
-class Shift:
-    """How far a phase's end lies from the main experiment's in the authors' runs. what: by what their table has."""
-
-    moved: Estimate | None
-    what: str
-    runs: int
+def released_population(sources: Sources, space: str) -> Runs | None:
+    """The released runs of one depth, of the main experiments; None without --released."""
+    released = sources.released_runs
+    return None if released is None else _released(released, LAYERS[space], (False, False))
 
 
-def released_shift(sources: Sources, space: str, measure: str) -> Shift | None:
-    """Where the phase ends in the authors' runs of a variant, less the same of their main experiment; None without them."""
-    found = sources.released_runs()
-    if found is None or space not in VARIANTS:
+def _released(released: Runs, layers: int, flags: tuple[bool, bool]) -> Runs:
+    same = (released["separate_vocabularies"] == flags[0]) & (released["equals_sign"] == flags[1])
+    return released.where(same & (released["layers"] == layers))
+
+
+def shift(one: Boundary, main: Boundary) -> Estimate | None:
+    """Where a phase ends less where it ends in the main experiment; None unless both have a boundary among the rates."""
+    return difference(one, main) if one.within and main.within else None
+
+
+def released_shift(sources: Sources, space: str, measure: str) -> tuple[Estimate | None, str, int] | None:
+    """Where the phase ends in the authors' runs of a variant less where it ends in their main experiment; by what; of how many.
+
+    None without --released.
+    """
+    released = sources.released_runs
+    if released is None or space not in VARIANTS:
         return None
-    one_layer = found.runs[found.runs["layers"] == 1]
-    measures = [WRONG_LOGIT if measure == IRRELEVANCE else measure] * 2
-    if measure == SYMMETRICITY and VARIANTS[space][1]:
-        measures[0] = BARE  # what their table has where there is an equals sign
-    sides = []
-    for (separate, equals), name in zip((VARIANTS[space], (False, False)), measures, strict=True):
-        some = one_layer[(one_layer["separate_vocabularies"] == separate) & (one_layer["equals_sign"] == equals)]
-        sides.append(metric_boundary(accurate(finished(some, found.source).runs), name))
-    moved = difference(sides[0], sides[1]) if all(side.within for side in sides) else None
-    return Shift(moved, NAMES[measures[0]], sides[0].runs)
+    # Their irrelevance is the largest wrong logit's, and where there is an equals sign their symmetricity leaves it out.
+    theirs = WRONG_LOGIT if measure == IRRELEVANCE else measure
+    own = BARE if measure == SYMMETRICITY and VARIANTS[space][1] else theirs
+    sides = [
+        _released(released, 1, flags).accurate.boundary(name)
+        for flags, name in ((VARIANTS[space], own), ((False, False), theirs))
+    ]
+    return shift(*sides), label(own), sides[0].runs
 
 
 def beside(sources: Sources, ours: "pandas.DataFrame") -> tuple[dict[str, "Figure"], dict[str, Table], str]:
-    """The picture and the table of our runs beside the released runs of the same settings, and what they are."""
-    found = sources.released_runs()
-    if found is None:
+    """The picture and the table of our runs beside the released runs of the same settings, and what they are.
+
+    Like is compared with like: the released table's distance irrelevance is that of the largest wrong logit.
+    """
+    from algophase.report.comparison import comparison_figure
+
+    released = sources.released_runs
+    if released is None:
         return {}, {}, ""
-    comparison = compare(ours, found.runs, ("ours", "released"), same_settings=True)
-    told = f"; beside it {found.source}, of which {len(comparison.sides[1].runs):,} have these settings"
+    comparison = compare(ours, released.frame, ("ours", "released"), same_settings=True)
+    told = f"; beside it {released.source}, of which {len(comparison.sides[1]):,} have these settings"
     return {"released": comparison_figure(comparison)}, {"released": comparison_table(comparison)}, told
 
 
 def comparison_table(comparison: Comparison) -> Table:
     rows = []
     for share in comparison.shares:
-        what = f"{NAMES[share.measure]}, of {share.among}" + (f", {share.group}" if share.group else "")
+        what = f"{measure_name(share.measure)}, of {share.among}" + (f", {share.group}" if share.group else "")
         rows.append((what, str(share.shares[0]), str(share.shares[1])))
     for row in comparison.boundaries:
         sides = ["-" if side is None else str(side) for side in row.sides]

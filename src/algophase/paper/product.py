@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from algophase.paper.sources import Sources
 
 Verdict = Literal["reproduced", "supported", "differs", "not supported", "undecided", "paper contradicts itself", "not tested"]
-# A number of a network of our own is not the published network's: it is shown beside it and not judged.
-OTHER_NETWORK = "another network than the paper's: shown, not judged"
 
 
 @dataclass(frozen=True)

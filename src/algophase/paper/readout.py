@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
-from algophase.analysis.circles import find_circles, points_in_plane
+from algophase.analysis.circles import points_in_plane
 from algophase.analysis.formulas import pizza_logits
 from algophase.networks import Linear
-from algophase.paper.model_beta import both_sides, open_model_beta
+from algophase.paper.anatomy_items import both_sides, open_model_beta
 from algophase.paper.product import Claim, Product
 from algophase.paper.published import number
-from algophase.paper.rules import APPROXIMATES, APPROXIMATION_RULE, statement
-from algophase.paper.sources import Sources
+from algophase.paper.rules import approximated, measured
+from algophase.paper.sources import Exhibit, Sources
 from algophase.report.figures import draw_readout
 from algophase.report.style import COLOURS, new_figure
 from algophase.waves import cos_turn
@@ -24,6 +24,7 @@ from algophase.waves import cos_turn
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+PAPER_FORMULA = "8 cos(2t + 2)"
 HALF_DIGIT = 0.0005 + 1e-6  # of three decimals, and the rounding of float32 weights
 
 
@@ -33,127 +34,124 @@ def printed_coefficients() -> Tensor:
     return torch.tensor([[float(cell) for cell in row] for row in list(csv.reader(text.splitlines()))[1:]], dtype=torch.float64)
 
 
-def make_readout(sources: Sources) -> Product:
+def readout(sources: Sources) -> Product:
     found, network, opened = open_model_beta(sources)
     pizza = opened.pizzas[0]
-    readout, same = pizza.readouts[0], found.published
-    rows = len(pizza.rows)
+    first, rows = pizza.readouts[0], len(pizza.rows)
     claims = [
-        number("beta-columns").claim(rows, str(rows), same_network=same),
-        number("beta-readout-amplitude").claim(readout.amplitude, f"{readout.amplitude:.2f}", same_network=same),
-        number("beta-readout-phase").claim(readout.phase, f"{readout.phase:.2f}", same_network=same),
-        statement(
+        measured("beta-columns", found, rows, str(rows)),
+        measured("beta-readout-amplitude", found, first.amplitude, f"{first.amplitude:.2f}"),
+        measured("beta-readout-phase", found, first.phase, f"{first.phase:.2f}"),
+        approximated(
             "f(cos t, sin t) is well approximated by A cos(2t + phi)",
-            f"{readout.variance_explained:.2%} of its variance by {_formula(readout)}",
-            readout.variance_explained >= APPROXIMATES,
-            APPROXIMATION_RULE,
-            published="8 cos(2t + 2)",
+            first.variance_explained,
+            f"{first.variance_explained:.2%} of its variance by {_formula(first)}",
+            published=PAPER_FORMULA,
         ),
+        *([_printed_formula(first)] if found.published else []),
         _every_readout(opened),
         _absolute_values(network, opened),
-        _evenness(readout),
-        *_whole_pizza(network, opened, same_network=same),
-        _doubling(network.task.modulus),
+        _evenness(first),
+        *_whole_pizza(found, network, opened),
+        _doubling(found.modulus),
         _printed_readout(),
+        *(_coefficient_claims(found, network, opened) if found.published else []),
     ]
-    if same:
-        claims.insert(4, _printed_formula(readout))
-        claims += _coefficient_claims(network, opened)
-    return Product(found.source, {"": _draw_readout(readout)}, claims=tuple(claims))
+    return Product(found.source, {"": _draw_readout(first)}, claims=tuple(claims))
 
 
-def _formula(readout: Readout) -> str:
-    return f"{readout.amplitude:.2f} cos(2t {'+' if readout.phase >= 0 else '-'} {abs(readout.phase):.2f})"
+def _formula(one: Readout) -> str:
+    return f"{one.amplitude:.2f} cos(2t {'+' if one.phase >= 0 else '-'} {abs(one.phase):.2f})"
 
 
 def _paper_curve(angles: Tensor) -> Tensor:
     return number("beta-readout-amplitude").value * torch.cos(2 * angles + number("beta-readout-phase").value)
 
 
-def _unexplained(values: Tensor, formula: Tensor) -> float:
-    return ((values - formula).square().mean() / values.var(correction=0)).item()
+def _explained(values: Tensor, formula: Tensor) -> float:
+    return 1 - ((values - formula).square().mean() / values.var(correction=0)).item()
 
 
-def _printed_formula(readout: Readout) -> Claim:
-    formula = _paper_curve(readout.angles)
-    explained = 1 - _unexplained(readout.values, formula)
-    deviation = (readout.values - formula).abs().max().item()
-    return statement(
-        "f(cos t, sin t) is well approximated by 8 cos(2t + 2)",
-        f"{explained:.2%} of its variance, largest deviation {deviation:.2f}",
-        explained >= APPROXIMATES,
-        APPROXIMATION_RULE,
-        published="8 cos(2t + 2)",
-    )
+def _printed_formula(one: Readout) -> Claim:
+    formula = _paper_curve(one.angles)
+    explained, deviation = _explained(one.values, formula), (one.values - formula).abs().max().item()
+    ours = f"{explained:.2%} of its variance, largest deviation {deviation:.2f}"
+    text = f"f(cos t, sin t) is well approximated by {PAPER_FORMULA}"
+    return approximated(text, explained, ours, published=PAPER_FORMULA)
 
 
-def _evenness(readout: Readout) -> Claim:
+def _evenness(one: Readout) -> Claim:
     """An absolute value is even; a ReLU is not, but a sum of them may be: f(cos t, sin t) = f(-cos t, -sin t)."""
-    values = readout.values
+    values = one.values
     even = (values + values.roll(READOUT_POINTS // 2)) / 2
     share = (even.var(correction=0) / values.var(correction=0)).item()
-    note = "rule: at least 95% of the variance of f, the sum over entries, is even in (x, y), as a sum of absolute values is"
-    return statement("... so that their sum is one", f"{share:.2%} of f is even", share >= APPROXIMATES, note)
+    also = " of f, the sum over entries, is even in (x, y), as a sum of absolute values is"
+    return approximated("... so that their sum is one", share, f"{share:.2%} of f is even", also)
+
+
+def _hidden_rows(network: Linear, opened: Anatomy) -> tuple[list[int], Tensor, Tensor]:
+    """Of the first pizza: its hidden units, how they read the circle's plane (rows, 2), and their biases (rows, 1)."""
+    pizza = opened.pizzas[0]
+    rows, columns = list(pizza.rows), [number - 1 for number in pizza.embedding_components[:2]]
+    return rows, opened.aligned_w1[rows][:, columns].double(), network.l1.bias[rows].detach().double()[:, None]
 
 
 def _absolute_values(network: Linear, opened: Anatomy) -> Claim:
     """Each entry ReLU(u x + v y + bias) of the first pizza against |u x + v y|, scale and offset fitted, on the unit circle."""
-    pizza = opened.pizzas[0]
-    rows, columns = list(pizza.rows), [number - 1 for number in pizza.embedding_components[:2]]
-    angles = pizza.readouts[0].angles.double()
-    inputs = opened.aligned_w1[rows][:, columns].double() @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
-    entries = torch.relu(inputs + network.l1.bias[rows].detach().double()[:, None])
+    rows, reading, bias = _hidden_rows(network, opened)
+    angles = opened.pizzas[0].readouts[0].angles.double()
+    inputs = reading @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
+    entries = torch.relu(inputs + bias)
     explained = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] ** 2 for pair in zip(entries, inputs.abs(), strict=True)])
-    return statement(
+    return approximated(
         "after the ReLU each entry is an absolute value ...",
+        explained.min().item(),
         f"|u x + v y| explains {explained.median():.0%} of an entry's variance in the median, at most {explained.max():.0%}",
-        explained.min().item() >= APPROXIMATES,
-        f"{APPROXIMATION_RULE} of each of the {len(rows)} entries; one ReLU keeps one half of an absolute value",
+        f" of each of the {len(rows)} entries; one ReLU keeps one half of an absolute value",
     )
 
 
 def _every_readout(opened: Anatomy) -> Claim:
     """Both unembedding dimensions of every pizza, not the first one's first alone."""
-    readouts = [readout for pizza in opened.pizzas for readout in pizza.readouts]
-    explained, sizes = [one.variance_explained for one in readouts], [one.amplitude for one in readouts]
-    return statement(
+    readouts = [one for pizza in opened.pizzas for one in pizza.readouts]
+    least, sizes = min(one.variance_explained for one in readouts), [one.amplitude for one in readouts]
+    return approximated(
         "the other pizzas and the sine do the same",
-        f"at least {min(explained):.2%} of the variance of each, amplitudes {min(sizes):.1f} to {max(sizes):.1f}",
-        min(explained) >= APPROXIMATES,
-        f"{APPROXIMATION_RULE}, for all {len(readouts)} readouts of {len(opened.pizzas)} pizzas (appendix L.2)",
+        least,
+        f"at least {least:.2%} of the variance of each, amplitudes {min(sizes):.1f} to {max(sizes):.1f}",
+        f", for all {len(readouts)} readouts of {len(opened.pizzas)} pizzas (appendix L.2)",
     )
 
 
-def _whole_pizza(network: Linear, opened: Anatomy, *, same_network: bool) -> list[Claim]:
+def _whole_pizza(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim]:
     """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b) + phase)."""
-    p, pizza = network.task.modulus, opened.pizzas[0]
-    embedding, _ = both_sides(network)
-    circle = next(circle for circle in find_circles(embedding) if circle.frequency == pizza.frequency)
-    first, second = points_in_plane(embedding, circle)[[0, -1]].double()
-    rows = list(pizza.rows)
-    reading = opened.aligned_w1[rows][:, [number - 1 for number in circle.components[:2]]].double()
+    p, pizza = found.modulus, opened.pizzas[0]
+    circle = next(circle for circle in found.circles if circle.frequency == pizza.frequency)
+    first, second = points_in_plane(found.components, circle)[[0, -1]].double()
+    rows, reading, bias = _hidden_rows(network, opened)
     writing = opened.aligned_w2[pizza.unembedding_components[0] - 1, rows].double()
-    hidden = torch.relu((first[:, None] + second) @ reading.T + network.l1.bias[rows].detach().double())
+    hidden = torch.relu((first[:, None] + second) @ reading.T + bias[:, 0])
     values = (hidden @ writing).flatten()  # (p * p,)
     # |cos| cos(w(a + b) - w c) at two labels c spans every phase.
     waves = pizza_logits(p, pizza.frequency).flatten(0, 1)[:, :2]
     design = torch.cat([waves, torch.ones(p * p, 1, dtype=torch.float64)], dim=1)
     weights = torch.linalg.lstsq(design, values[:, None]).solution
-    explained = 1 - _unexplained(values, (design @ weights).flatten())
+    explained = _explained(values, (design @ weights).flatten())
     turn = 2 * torch.pi * pizza.frequency / p
     scale = torch.complex(weights[0] + weights[1] * math.cos(turn), weights[1] * math.sin(turn)).abs().item()
     return [
-        statement(
+        approximated(
             "so the readout of a pair is about |cos w(a - b)/2| cos w(a + b), if phase and scaling are ignored",
+            explained,
             f"{explained:.2%} of its variance over all pairs",
-            explained >= APPROXIMATES,
-            APPROXIMATION_RULE + ", scale and phase fitted",
+            ", scale and phase fitted",
         ),
-        number("beta-pair-amplitude").claim(
+        measured(
+            "beta-pair-amplitude",
+            found,
             scale,
             f"{scale:.1f}",
-            same_network=same_network,
-            note="the sum of two embeddings is up to twice the circle's radius long: the factor that L.2 lacks (below)",
+            "the sum of two embeddings is up to twice the circle's radius long: the factor that L.2 lacks (below)",
         ),
     ]
 
@@ -177,24 +175,24 @@ def _printed_readout() -> Claim:
     angles = torch.arange(READOUT_POINTS, dtype=torch.float64) * (2 * torch.pi / READOUT_POINTS)
     values = (weight * torch.relu(x * angles.cos() + y * angles.sin() + bias)).sum(dim=0)
     fit = fit_readout(1, angles, values)
-    explained = 1 - _unexplained(values, _paper_curve(angles))
-    return statement(
-        "the 44 printed columns and weights give 8 cos(2t + 2)",
+    explained = _explained(values, _paper_curve(angles))
+    return approximated(
+        f"the 44 printed columns and weights give {PAPER_FORMULA}",
+        explained,
         f"{explained:.2%} of their variance; best is {_formula(fit)}, {fit.variance_explained:.2%}",
-        explained >= APPROXIMATES,
-        APPROXIMATION_RULE + "; from the printed digits alone",
-        published="8 cos(2t + 2)",
+        "; from the printed digits alone",
+        published=PAPER_FORMULA,
     )
 
 
-def _coefficient_claims(network: Linear, opened: Anatomy) -> list[Claim]:
+def _coefficient_claims(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim]:
     """The printed lists against the network's aligned weights, up to the signs of components."""
     printed = printed_coefficients()
     rows = list(opened.pizzas[0].rows)
     count = len(printed)
     if len(rows) != count:
         return [Claim("the printed columns", str(count), str(len(rows)), "differs", note="not the same columns")]
-    embedding, unembedding = both_sides(network)
+    embedding, unembedding = both_sides(found, network)
     biases = int(((network.l1.bias[rows] - printed[:, 2]).abs() <= HALF_DIGIT).sum())
     weights = ((opened.aligned_w1[rows, 0], embedding, 0), (opened.aligned_w1[rows, 1], embedding, 1))
     plain, shifted, largest, left, shifts = 0, 0, 0.0, 0.0, []
@@ -232,15 +230,15 @@ def _coefficient_claims(network: Linear, opened: Anatomy) -> list[Claim]:
     ]
 
 
-def _draw_readout(readout: Readout) -> "Figure":
+def _draw_readout(one: Readout) -> "Figure":
     figure = new_figure(4.2, 4.0)
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    draw_readout(top, readout)
-    paper = _paper_curve(readout.angles)
-    top.plot(readout.angles, paper, color=COLOURS[6], linestyle=":", label="8 cos(2t + 2)")
-    fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
-    bottom.plot(readout.angles, readout.values - fit, color=COLOURS[5], linestyle="--")
-    bottom.plot(readout.angles, readout.values - paper, color=COLOURS[6], linestyle=":")
+    draw_readout(top, one)
+    paper = _paper_curve(one.angles)
+    top.plot(one.angles, paper, color=COLOURS[6], linestyle=":", label=PAPER_FORMULA)
+    fit = one.amplitude * torch.cos(2 * one.angles + one.phase)
+    bottom.plot(one.angles, one.values - fit, color=COLOURS[5], linestyle="--")
+    bottom.plot(one.angles, one.values - paper, color=COLOURS[6], linestyle=":")
     bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
     figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     top.set(ylabel="readout", xlabel="")

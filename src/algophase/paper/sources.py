@@ -2,14 +2,16 @@
 
 import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
+from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.runs.overview import unfair_sample
+from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
@@ -17,20 +19,26 @@ from algophase.storage.sweep_directory import SweepDirectory
 if TYPE_CHECKING:
     import pandas
 
+P = ParamSpec("P")
+T = TypeVar("T")
 # The networks of the paper that its authors released, by the role they have in it.
 RELEASED = {"model-a": "p99zdpze5l", "model-b": "l8k1hzciux", "model-beta": "p71frej8t7", "model-delta": "qlvxqhkvit"}
 RELEASED_TABLE = "1l_fixedwidth.csv"
+# What a network of each role is called, and what it must be.
 ROLES = {
-    "model-a": "a circular one-layer transformer without attention (rate 0) that learned a Pizza",
-    "model-b": "a circular one-layer transformer with attention (rate 1) that learned a Clock",
-    "model-beta": "a circular linear model beta that learned a Pizza",
-    "model-delta": "a circular linear model delta",
-    "wide-pizza": "a circular Pizza of width 1024 with attention rate 1",
-    "separate-pizza": "a Pizza whose operands have embeddings of their own",
-    "line-like": "a non-circular network whose first principal component is a line",
-    "three-dimensional": "a non-circular network whose first three components form a curve in space",
-    "early-clock": "a rate-1 network along training",
-    "early-pizza": "a rate-0 network after 600 epochs",
+    "model-a": ("Model A", "a circular one-layer transformer without attention (rate 0) that learned a Pizza"),
+    "model-b": ("Model B", "a circular one-layer transformer with attention (rate 1) that learned a Clock"),
+    "model-beta": ("Model β", "a circular linear model beta that learned a Pizza"),
+    "model-delta": ("Model δ", "a circular linear model delta"),
+    "wide-pizza": ("Wide Pizza", "a circular Pizza of width 1024 with attention rate 1"),
+    "separate-pizza": ("Separate embeddings", "a Pizza whose operands have embeddings of their own"),
+    "line-like": ("Line-like", "a non-circular network whose first principal component is a line"),
+    "three-dimensional": (
+        "Three-dimensional",
+        "a non-circular network whose first three components form a curve in space",
+    ),
+    "early-clock": ("Early Clock", "a rate-1 network along training"),
+    "early-pizza": ("Early Pizza", "a rate-0 network after 600 epochs"),
 }
 
 
@@ -38,26 +46,38 @@ class Missing(InputError):
     """An item's data is not there; the message says what would bring it."""
 
 
-@dataclass(frozen=True)
-class FoundNetwork:
-    """published: whether it is the very network of the paper."""
+def optional(ask: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
+    """What `ask` gives, or None where its data is not there."""
+    try:
+        return ask(*args, **named)
+    except Missing:
+        return None
 
-    network: Network
-    source: str
-    published: bool
+
+class Exhibit(Specimen):
+    """A network in a role of the paper. source: where it comes from; published: whether it is the paper's own network."""
+
+    def __init__(self, network: Network, role: str, source: str, *, published: bool) -> None:
+        super().__init__(network, name=ROLES[role][0])
+        self.source, self.published = source, published
+
+    @property
+    def circularity(self) -> float:
+        """The lower one where the operands have tables of their own."""
+        return min(self.analysis.operand_circularity)
 
 
-@dataclass(frozen=True)
-class FoundSeries:
+class Series(NamedTuple):
     """One network along training: its snapshots by epoch, in their order."""
 
     networks: dict[int, Network]
     source: str
 
 
-@dataclass(frozen=True)
-class FoundRuns:
-    runs: "pandas.DataFrame"
+class Moments(NamedTuple):
+    """Runs along training: one row per run and epoch."""
+
+    table: "pandas.DataFrame"
     source: str
 
 
@@ -70,7 +90,10 @@ def default_gallery() -> Path | None:
 
 
 class Sources:
-    """released: a directory of the authors' files; own: directories of the user's sweeps, which go before the gallery's."""
+    """released: a directory of the authors' files; own: directories of the user's sweeps, which go before the gallery's.
+
+    Networks and tables are read once, and a network is analysed once for all items made from it.
+    """
 
     def __init__(self, gallery: Path | None = None, own: tuple[Path, ...] = (), released: Path | None = None) -> None:
         for path in (*own, *((released,) if released else ()), *((gallery,) if gallery else ())):
@@ -79,6 +102,8 @@ class Sources:
         self.gallery = gallery or default_gallery()
         self.own = {path: SweepDirectory(path).description()["space"]["name"] for path in own}
         self.unused, self.released = dict(self.own), released  # unused: until an item asks
+        self._networks: dict[str, Exhibit] = {}
+        self._runs: dict[str, Runs] = {}
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:
@@ -92,24 +117,32 @@ class Sources:
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not readable: {error}") from None
 
-    def network(self, role: str) -> FoundNetwork:
+    def network(self, role: str) -> Exhibit:
+        """The network of a role: the authors' own with --released, else the gallery's."""
+        if role not in self._networks:
+            self._networks[role] = self._load(role)
+        return self._networks[role]
+
+    def _load(self, role: str) -> Exhibit:
         if self.released is not None and role in RELEASED:
             path = self.released / f"model_{RELEASED[role]}.pt"
-            return FoundNetwork(load(path), f"the authors' released network {RELEASED[role]}", published=True)
-        exhibit = self.exhibits.get(role)
-        if exhibit is None or self.gallery is None:
-            raise self._no_exhibit(role)
+            return Exhibit(load(path), role, f"the authors' released network {RELEASED[role]}", published=True)
+        gallery, exhibit = self._exhibit(role)
         if "path" not in exhibit:
-            raise InputError(f"{self.gallery / 'exhibits.toml'}: {role} has no path")
+            raise InputError(f"{gallery / 'exhibits.toml'}: {role} has no path")
         source = f"our network {exhibit['path']} ({exhibit['what']})"
-        return FoundNetwork(load(self.gallery / exhibit["path"]), source, published=False)
+        return Exhibit(load(gallery / exhibit["path"]), role, source, published=False)
 
-    def _no_exhibit(self, role: str) -> Missing:
+    def _exhibit(self, role: str) -> tuple[Path, dict[str, Any]]:
+        """The gallery, and what it says of the network of a role."""
+        what, exhibit = ROLES[role][1], self.exhibits.get(role)
         also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
         if self.gallery is None:
             where = "there is no gallery here: it comes with a clone of the project, and is given with --gallery DIR"
-            return Missing(f"{where}; it would have {role} ({ROLES[role]}){also}")
-        return Missing(f"the gallery has no {role} yet ({ROLES[role]}){also}")
+            raise Missing(f"{where}; it would have {role} ({what}){also}")
+        if exhibit is None:
+            raise Missing(f"the gallery has no {role} yet ({what}){also}")
+        return self.gallery, exhibit
 
     def plates(self, role: str) -> tuple[Path, str] | None:
         """The file of plates that stands for a network too large to ship, and what that network is; None if there is none."""
@@ -118,18 +151,15 @@ class Sources:
             return None
         return self.gallery / exhibit["plates"], exhibit["what"]
 
-    def series(self, role: str) -> FoundSeries:
+    def series(self, role: str) -> Series:
         """A network along training. A snapshot has its epoch in its name (ID.epoch<E>.safetensors); one without is the end."""
-        exhibit = self.exhibits.get(role)
-        if exhibit is None or self.gallery is None:
-            raise self._no_exhibit(role)
+        gallery, exhibit = self._exhibit(role)
         paths = exhibit.get("paths") or [exhibit[name] for name in ("path",) if name in exhibit]
         if not isinstance(paths, list) or not paths:
-            raise InputError(f"{self.gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list of files")
-        networks = {_epoch(self.gallery / path, network): network for path in paths for network in [load(self.gallery / path)]}
-        return FoundSeries(
-            dict(sorted(networks.items())), f"our network {paths[-1]} and {len(paths) - 1} snapshots ({exhibit['what']})"
-        )
+            raise InputError(f"{gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list of files")
+        networks = {_epoch(gallery / path, network): network for path in paths for network in [load(gallery / path)]}
+        source = f"our network {paths[-1]} and {len(paths) - 1} snapshots ({exhibit['what']})"
+        return Series(dict(sorted(networks.items())), source)
 
     def _directory(self, space: str) -> Path:
         """The directory of a space's sweep: one of the user's that holds it, else the gallery's."""
@@ -142,53 +172,62 @@ class Sources:
         given = "give it with --from DIR" + ("" if self.gallery else ", or take the project's own with --gallery DIR")
         raise Missing(f"there is no sweep of {space}; make one with: algophase sweep {space}, and {given}")
 
-    def sweep(self, space: str) -> FoundRuns:
+    def runs(self, space: str, *columns: str) -> Runs:
+        """The runs of a space's sweep that have an outcome. columns: what they must record."""
         path = self._directory(space)
-        runs = read_runs(path)
-        directory = SweepDirectory(path)
-        unfair = unfair_sample(directory.description()["space"], runs["index"].tolist(), directory.sittings())
-        about = f"{space}, no fair sample of it yet" if unfair else space
-        return FoundRuns(runs, f"{len(runs):,} runs of {path.name if path.parent == self.gallery else path} ({about})")
+        if space not in self._runs:
+            table, directory = read_runs(path), SweepDirectory(path)
+            unfair = unfair_sample(directory.description()["space"], table["index"].tolist(), directory.sittings())
+            about = f"{space}, no fair sample of it yet" if unfair else space
+            source = f"{len(table):,} runs of {path.name if path.parent == self.gallery else path} ({about})"
+            self._runs[space] = Runs.of(table, f"the sweep of {space}", source=source)
+        return self._runs[space].require(columns)
 
     def sittings(self, space: str) -> list[dict[str, Any]]:
         """What the shards of a sweep say of how they were made."""
         return SweepDirectory(self._directory(space)).sittings()
 
-    def moments(self, space: str) -> FoundRuns:
-        """The runs of a sweep along training: one row a run and epoch (`algophase sweep --snapshot`)."""
+    def moments(self, space: str) -> Moments:
+        """The runs of a sweep along training (`algophase sweep --snapshot`)."""
         path = self._directory(space)
-        table = SweepDirectory(path).moments()
-        if table is None:
+        found = SweepDirectory(path).moments()
+        if found is None:
             raise Missing(f"{path} was not followed along training; make it with: algophase sweep {space} --snapshot EPOCH ...")
-        moments = table.to_pandas()
-        count = moments["run_id"].nunique()
-        return FoundRuns(moments, f"{count:,} runs of {space} at {moments['epoch'].nunique()} epochs each")
+        table = found.to_pandas()
+        return Moments(table, f"{table['run_id'].nunique():,} runs of {space} at {table['epoch'].nunique()} epochs each")
 
-    def released_runs(self) -> FoundRuns | None:
+    @cached_property
+    def released_runs(self) -> Runs | None:
         """The authors' table of runs, under our column names; None without --released or where it is not there."""
         from algophase.runs.released_table import read_released_table
 
         if self.released is None or not (self.released / RELEASED_TABLE).exists():
             return None
-        runs = read_released_table(self.released / RELEASED_TABLE)
-        return FoundRuns(runs, f"the authors' released table ({len(runs):,} runs)")
+        table = read_released_table(self.released / RELEASED_TABLE)
+        source = f"the authors' released table ({len(table):,} runs)"
+        return Runs.of(table, source, source=source)
 
     def lacking(self, needs: tuple[str, ...]) -> list[str]:
-        """Why an item cannot be made, one line a need; empty if it can."""
+        """Why an item cannot be made, one line per need; empty if it can."""
         found = []
         for need in needs:
             kind, _, name = need.partition(":")
             try:
-                if kind == "network":
-                    if not (self.released is not None and name in RELEASED) and name not in self.exhibits:
-                        self.network(name)
+                if kind == "network" and not (self.released is not None and name in RELEASED):
+                    self._exhibit(name)
                 elif kind == "sweep":
                     self._directory(name)
-                else:
+                elif kind == "moments":
                     self.moments(name)
             except InputError as error:
                 found.append(str(error))
         return found
+
+
+def source_of(*exhibits: Exhibit) -> str:
+    if len(exhibits) == 1:
+        return exhibits[0].source
+    return "; ".join(f"{one.name}: {one.source}" for one in exhibits)
 
 
 def _epoch(path: Path, network: Network) -> int:

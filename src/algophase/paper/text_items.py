@@ -1,25 +1,20 @@
 """What the paper's text says beside its figures and tables: settings and cost (appendix F), and words about many networks."""
 
-from typing import TYPE_CHECKING
-
+from algophase.analysis.catalogue import IRRELEVANCE, WRONG_LOGIT, label
+from algophase.analysis.lines import exceeds, falls_short, reaches
 from algophase.analysis.metrics import paper_triples
-from algophase.analysis.verdict import Thresholds
 from algophase.errors import InputError
 from algophase.networks import Linear, Transformer
-from algophase.paper.population_claims import MEASURES, MOST, Population, population, share_claim, transitions
 from algophase.paper.population_released import released_population
-from algophase.paper.product import Claim, Item, Product, Table
+from algophase.paper.populations import INSIDE, LOW, MEASURES, circles_of, population, transitions
+from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
-from algophase.paper.rules import statement
-from algophase.paper.sources import Missing, Sources
+from algophase.paper.rules import MOST, THRESHOLDS, share_claim, statement
+from algophase.paper.sources import Sources, optional
 from algophase.runs.boundary import Boundary
-from algophase.runs.comparison import IRRELEVANCE, NAMES, WRONG_LOGIT
-from algophase.runs.matching import values
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share, same_distribution
 from algophase.sweeps.paper_spaces import PAPER_SPACES
-
-if TYPE_CHECKING:
-    import pandas
 
 DAY = 24 * 3600
 FEWER = 0.5  # of the paper's time, below which a replication took "significantly" less (ours)
@@ -36,8 +31,7 @@ SETTINGS = {
 
 
 def settings(sources: Sources) -> Product:
-    found = sources.sweep("fixed-width")
-    runs = found.runs
+    runs = sources.runs("fixed-width")
     claims = [_setting(name, runs, column) for name, column in SETTINGS.items()]
     claims += _shapes(sources)
     triples = len(paper_triples(int(runs["modulus"].iloc[0])))
@@ -48,14 +42,14 @@ def settings(sources: Sources) -> Product:
     claims.append(cost)
     heads = ("sweep", "runs", "training (s)", "analysis (s)", "devices")
     return Product(
-        f"the settings that {found.source} record, and what the gallery's shards say",
+        f"the settings that {runs.source} record, and what the gallery's shards say",
         {},
         {"": Table(heads, spent)},
         tuple(claims),
     )
 
 
-def _setting(name: str, runs: "pandas.DataFrame", column: str) -> Claim:
+def _setting(name: str, runs: Runs, column: str) -> Claim:
     """What every run of the sweep records for a printed setting."""
     printed = number(name)
     values = sorted(set(runs[column].tolist()))
@@ -66,11 +60,10 @@ def _setting(name: str, runs: "pandas.DataFrame", column: str) -> Claim:
 
 def _shapes(sources: Sources) -> list[Claim]:
     """Sizes that follow from the width, from the weights of Model A."""
-    try:
-        found = sources.network("model-a")
-    except Missing:
+    found = optional(sources.network, "model-a")
+    if found is None:
         return []
-    network = found.network
+    network = found.given
     if not isinstance(network, Transformer):
         raise InputError(f"{found.source} is no transformer")
     weights = dict(network.named_parameters())
@@ -87,15 +80,14 @@ def _shapes(sources: Sources) -> list[Claim]:
 
 
 def _widths(sources: Sources) -> list[Claim]:
-    try:
-        found = sources.sweep("varying-width")
-    except Missing:
+    runs = optional(sources.runs, "varying-width", "width")
+    if runs is None:
         return []
-    widths, printed = found.runs["width"], (number("setting-width-from"), number("setting-width-to"))
+    widths, printed = runs["width"], (number("setting-width-from"), number("setting-width-to"))
     holds = printed[0].value <= widths.min() and widths.max() <= printed[1].value
     shown = f"{widths.min():.0f} to {widths.max():.0f}"
     text, between = "widths of the second experiment, log-uniform", f"{printed[0].printed} to {printed[1].printed}"
-    return [statement(text, shown, holds, "rule: drawn from there", published=between, sample=len(widths))]
+    return [statement(text, holds, shown, "rule: drawn from there", published=between, sample=len(widths))]
 
 
 def _linear_width(sources: Sources) -> Claim:
@@ -103,12 +95,9 @@ def _linear_width(sources: Sources) -> Claim:
     printed = number("setting-linear-width")
     shown, sample = [], 0
     for role in ("model-beta", "model-delta"):
-        try:
-            found = sources.network(role)
-        except Missing:
-            continue
-        if isinstance(found.network, Linear):
-            weights = dict(found.network.named_parameters())
+        found = optional(sources.network, role)
+        if found is not None and isinstance(found.given, Linear):
+            weights = dict(found.given.named_parameters())
             whose = "released" if found.published else "ours"
             embedding, layer = weights["embed.weight"].shape[1], weights["l1.weight"]
             shown.append(f"{role.removeprefix('model-')} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
@@ -139,58 +128,54 @@ def _cost(sources: Sources) -> tuple[Claim, tuple[tuple[str, ...], ...]]:
         f"the authors' device is another and they ran far more; rule: less than half of {printed.printed}"
     )
     text = "a replication would take significantly fewer resources"
-    holds = whole < FEWER * printed.value * DAY if count else None
+    holds = bool(falls_short(whole, FEWER * printed.value * DAY)) if count else None
     shown = f"{whole / 3600:.2f} hours" if count else "no runs"
-    return statement(text, shown, holds, note, published=printed.printed, sample=count), tuple(rows)
+    return statement(text, holds, shown, note, published=printed.printed, sample=count), tuple(rows)
 
 
 def words(sources: Sources) -> Product:
     """Statements of sections 1 to 4 about networks in general, each judged on a population."""
-    one = population(sources.sweep("fixed-width"), "fixed-width", ("attention_rate", "verdict", "pizza_share"))
+    one = population(sources, "fixed-width", "attention_rate", "verdict", "pizza_share")
     runs = one.circular
     claims: list[Claim] = []
     used = [one.source]
     for space, rate in (("pizza-training", 0), ("clock-training", 1)):
-        try:
-            found = sources.sweep(space)
-        except Missing:
-            continue
-        used.append(found.source)
-        claims.append(_first_circle(found.runs, rate))
-    pizzas = runs[runs["verdict"] == "Pizza"]
+        found = optional(sources.runs, space)
+        if found is not None:
+            used.append(found.source)
+            claims.append(_first_circle(found, rate))
+    pizzas = runs.where(runs["verdict"] == "Pizza")
     claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources, one)]
     return Product("; ".join(used), {}, {}, tuple(claims))
 
 
-def _first_circle(runs: "pandas.DataFrame", rate: int) -> Claim:
-    circles = zip(runs["circles.components"], runs["circles.method"], strict=True)
-    held = sum(any(tuple(pair) == (1, 2) and way == "components" for pair, way in zip(*each, strict=True)) for each in circles)
+def _first_circle(runs: Runs, rate: int) -> Claim:
+    held = [
+        any(tuple(pair) == (1, 2) and way == "components" for pair, way in circles)
+        for circles in circles_of(runs, "components", "method")
+    ]
     text = f"embeddings usually describe a circle in the plane of the first two principal components (section 2.1), rate {rate}"
     what = "components 1 and 2 are waves of one frequency, nine tenths of each"
-    return share_claim(text, Share(held, len(runs)), MOST, what)
+    return share_claim(text, Share(sum(held), len(runs)), MOST, what)
 
 
-def _accompanied(pizzas: "pandas.DataFrame") -> Claim:
+def _accompanied(pizzas: Runs) -> Claim:
     """Of each network, the Pizzas that have a companion; circles of one network are not independent."""
-    shares, circles, with_one = [], 0, 0
-    for roles, frequencies, companions in zip(
-        pizzas["circles.role"], pizzas["circles.frequency"], pizzas["circles.accompanies"], strict=True
-    ):
-        own = [k for k, role in zip(frequencies, roles, strict=True) if role == "Pizza"]
-        has = sum(k in set(companions) for k in own)
-        shares.append(bool(own) and 2 * has > len(own))
-        circles, with_one = circles + len(own), with_one + has
-    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, circles)}"
-    return share_claim(
-        "pizzas usually come with accompanying pizzas (section 3.4)", Share(sum(shares), len(pizzas)), MOST, what
-    )
+    most, count, with_one = 0, 0, 0
+    for circles in circles_of(pizzas, "role", "frequency", "accompanies"):
+        own, companions = [k for role, k, _ in circles if role == "Pizza"], {k for _, _, k in circles}
+        has = sum(k in companions for k in own)
+        most, count, with_one = most + (2 * has > len(own)), count + len(own), with_one + has
+    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, count)}"
+    text = "pizzas usually come with accompanying pizzas (section 3.4)"
+    return share_claim(text, Share(most, len(pizzas)), MOST, what)
 
 
-def _copies(pizzas: "pandas.DataFrame") -> Claim:
+def _copies(pizzas: Runs) -> Claim:
     held, most = 0, 0.0
-    for roles, alone in zip(pizzas["circles.role"], pizzas["circles.accuracy_alone"], strict=True):
-        own = [value for value, role in zip(alone, roles, strict=True) if role == "Pizza"]
-        held += len(own) >= 2 and max(own) < 1
+    for circles in circles_of(pizzas, "role", "accuracy_alone"):
+        own = [alone for role, alone in circles if role == "Pizza"]
+        held += len(own) >= 2 and bool(falls_short(max(own), 1))
         most = max(most, *own, 0.0)
     what = f"circular Pizzas with at least two pizzas, none of which alone answers all pairs; the best alone answers {most:.1%}"
     text = "networks often implement multiple, imperfect copies of the Pizza in parallel (section 1)"
@@ -207,50 +192,43 @@ def _span(boundary: Boundary) -> str:
     return f"{'more than ' if open_ended else ''}{float(inside.max() - inside.min()) if len(inside) else 0.0:.2f}"
 
 
-def _sharp(runs: "pandas.DataFrame") -> Claim:
+def _sharp(runs: Runs) -> Claim:
     found = transitions(runs)
-    spans = ", ".join(f"{_span(found[measure].boundary)} by {NAMES[measure]}" for measure in MEASURES)
+    spans = ", ".join(f"{_span(found[measure].boundary)} by {label(measure)}" for measure in MEASURES)
     note = "attention rate over which the fitted share inside the phase falls from 90% to 10%: one metric's transition is "
     note += "sharp, the other's is not"
     published = "sharp phase transitions (section 1); the continuous phase change (section 4.2)"
     return Claim("how the Pizza gives way to the Clock", published, spans, "paper contradicts itself", len(runs), note)
 
 
-def _line(runs: "pandas.DataFrame") -> Claim:
+def _line(runs: Runs) -> Claim:
     """The irrelevance that parts Pizzas from Clocks best, told apart by their circles alone."""
-    lesser = Thresholds().hybrid_share
-    pizza, clock = runs[runs["pizza_share"] > 1 - lesser][IRRELEVANCE], runs[runs["pizza_share"] < lesser][IRRELEVANCE]
-    published = "0.4 (section 4.1.2), 0.6 (figure 7)"
+    lesser, share, lines = THRESHOLDS.hybrid_share, runs["pizza_share"], (LOW.limit, INSIDE.limit)
+    pizza, clock = (runs.where(some)[IRRELEVANCE] for some in (exceeds(share, 1 - lesser), falls_short(share, lesser)))
+    published = f"{LOW.limit:g} (section 4.1.2), {INSIDE.limit:g} (figure 7)"
     text = "the distance irrelevance that parts Pizzas from Clocks"
     if pizza.empty or clock.empty:
         return Claim(text, published, "no runs", "not tested", 0)
-    lines = (0.4, 0.6)
-    wrong = {cut: int((pizza >= cut).sum() + (clock < cut).sum()) for cut in sorted([*pizza, *clock, *lines])}
+    wrong = {cut: int(reaches(pizza, cut).sum() + falls_short(clock, cut).sum()) for cut in sorted([*pizza, *clock, *lines])}
     best = min((cut for cut in wrong if cut not in lines), key=wrong.__getitem__)
     errors = ", ".join(f"{wrong[cut]} at {cut:.2g}" for cut in (best, *lines))
     note = f"on the wrong side: {errors}; Pizzas and Clocks by the share of their circles' logits"
     return Claim(text, published, f"{best:.2f}", "paper contradicts itself", len(pizza) + len(clock), note)
 
 
-def _which_logit(sources: Sources, ours: Population) -> Claim:
+def _which_logit(sources: Sources, ours: Runs) -> Claim:
     """The released table's column is not of the definition's logit: over a population the two differ."""
     text = "distance irrelevance is that of the correct logits (section 4.1.2)"
     theirs = released_population(sources, "fixed-width")
     if theirs is None:
         return Claim(text, "definition 4.2", "-", "not tested", 0, "the authors' own table is taken with --released DIR")
-    known = values(theirs.circular, WRONG_LOGIT)
+    known = theirs.circular.values(WRONG_LOGIT)
     shown = []
     for name, column in (("correct", IRRELEVANCE), ("largest wrong", WRONG_LOGIT)):
-        distance, p = same_distribution(known, values(ours.circular, column))
+        distance, p = same_distribution(known, ours.circular.values(column))
         shown.append(f"{name} logit {distance:.3f} (p = {p:.2g})")
     note = (
         "Kolmogorov-Smirnov distance of the released column from ours, circular runs of one layer: it is the largest wrong "
         "logit's; the values printed for Models A and B are of the correct one"
     )
     return Claim(text, "definition 4.2; the released table", ", ".join(shown), "paper contradicts itself", len(known), note)
-
-
-ITEMS: list[Item] = [
-    Item("settings", "text", "appendix F", "Settings, sizes and cost", ("sweep:fixed-width",), settings),
-    Item("text", "text", "sections 1 to 4", "What the text says beside the figures", ("sweep:fixed-width",), words),
-]

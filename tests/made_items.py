@@ -1,14 +1,19 @@
-"""Made-up sweeps of the paper's spaces, written as galleries, for tests of the items about populations."""
+"""Made-up sweeps and networks, written as galleries, for tests of the paper's items; and how their claims are found."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pandas
+import torch
 
-from algophase.paper.catalogue import find_items
+from algophase.networks import Network
+from algophase.paper.items import find_items
+from algophase.paper.make import Made, make
 from algophase.paper.product import Claim
 from algophase.paper.sources import Sources
+from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.paper_spaces import PAPER_SPACES
 
@@ -141,3 +146,52 @@ def write_transformers(gallery: Path, space: str, count: int, seed: int = 0, **h
 
 def claims_of(label: str, gallery: Path, released: Path | None = None) -> tuple[Claim, ...]:
     return find_items([label])[0].make(Sources(gallery, (), released)).claims
+
+
+def write_networks(directory: Path, networks: dict[str, Network]) -> Sources:
+    """A gallery with these networks in these roles."""
+    lines = []
+    directory.mkdir(exist_ok=True)
+    for role, network in networks.items():
+        save(network, directory / role)
+        lines.append(f'[{role}]\npath = "{role}.safetensors"\nwhat = "planted"\n')
+    (directory / "exhibits.toml").write_text("\n".join(lines))
+    return Sources(gallery=directory)
+
+
+@torch.no_grad()
+def plant(network: Network, table: torch.Tensor) -> Network:
+    """Put a network on this embedding."""
+    weight = network.operand_tables()[0]
+    weight.zero_()
+    weight[:, : table.shape[1]] = table
+    return network
+
+
+def make_one(label: str, sources: Sources, out: Path) -> Made:
+    (made,) = make(find_items([label]), sources, out)
+    return made
+
+
+def find(claims: Sequence[Claim], *words: str) -> Claim:
+    """The one claim whose text holds all of these words."""
+    found = [claim for claim in claims if all(word in claim.text for word in words)]
+    assert len(found) == 1, [claim.text for claim in claims]
+    return found[0]
+
+
+def verdict(claims: Sequence[Claim], *words: str) -> str:
+    return find(claims, *words).verdict
+
+
+def verdicts(made: Made) -> list[str]:
+    assert made.problem is None
+    return [claim.verdict for claim in made.claims]
+
+
+def assert_same_files(first: Made, second: Made) -> None:
+    """Made twice, an item has the same claims, tables and vector pictures."""
+    assert first.claims == second.claims
+    for file, again in zip(first.files, second.files, strict=True):
+        assert file.name == again.name
+        assert file.suffix == ".png" or file.read_bytes() == again.read_bytes(), file.name
