@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from algophase.analysis.analyze import analyze as analyze
     from algophase.analysis.analyze import analyze_many as analyze_many
     from algophase.analysis.anatomy import anatomy as anatomy
+    from algophase.analysis.catalogue import Quantity as Quantity
+    from algophase.analysis.catalogue import register as register
     from algophase.analysis.circles import find_circles as find_circles
     from algophase.analysis.circles import isolate_circles as isolate_circles
     from algophase.analysis.circles import isolate_components as isolate_components
     from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
     from algophase.analysis.grid import grid_logits as grid_logits
     from algophase.analysis.principal import network_components as network_components
+    from algophase.analysis.specimen import Specimen as Specimen
     from algophase.analysis.verdict import Thresholds as Thresholds
     from algophase.errors import InputError as InputError
     from algophase.interop.hub import from_pretrained as from_pretrained
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from algophase.networks import initialise as initialise
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
+    from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
     from algophase.settings import RunSettings as RunSettings
     from algophase.settings import TaskSettings as TaskSettings
@@ -56,12 +60,15 @@ _PLACES = {  # the same list for run time; a test compares the two
     "analyze": "algophase.analysis.analyze",
     "analyze_many": "algophase.analysis.analyze",
     "anatomy": "algophase.analysis.anatomy",
+    "Quantity": "algophase.analysis.catalogue",
+    "register": "algophase.analysis.catalogue",
     "find_circles": "algophase.analysis.circles",
     "isolate_circles": "algophase.analysis.circles",
     "isolate_components": "algophase.analysis.circles",
     "isolate_frequencies": "algophase.analysis.circles",
     "grid_logits": "algophase.analysis.grid",
     "network_components": "algophase.analysis.principal",
+    "Specimen": "algophase.analysis.specimen",
     "Thresholds": "algophase.analysis.verdict",
     "InputError": "algophase.errors",
     "from_pretrained": "algophase.interop.hub",
@@ -74,6 +81,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "initialise": "algophase.networks",
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
+    "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
     "RunSettings": "algophase.settings",
     "TaskSettings": "algophase.settings",

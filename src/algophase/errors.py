@@ -5,7 +5,15 @@ And how the one that a machine's size causes is told from others.
 
 
 class InputError(ValueError):
-    """A file or setting that cannot be used. The message names the value given and the values allowed."""
+    """A file or setting that cannot be used. The message names the value given and the values allowed.
+
+    >>> from algophase import InputError, TaskSettings
+    >>> try:
+    ...     TaskSettings(modulus=1)
+    ... except InputError as error:
+    ...     print(error)
+    modulus is 1; it must be an integer of at least 2
+    """
 
 
 def out_of_memory(error: BaseException) -> bool:

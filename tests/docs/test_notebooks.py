@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import PATIENCE
 from fenced import ROOT
 from notebook import code_cells
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-LONGEST = 600.0  # seconds for one notebook, on a busy machine; about 15 on a quiet one
 
 
 def test_there_are_three() -> None:
@@ -32,7 +32,7 @@ def test_it_runs(path: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", str(runner), str(path), str(tmp_path)]
     environment = {**os.environ, "MPLBACKEND": "agg"}
     done = subprocess.run(
-        command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=LONGEST, check=False
+        command, cwd=path.parent, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""

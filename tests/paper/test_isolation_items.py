@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from paper_fixtures import OF_A_AND_B
 from made_items import assert_same_files, find, make_one
+from paper_fixtures import OF_A_AND_B
 
 from algophase.paper.make import Made
 from algophase.paper.sources import Sources

@@ -11,8 +11,9 @@ from safetensors.torch import save as to_bytes
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import circle, handmade_pizza
-from algophase.paper.plates import draw_isolated, load_plates, save_plates, shown_in, take
+from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
+from algophase.report.figures import order_frequency
 from algophase.settings import RunSettings, TransformerSettings
 
 
@@ -54,7 +55,7 @@ def test_an_accompanying_circle_is_shown_in_the_order_of_its_pizza() -> None:
     one = Exhibit(handmade_pizza(13, (3,), accompanied=True), "model-a", "made", published=False)
     pizza, companion = one.evidence
     assert (pizza.role, companion.role) == ("Pizza", "accompanying")
-    assert (shown_in(pizza), shown_in(companion)) == (3, 3)
+    assert (order_frequency(pizza), order_frequency(companion)) == (3, 3)
     taken = take(one, one.evidence, ["a further line"])
     assert [plate.title.splitlines() for plate in taken.plates] == [
         ["circle 1, k = 3", f"accuracy alone {pizza.accuracy_alone:.1%}", "a further line"],

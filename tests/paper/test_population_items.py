@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paper_fixtures import Told
 from made_items import claims_of, make_one, transformers, verdict, write_sweep, write_transformers
+from paper_fixtures import Told
 
 from algophase.errors import InputError
 from algophase.paper.items import find_items

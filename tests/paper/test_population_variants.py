@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from paper_fixtures import Told
 from made_items import AS_TOLD, claims_of, verdict, write_linear
+from paper_fixtures import Told
 
 from algophase.paper.product import Claim
 

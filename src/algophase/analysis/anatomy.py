@@ -137,6 +137,10 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
     """Open a linear network that adds its embeddings. `logits`, if known, saves computing them again.
 
     with_mean: let the readouts' bias include what the means of the embeddings add to it. The paper's f has b_1 alone.
+
+    >>> from algophase import anatomy, handmade_pizza
+    >>> [pizza.frequency for pizza in anatomy(handmade_pizza(59)).pizzas]
+    [1, 5, 17]
     """
     check_network(network)
     if not has_anatomy(network):

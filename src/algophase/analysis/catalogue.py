@@ -59,6 +59,10 @@ class Quantity:
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
     which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all triples)", which one it is.
+
+    >>> from algophase import Quantity
+    >>> Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()).label
+    'logit scale'
     """
 
     name: str
@@ -107,7 +111,14 @@ _KNOWN: dict[str, Quantity] = {}  # in the order in which they are listed everyw
 
 
 def register(quantity: Quantity) -> Quantity:
-    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed up."""
+    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed up.
+
+    >>> from algophase import Quantity, analyze, handmade_clock, register
+    >>> scale = register(Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()))
+    >>> round(analyze(handmade_clock(7, (1, 2, 3))).logit_scale, 6)
+    3.0
+    >>> unregister("logit_scale")
+    """
     if not quantity.name.isidentifier():
         raise InputError(f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _")
     if quantity.name in _KNOWN:

@@ -75,6 +75,7 @@ class Specimen(Subject):
     analysis: if it is known already, as from a table; otherwise it is made when it is first asked for.
     history: its training curves, where they are known: lists by name, with the epochs among them.
 
+    >>> from algophase import Specimen, handmade_pizza
     >>> specimen = Specimen(handmade_pizza(59))
     >>> specimen.title, specimen.without([]).accuracy
     ('pizza-p59-k1-5-17: Pizza', 1.0)

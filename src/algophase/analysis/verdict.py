@@ -41,6 +41,10 @@ class Thresholds:
     gradient_symmetricity: the phase boundary's "gradient symmetricity > 98%" (figure 7).
     hybrid_share: ours. The lesser algorithm's share of the logit variance of all circles from which a network is a hybrid;
         a fifth means circles at least half as strong as the others'.
+
+    >>> from algophase import Thresholds, analyze, handmade_pizza
+    >>> analyze(handmade_pizza(11), Thresholds(accuracy=0.99)).verdict.label
+    'Pizza'
     """
 
     accuracy: float = 1.0

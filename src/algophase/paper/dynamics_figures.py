@@ -10,8 +10,8 @@ from algophase.analysis.grid import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.specimen import Specimen, answer_of
 from algophase.networks import Network
-from algophase.paper.plates import logits_in_order, shown_in
-from algophase.report.figures import draw_circle
+from algophase.paper.plates import logits_in_order
+from algophase.report.figures import draw_circle, order_frequency
 from algophase.report.moments_section import quartiles
 from algophase.report.style import COLOURS, new_figure
 
@@ -80,7 +80,7 @@ def draw_state(specimen: Specimen) -> "Figure":
         draw_circle(above, specimen.components, item.circle, FEW_LABELS)
         above.tick_params(labelsize=6.5)
         above.set_title(f"k = {item.circle.frequency}\n{item.part}", fontsize=8)
-        k, without = shown_in(item), specimen.without([item]).accuracy
+        k, without = order_frequency(item), specimen.without([item]).accuracy
         logits_in_order(below, specimen.only([item]).logits, k)
         below.set_title(f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}", fontsize=8)
         below.set_xlabel(f"a + b, along {k}")

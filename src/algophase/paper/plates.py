@@ -19,7 +19,7 @@ from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.errors import InputError
 from algophase.paper.sources import Exhibit
-from algophase.report.figures import axis_names, circle_order, draw_plane, logit_map, operand_legend
+from algophase.report.figures import axis_names, circle_order, draw_plane, logit_map, operand_legend, order_frequency
 from algophase.report.style import new_figure, set_title
 from algophase.storage.files import write_atomically
 
@@ -67,7 +67,9 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
         lines = [_circle_name(exhibit, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
         points = points_in_plane(exhibit.components, item.circle)
         logits = exhibit.only([item]).logits
-        plates.append(Plate("\n".join(lines), item.circle.frequency, shown_in(item), axis_names(item.circle), logits, points))
+        plates.append(
+            Plate("\n".join(lines), item.circle.frequency, order_frequency(item), axis_names(item.circle), logits, points)
+        )
     analysis = exhibit.analysis
     return Plates(
         name=exhibit.name,
@@ -79,11 +81,6 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
         distance_irrelevance=analysis.distance_irrelevance,
         plates=tuple(plates),
     )
-
-
-def shown_in(item: CircleEvidence) -> int:
-    """An accompanying circle answers on the circle of its Pizza, and shows its pattern in that one's order."""
-    return item.accompanies or item.circle.frequency
 
 
 def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:

@@ -13,6 +13,7 @@ from algophase.networks import Network
 from algophase.runs.overview import unfair_sample
 from algophase.runs.runs import Runs
 from algophase.storage import load
+from algophase.storage.gallery import default_gallery
 from algophase.storage.runs_table import read_runs
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -79,14 +80,6 @@ class Moments(NamedTuple):
 
     table: "pandas.DataFrame"
     source: str
-
-
-def default_gallery() -> Path | None:
-    """The gallery beside this package's source, or in the current directory."""
-    for candidate in (Path(__file__).resolve().parents[3] / "gallery", Path("gallery")):
-        if candidate.is_dir():
-            return candidate
-    return None
 
 
 class Sources:

@@ -45,6 +45,7 @@ class Runs:
 
     source: where it comes from, in words. label: the settings that a group's runs share.
 
+    >>> from algophase import Runs
     >>> runs = Runs.read("gallery/fixed-width")
     >>> len(runs), len(runs.accurate), len(runs.circular)
     (2000, 1997, 731)

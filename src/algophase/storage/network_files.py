@@ -37,7 +37,12 @@ FLOATS = (torch.float32, torch.float64)
 
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not."""
+    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not.
+
+    >>> from algophase import handmade_clock, save
+    >>> save(handmade_clock(7), directory / "clock").name
+    'clock.safetensors'
+    """
     tensor_path = _with_suffix(given_path(path), ".safetensors")
     if tensor_path.exists() and not overwrite:
         raise InputError(f"{tensor_path} exists already; choose another name or allow overwriting")

@@ -150,6 +150,11 @@ def read_runs(path: str | Path) -> "pandas.DataFrame":
     """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index.
 
     Of `moments` in a sweep's directory: each run once at each epoch.
+
+    >>> from algophase import read_runs
+    >>> runs = read_runs("gallery/wide")
+    >>> len(runs), runs.width.unique().tolist()
+    (8, [1024])
     """
     return each_once(read_table(path)).to_pandas()
 

@@ -36,6 +36,11 @@ class Space:
     title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
     figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its released table says.
     snapshots: epochs at which a sweep looks at its networks along training, unless told otherwise.
+
+    >>> from algophase import Space
+    >>> space = Space.from_dict({"name": "rates", "network": {"attention_rate": {"uniform": [0, 1]}}})
+    >>> space.run(7, seed=0) == space.run(7, seed=0)  # run 7 of a space and seed is always the same run
+    True
     """
 
     name: str

@@ -36,6 +36,10 @@ CHUNK_SECONDS = 0.5
 class EarlyStop:
     """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss`
     at the last `points` history points. Networks that diverged are not waited for. Without validation pairs the loss decides.
+
+    >>> from algophase import EarlyStop
+    >>> EarlyStop(training_loss=1e-4)
+    EarlyStop(training_loss=0.0001, points=3)
     """
 
     training_loss: float = 1e-6

@@ -47,6 +47,11 @@ def train(
 
     Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what is finished. Messages go to
     the logger `algophase`: warnings, and at level INFO what is about to be trained.
+
+    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
+    >>> runs = [RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5), seed=seed) for seed in (0, 1)]
+    >>> [trained.run.seed for trained in train(runs, device="cpu")]
+    [0, 1]
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
     found: dict[int, TrainedRun] = {}

@@ -43,6 +43,12 @@ class TrainedRun:
     snapshots: the network at the epochs asked for, up to its divergence.
     diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as it was then.
     seconds: this run's share of the time its ensemble took.
+
+    >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
+    >>> run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
+    >>> (trained,) = train([run], device="cpu")
+    >>> trained.epochs, trained.diverged_at, len(trained.history.training_loss)
+    (5, None, 2)
     """
 
     run: RunSettings
@@ -90,6 +96,10 @@ class TrainingInterrupted(Exception):
 
     finished: the runs that were done before; partial: the interrupted ensemble as it stands; saved: whether a checkpoint lets
     it continue; out_of_time: whether a deadline stopped it.
+
+    >>> from algophase import TrainingInterrupted
+    >>> TrainingInterrupted([], saved=False).out_of_time
+    False
     """
 
     def __init__(
