@@ -59,8 +59,7 @@ test-slow: setup
 	$(PYTEST) -m slow
 
 # What must come out the same whichever instructions a processor has. MKL computes for PyTorch, OpenBLAS for NumPy.
-NUMERICAL := tests/analysis tests/paper tests/networks tests/sweeps/test_statistics.py tests/sweeps/test_boundary.py \
-	tests/sweeps/test_comparison.py tests/sweeps/test_distributions.py tests/sweeps/test_overview.py
+NUMERICAL := tests/analysis tests/paper tests/networks tests/runs tests/sweeps/test_distributions.py
 
 test-rounding: setup
 	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL)

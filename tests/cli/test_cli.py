@@ -101,7 +101,7 @@ def test_one_accuracy_is_one_number(tmp_path: Path) -> None:
     assert round(1e4 * told.accuracy) > 1e4 * told.accuracy  # rounded to the nearest it would be another number
     number = told.verdict.reasons[0].split()[1]
     assert shown == {number}
-    assert f"| accuracy, all pairs | {number} |" in model_card(network, told)
+    assert f"| accuracy (all pairs) | {number} |" in model_card(network, told)
     assert run("report", path, "-o", tmp_path / "page.html").exit_code == 0
     page = (tmp_path / "page.html").read_text()
     assert number in page
