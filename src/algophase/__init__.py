@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from algophase.analysis.account import Account as Account
+    from algophase.analysis.account import account as account
     from algophase.analysis.analyze import Analysis as Analysis
     from algophase.analysis.analyze import analyze as analyze
     from algophase.analysis.analyze import analyze_many as analyze_many
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from algophase.analysis.circles import isolate_circles as isolate_circles
     from algophase.analysis.circles import isolate_components as isolate_components
     from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
+    from algophase.analysis.distil import distil as distil
     from algophase.analysis.grid import grid_logits as grid_logits
     from algophase.analysis.principal import network_components as network_components
     from algophase.analysis.specimen import Specimen as Specimen
@@ -56,6 +59,8 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys(
 __version__ = "0.1.0"
 
 _PLACES = {  # the same list for run time; a test compares the two
+    "Account": "algophase.analysis.account",
+    "account": "algophase.analysis.account",
     "Analysis": "algophase.analysis.analyze",
     "analyze": "algophase.analysis.analyze",
     "analyze_many": "algophase.analysis.analyze",
@@ -66,6 +71,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "isolate_circles": "algophase.analysis.circles",
     "isolate_components": "algophase.analysis.circles",
     "isolate_frequencies": "algophase.analysis.circles",
+    "distil": "algophase.analysis.distil",
     "grid_logits": "algophase.analysis.grid",
     "network_components": "algophase.analysis.principal",
     "Specimen": "algophase.analysis.specimen",

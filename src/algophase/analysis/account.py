@@ -35,7 +35,13 @@ from algophase.networks import Network
 
 @dataclass(frozen=True)
 class Account:
-    """What is inside a network. `decide(account.findings, thresholds)` answers again, with other lines."""
+    """What is inside a network: `account` makes it. `decide(found.findings, thresholds)` answers again, with other lines.
+
+    >>> from algophase import account, handmade_clock
+    >>> found = account(handmade_clock(23, (3, 7)))
+    >>> round(found.program.explained, 6), round(found.instances.additivity, 6), found.answer.label
+    (1.0, 1.0, 'Clock')
+    """
 
     id: str
     program: Program
@@ -68,7 +74,13 @@ class _Third:
 
 
 def account(network: Network, thresholds: AnswerThresholds = AnswerThresholds(), device: torch.device | str = "cpu") -> Account:
-    """The account of one network, on this device."""
+    """Which algorithm runs inside a network: its program, its parallel instances, and an answer with its reasons.
+
+    >>> from algophase import account, handmade_pizza
+    >>> found = account(handmade_pizza(59, accompanied=True))
+    >>> found.answer.sentence, [instance.frequencies for instance in found.instances.instances]
+    ('three Pizzas', [(1, 2), (5, 10), (17, 25)])
+    """
     (found,) = accounts([network], thresholds, device)
     if isinstance(found, InputError):
         raise found

@@ -26,7 +26,7 @@ from torch import Tensor
 from algophase.analysis.checks import check_network
 from algophase.analysis.circles import find_circles, plane
 from algophase.analysis.evidence import CircleEvidence, circle_evidence
-from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers
+from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_cross_entropy, right_answers, share_right
 from algophase.analysis.lines import exceeds
 from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
 from algophase.errors import InputError
@@ -113,7 +113,7 @@ def has_second_relu(network: Network) -> TypeGuard[Linear]:
 def measure_without_second_relu(network: Linear) -> Tensor:
     """Accuracy and cross-entropy (2,) with the second ReLU removed, where the network is."""
     removed = without_second_relu(network)
-    return torch.stack([right_answers(removed).double().mean(), mean_cross_entropy(removed)])
+    return torch.stack([share_right(right_answers(removed)), mean_cross_entropy(removed)])
 
 
 def _idle_relu(network: Linear, logits: Tensor | None) -> IdleReLU | None:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import correct_logits, largest_wrong_logits, mean_cross_entropy
+from algophase.analysis.grid import correct_logits, largest_wrong_logits, mean_cross_entropy, share_right
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.subject import Subject
@@ -221,7 +221,7 @@ for entry in (
         low=0,
         high=1,
         percent=True,
-        measure=lambda subject: subject.right.double().mean(),
+        measure=lambda subject: share_right(subject.right),
     ),
     Quantity(
         "cross_entropy",

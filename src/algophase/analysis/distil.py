@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.distilled_source import source_of
-from algophase.analysis.grid import grid_logits, right_answers
+from algophase.analysis.grid import right_answers
 from algophase.analysis.logit_sums import Array, answers, smallest_margin
 from algophase.analysis.program import Program, program_logits, program_of_logits
+from algophase.analysis.subject import Subject
 from algophase.networks import Network
 
 # Waves over d of one profile, (harmonic j, cosine, sine): sum of cosine cos(2 pi j d / p) + sine sin(2 pi j d / p).
@@ -83,11 +84,16 @@ class Distilled:
 
 
 def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
-    """The program of a network, in float64 for its numbers to be its own, or the smallest that answers as it does.
+    """The program of a network as a short Python file, or the smallest program that answers as the network does.
 
     least_share: of the logits' squared norm, that the smallest program must have.
+
+    >>> from algophase import distil, handmade_clock
+    >>> program = distil(handmade_clock(59))
+    >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
+    ((1, 5, 17), True)
     """
-    return distil_logits(grid_logits(network).cpu(), network.id, smallest=smallest, least_share=least_share)
+    return distil_logits(Subject(network).logits, network.id, smallest=smallest, least_share=least_share)
 
 
 def distil_logits(logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0) -> Distilled:

@@ -26,7 +26,7 @@ from torch import Tensor
 from algophase.analysis.circles import Circle, circle_alone
 from algophase.analysis.device import upload
 from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
-from algophase.analysis.grid import chunk_elements, grid_logits, right_answers
+from algophase.analysis.grid import chunk_elements, grid_logits, right_answers, share_right
 from algophase.analysis.lines import falls_short, reaches, stays_within
 from algophase.analysis.principal import PrincipalComponents
 from algophase.networks import Network
@@ -91,7 +91,7 @@ def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) ->
     """
     p = network.task.modulus
     logits = grid_logits(network, (first, second))
-    right = right_answers(logits).double().mean(dim=(1, 2))
+    right = share_right(right_answers(logits))
     logits = logits[..., :p]
     of_label = logits.mean(dim=(1, 2))
     rest = logits - of_label[:, None, None]

@@ -81,6 +81,11 @@ def right_answers(logits: Tensor) -> Tensor:
     return correct_logits(logits) > largest_wrong_logits(logits)
 
 
+def share_right(right: Tensor) -> Tensor:
+    """Share of the pairs answered right, from (..., p, p) booleans: a count over a count, the same on every device."""
+    return right.sum(dim=(-2, -1)).double() / (right.shape[-1] * right.shape[-2])
+
+
 def mean_cross_entropy(logits: Tensor) -> Tensor:
     """Over all pairs, in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y)). A scalar on the device."""
     margins = logits.double() - correct_logits(logits).double()[..., None]
@@ -90,7 +95,7 @@ def mean_cross_entropy(logits: Tensor) -> Tensor:
 
 def accuracy(logits: Tensor) -> float:
     """Share of all p * p pairs answered right."""
-    return right_answers(logits).double().mean().item()
+    return share_right(right_answers(logits)).item()
 
 
 def cross_entropy(logits: Tensor) -> float:

@@ -17,7 +17,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
 from algophase.analysis.device import Download, overlapped, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
-from algophase.analysis.grid import correct_logits, grid_logits, right_answers
+from algophase.analysis.grid import correct_logits, grid_logits, right_answers, share_right
 from algophase.analysis.metrics import irrelevance
 from algophase.analysis.subject import Subject
 from algophase.devices import choose_device
@@ -123,7 +123,7 @@ def _look(subject: Subject, tables: list[tuple[Tensor, Tensor]], pairs: int) -> 
     first, second = upload([first, second], own.device, own.dtype)
     logits = grid_logits(subject.network, (first, second))
     found = {f"irrelevance {pair}": irrelevance(correct_logits(logits[pair]), subject.resolution) for pair in range(pairs)}
-    return {**found, "accuracy without": right_answers(logits[pairs:]).double().mean(dim=(1, 2))}
+    return {**found, "accuracy without": share_right(right_answers(logits[pairs:]))}
 
 
 def _finish(started: _Started) -> MomentDetails:

@@ -12,6 +12,7 @@ from algophase.cli import (
     analyze,
     check_gradients,
     compare,
+    distil,
     explore,
     handmade,
     merge,
@@ -65,7 +66,7 @@ def _root(
     pass
 
 
-for module in (analyze, handmade, train, check_gradients, sweep, runs, merge, retrain, compare, paper, report, explore):
+for module in (analyze, distil, handmade, train, check_gradients, sweep, runs, merge, retrain, compare, paper, report, explore):
     app.command(epilog=f"Example:  {module.EXAMPLE}")(getattr(module, module.__name__.rpartition(".")[2]))
 
 

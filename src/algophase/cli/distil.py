@@ -1,0 +1,48 @@
+"""`algophase distil`: the program inside a network as a short Python file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && python program.py"
+
+
+def distil(
+    path: Annotated[Path, typer.Argument(metavar="NETWORK", help="A network's file: NAME.safetensors or model_<id>.pt.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Python file to write.", show_default="standard output")
+    ] = None,
+    smallest: Annotated[
+        bool, typer.Option("--smallest", help="Write the smallest program that still answers every pair as the network does.")
+    ] = False,
+    least_share: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="With --smallest: the share of the logits' squared norm that it must explain."),
+    ] = 0.0,
+) -> None:
+    """Write the formula inside a network as a readable Python file that needs NumPy alone.
+
+    The file computes the logits and the answer of any pair. Its header says how well it is the network.
+    Run as a script, it checks itself on all pairs.
+    """
+    from algophase.analysis.account import account
+    from algophase.analysis.distil import distil as distil_network
+    from algophase.errors import InputError
+    from algophase.storage import load
+    from algophase.storage.files import write_atomically
+
+    if least_share and not smallest:
+        raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
+    network = load(path)
+    program = distil_network(network, smallest=smallest, least_share=least_share)
+    proof = program.certificate
+    typer.echo(f"{network.id}: {account(network).answer.sentence}", err=True)
+    keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
+    agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
+    typer.echo(f"{keys}, {program.numbers} numbers: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    if out is None:
+        typer.echo(program.source, nl=False)
+    else:
+        write_atomically(out, program.source.encode())
+        typer.echo(f"wrote {out}", err=True)
