@@ -31,6 +31,7 @@ def distil(
     from algophase.errors import InputError
     from algophase.storage import load
     from algophase.storage.files import write_atomically
+    from algophase.wording import counted
 
     if least_share and not smallest:
         raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
@@ -40,7 +41,8 @@ def distil(
     typer.echo(f"{network.id}: {account(network).answer.sentence}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
-    typer.echo(f"{keys}, {program.numbers} numbers: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    size = counted(program.numbers, "number")
+    typer.echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
     if out is None:
         typer.echo(program.source, nl=False)
     else:
