@@ -1,9 +1,7 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from commands import PATIENCE, invoke
+from commands import invoke, python
 
 from algophase.networks.handmade import handmade_pizza
 from algophase.storage import save
@@ -20,8 +18,7 @@ def test_a_program_is_written_that_checks_itself(pizza: Path, tmp_path: Path) ->
     assert "two Pizzas" in result.stderr
     assert "169 of 169 pairs answered as the network does" in result.stderr
     assert result.stdout == ""
-    command = [sys.executable, tmp_path / "program.py"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = python(tmp_path / "program.py")
     assert done.returncode == 0, done.stderr
     assert "169 of 169" in done.stdout
 
