@@ -5,8 +5,9 @@
 
 Trains one-layer networks (p = 59, width 128) at attention rates drawn from 0 to 1, then prints milliseconds per network of
 `analyze_many` and of `accounts`, measured in this run, and for the networks that answer every pair right: quantiles of the
-program's share of the logits and of the instances' additivity, our labels beside the paper's, labels by tenth of the rate,
-and on how many networks the distilled program agrees with every pair. With --out, one JSON row per network is kept.
+program's share of the logits and of the instances' additivity, the rate at which half are Pizzas, our labels beside the
+paper's and by tenth of the rate, and on how many networks the distilled program agrees with every pair. With --out, one JSON
+row per network is kept.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from algophase.analysis.catalogue import CIRCULARITY
 from algophase.analysis.lines import reaches
 from algophase.analysis.verdict import Thresholds
 from algophase.devices import choose_device
+from algophase.runs.boundary import phase_boundary
 
 FIRST_SEED = 9000  # beyond those of the gallery
 
@@ -59,6 +61,9 @@ def main() -> None:
             program = quantiles([found[i].program.explained for i in places])
             additivity = quantiles([found[i].instances.additivity for i in places])
             print(f"{name} ({len(places)}), 5%, 25% and median: program {program}, additivity {additivity}")
+            pizzas = numpy.array([found[i].answer.label == "Pizza" for i in places], float)
+            boundary = phase_boundary(numpy.array([rates[i] for i in places]), pizzas)
+            print(f"    attention rate at which half are Pizzas: {boundary}")
     for (paper, ours), count in Counter((analyses[i].verdict.label, found[i].answer.label) for i in right).most_common():
         print(f"{count:5}  paper's {paper}, ours {ours}")
     for tenth in range(10):

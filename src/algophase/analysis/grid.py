@@ -83,7 +83,8 @@ def right_answers(logits: Tensor) -> Tensor:
 
 def share_right(right: Tensor) -> Tensor:
     """Share of the pairs answered right, from (..., p, p) booleans: a count over a count, the same on every device."""
-    return right.sum(dim=(-2, -1)).double() / (right.shape[-1] * right.shape[-2])
+    count = right.sum(dim=(-2, -1)).double()
+    return count / count.new_full((), right.shape[-1] * right.shape[-2])  # by a plain number, a GPU multiplies by its inverse
 
 
 def mean_cross_entropy(logits: Tensor) -> Tensor:
