@@ -1,10 +1,12 @@
 """A sweep on Ray: the table of a local sweep, also when workers and nodes die; stopping and going on; clear errors."""
 
+import fcntl
 import os
 import secrets
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -55,14 +57,22 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture
-def one_thread() -> Iterator[None]:
+def one_cluster() -> Iterator[None]:
+    """Tests in other processes wait: two clusters would ask for the same ports."""
+    with (Path(tempfile.gettempdir()) / "algophase-test-ray.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture
+def one_thread(one_cluster: None) -> Iterator[None]:
     """As a task has: how many threads share a sum decides how it is rounded."""
     with threads.one_thread():
         yield
 
 
 @pytest.fixture
-def two_nodes() -> Iterator[Any]:
+def two_nodes(one_cluster: None) -> Iterator[Any]:
     """A cluster of two nodes with one CPU each."""
     ray_cluster.import_ray()
     from ray.cluster_utils import Cluster
