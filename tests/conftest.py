@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,10 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import torch
 from hypothesis import HealthCheck, settings
+
+# A job in the background of a script starts with Ctrl-C ignored, and so would every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without a GPU, kernels run in Triton's interpreter; it must be chosen before Triton is first imported.
 if not torch.cuda.is_available():

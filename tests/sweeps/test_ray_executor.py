@@ -163,7 +163,6 @@ def test_it_stops_and_goes_on(
         assert "shards in flight given up, to be done next time" in said[-1]
 
         pressed = SweepDirectory(tmp_path / "pressed")  # afresh, so that more is left than can end before the key is pressed
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background starts with it ignored
         stopped = sweep_on_ray(request, pressed, None, 2, report=press)
         assert stopped.ended == "interrupted"
         assert stopped.done < 12
