@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from algophase.analysis.answer import Answer, AnswerThresholds, Findings, decide, findings
-from algophase.analysis.checks import check_finite_tables, check_network, exact_tables
-from algophase.analysis.device import Download, in_float64, overlapped
+from algophase.analysis.device import Download, overlapped
 from algophase.analysis.instances import (
     CircleAlone,
     Instances,
@@ -26,8 +25,9 @@ from algophase.analysis.instances import (
     stands_out,
 )
 from algophase.analysis.logit_sums import read_sums
-from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
+from algophase.analysis.principal import PrincipalComponents
 from algophase.analysis.program import Program, launch_program, read_program
+from algophase.analysis.subject import Subject
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network
@@ -99,15 +99,11 @@ def accounts(
 
 def _first(network: Network, device: torch.device) -> _First | InputError:
     try:
-        check_network(network)
-        network.check_finite()
-        tables = exact_tables(network)
-        check_finite_tables(network, tables)
+        subject = Subject(network, device)
     except InputError as error:
         return error
-    exact = in_float64(network, device)
-    numbers = Download({"sums": launch_program(exact)})
-    return _First(exact, principal_components(tables, resolution_of(network)), numbers)
+    numbers = Download({"sums": launch_program(subject.network)})
+    return _First(subject.network, subject.components, numbers)
 
 
 def _second(begun: _First | InputError) -> _Second | InputError:

@@ -21,7 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from algophase.analysis.grid import correct_logits
+from algophase.analysis.grid import correct_logits, largest_wrong_logits
 from algophase.analysis.pair_logits import blocks, prepare
 from algophase.networks import Network
 from algophase.threads import one_thread
@@ -145,9 +145,4 @@ def answers(logits: Tensor) -> Tensor:
 
 def smallest_margin(logits: Tensor) -> float:
     """The least by which a right answer leads over all others; negative where one does not."""
-    p = logits.shape[-2]
-    right = correct_logits(logits)
-    numbers = torch.arange(p, device=logits.device)
-    label = ((numbers[:, None] + numbers) % p)[..., None]
-    wrong = logits.scatter(-1, label, -torch.inf).amax(dim=-1)
-    return (right - wrong).min().item()
+    return (correct_logits(logits) - largest_wrong_logits(logits)).min().item()

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algophase.analysis.grid import right_answers, share_right
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
 from algophase.networks import Network
@@ -118,13 +119,11 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     """The program of logits (p, p, outputs), wherever they come from."""
     p = logits.shape[0]
     values = logits.double().cpu()
-    label = (torch.arange(p)[:, None] + torch.arange(p)) % p
-    right = (values >= values.gather(-1, label[..., None])).sum(dim=-1) == 1
     x = (values[..., :p] - values[..., :p].mean(dim=-1, keepdim=True)).numpy()
     a, y, z = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
     answer, sums = x[a, (a - y) % p, (2 * a - y - z) % p].mean(axis=0), x[a, (y - a) % p, z].mean(axis=0)
     products = np.array([[(x**2).sum()]])
-    accuracy = right.double().mean().numpy()[None]
+    accuracy = share_right(right_answers(values)).numpy()[None]
     return program_of_sums(LogitSums(accuracy, products, x.mean(axis=(0, 1))[None], answer[None], sums[None]), least_share)
 
 
