@@ -45,9 +45,13 @@ def tiny(epochs: int) -> Space:
     )
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="session", autouse=True)
 def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A token for these clusters alone. Without one, Ray would put one into the home directory."""
+    """A token for these clusters alone. Without one, Ray would put one into the home directory.
+
+    One for the whole session: Ray reads it once in a process, so that a second one, made after tests of another module
+    had their turn, would be known to the new cluster's server and not to us.
+    """
     path = tmp_path_factory.mktemp("ray") / "token"
     path.write_text(secrets.token_hex(32))
     with pytest.MonkeyPatch.context() as patch:
