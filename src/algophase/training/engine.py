@@ -18,7 +18,7 @@ from algophase.task import labels, split
 from algophase.training.crew import Crew
 from algophase.training.flat import Flat
 
-PRECISIONS = ("float32", "tf32", "tf32x3", "float64")
+PRECISIONS = ("float32", "tf32", "tf32x3", "half", "float64")
 
 
 class Engine:

@@ -5,7 +5,7 @@ there is of it. So an ensemble is trained here for a few hundred quick steps, in
 
     start             as drawn from the seed
     middle            after 100 steps
-    late              after 300 steps, with the unembedding scaled until the training loss is about 1e-7
+    late              after 300 steps, with the unembedding scaled so that the training loss is about 1e-7
     dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay leaves them at low rates
     near divergence   the start with every parameter doubled: logits 64 times as large
 """
@@ -75,15 +75,15 @@ def _trainer(run: RunSettings) -> type[Engine]:
 
 
 def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Parameters:
-    """The same network with larger logits, up to eight times: as large as brings its loss to `LATE_LOSS` or nearest to it."""
+    """The same network with its logits scaled, by an eighth to eight, so that its loss is `LATE_LOSS` if that is in reach."""
     unembedding = "unembed.weight" if isinstance(run.network, LinearSettings) else "unembed.W_U"
-    engine, best, lowest = PlainEngine([run], device, "float64"), values, float("inf")
-    for eighths in range(25):
-        candidate = {**values, unembedding: values[unembedding] * 2 ** (eighths / 8)}
-        engine.put([candidate])
-        loss = engine.loss_and_gradient().item()
-        if loss < lowest:
-            best, lowest = candidate, loss
-        if loss <= LATE_LOSS:
-            break
-    return best
+    engine, low, high = PlainEngine([run], device, "float64"), -3.0, 3.0
+    for _ in range(12):  # a network whose training pairs are all right has the less loss, the larger its logits
+        middle = (low + high) / 2
+        found = {**values, unembedding: values[unembedding] * 2**middle}
+        engine.put([found])
+        if engine.loss_and_gradient().item() > LATE_LOSS:
+            low = middle
+        else:
+            high = middle
+    return found
