@@ -1,8 +1,8 @@
-"""One-layer transformers with products in half precision: a whole epoch in ten Triton kernels.
+"""One-layer transformers with products in half precision: the gradient in nine Triton kernels.
 
-Rounded to float16 are the operands of matrix products, each to nearest and where needed after scaling by an exact power of two
-(`kernels.scaling`); parameters, moments, gradients, sums, softmax and loss are float32. Hidden units and their gradients never
-leave the chip.
+Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to nearest and where needed
+after scaling by an exact power of two (`kernels.scaling`). Tables over tokens keep 22 bits; parameters, moments, gradients,
+sums, softmax and loss are float32. Up to 256 channels, hidden units and their gradients never leave the chip.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ from algophase.training.grid import GridTransformer
 from algophase.training.precision import missing_triton
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
-MOST_WIDTH = 128
+MOST_WIDTH = 1024
+WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
 ALIKE = 8  # networks that take about as long as one
@@ -91,10 +92,11 @@ class HalfTransformer(GridTransformer):
         heads, size = self.parameters.shapes["O"][:2]
         c, vp, equals = heads * size, w - m, self.task.equals_sign
         across = power_of_two(p)  # a, padded
-        self.runs_of_blocks = 1 if across <= 64 else 2
+        self.runs_of_blocks = 1 if across <= 64 or c > WIDE else 2
         blocks = -(-p // (4 * self.runs_of_blocks)) * self.runs_of_blocks  # of four b
         rows = blocks * 4 * across
-        tiles = rows // TILE
+        self.wide = c > WIDE
+        tiles = rows // (min(2 * TILE, 4 * across) if self.wide else TILE)
         self.rate, self.scale = rate.contiguous(), scale.contiguous()
         self.give = 3 - 2 * rate if equals else 2 - rate
         self.row_weights = self._to_rows(self.weights, across, blocks)
@@ -109,7 +111,10 @@ class HalfTransformer(GridTransformer):
         self.tile_loss, self.loss = self._new(tiles), self._new()
         self.dQ, self.dR = self._new(self.runs_of_blocks, w, c), self._new(self.runs_of_blocks, m, vp)
         self.dbase = self._new(blocks, w, 4)
-        self.largest = self._new(m // TILE + 1, self.runs_of_blocks, dtype=torch.int32)
+        programs = (w // TILE, c // min(128, c) + 1) if self.wide else (m // TILE + 1, self.runs_of_blocks)
+        self.largest = self._new(*programs, dtype=torch.int32)
+        if self.wide:
+            self.x, self.dx = self._new(rows, m, dtype=half), self._new(rows, w, dtype=half)
         # ... and after it
         self.d_score, self.d_other = self._new(heads, blocks * 4, across), self._new(heads, blocks * 4)
         self.d_v1, self.d_vq = self._new(GROUPS, across, c), self._new(maps, across, c)
@@ -137,8 +142,6 @@ class HalfTransformer(GridTransformer):
         """Every kernel of an epoch, and `judge`."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
         from algophase.training.kernels.after_units import after_units
-        from algophase.training.kernels.by_rows import by_rows
-        from algophase.training.kernels.by_units import by_units
         from algophase.training.kernels.tables import attend, mix, project, read_tokens
 
         n, d, m, runs = self.count, self.settings.width, self.hidden, self.runs_of_blocks
@@ -162,12 +165,8 @@ class HalfTransformer(GridTransformer):
         wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
         weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
-        core = {**grid, "M": m, "C": c, "VP": vp, "BM": TILE, "ROWS": TILE, "GELU": self.gelu}
-        core |= {"STAGES": 3 if c * vp <= 128 * 64 else 2, "num_warps": 4 if c <= 128 else 8}
-        read = (self.z, self.Q, self.base, self.R)
-        by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
-        of_rows = {"P": self.modulus, "V": self.outputs, **core}
         columns, counted = (m + vp) // TILE, self.largest[0].numel()
+        at_once = TILE if c <= 128 else TILE // 4
         return {
             "read_tokens": Step(
                 read_tokens,
@@ -193,9 +192,9 @@ class HalfTransformer(GridTransformer):
             ),
             "mix": Step(
                 mix,
-                (rows // TILE, n),
+                (rows // at_once, n),
                 (self.rate, self.soft, self.tables, self.z),
-                {**equals, **grid, **of_heads, "ROWS": TILE, "num_warps": 4},
+                {**equals, **grid, **of_heads, "ROWS": at_once, "num_warps": 4},
             ),
             "project": Step(
                 project,
@@ -203,14 +202,7 @@ class HalfTransformer(GridTransformer):
                 (flat, self.y, self.Q, self.base, self.R, size),
                 {**weights, **grid, **wide, "BK": bk, **warps},
             ),
-            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
-            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
-            "by_units": Step(
-                by_units,
-                (m // TILE + 1, runs, n),
-                (*read, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
-                {**core, **of_tiles, "RUNS": runs},
-            ),
+            **(self._wide_grid() if self.wide else self._grid()),
             "after_units": Step(
                 after_units,
                 ((2 + c // bc + columns + m // TILE) * (d // min(128, d)), n),
@@ -286,6 +278,57 @@ class HalfTransformer(GridTransformer):
             ),
         }
 
+    def _core(self) -> dict[str, Any]:
+        (rows, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
+        return {"PA": self.y.shape[1], "T": rows, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
+
+    def _grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.by_rows import by_rows
+        from algophase.training.kernels.by_units import by_units
+
+        n, tiles, runs = self.count, self.exponent.shape[1], self.runs_of_blocks
+        roomy, narrow = self.Q.shape[1] * self.R.shape[2] <= 128 * 64, self.Q.shape[1] <= 128
+        core = {**self._core(), "BM": TILE, "ROWS": TILE, "STAGES": 3 if roomy else 2, "num_warps": 4 if narrow else 8}
+        read = (self.z, self.Q, self.base, self.R)
+        by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
+        of_rows = {"P": self.modulus, "V": self.outputs, **core}
+        return {
+            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
+            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
+            "by_units": Step(
+                by_units,
+                (self.hidden // TILE + 1, runs, n),
+                (*read, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
+                {**core, "TILES": tiles, "TILES_P": power_of_two(tiles), "RUNS": runs},
+            ),
+        }
+
+    def _wide_grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.wide import wide_back, wide_rows, wide_units
+
+        n, tiles, core = self.count, self.exponent.shape[1], self._core()
+        rows, c, w = core["T"], core["C"], self.table_width
+        bm, bc, bk, of_tile = min(128, core["M"]), min(128, c), min(TILE, c), rows // tiles
+        read = (self.z, self.Q, self.base, self.R, self.row_weights)
+        by_row = (*read, self.x, self.dx, self.slope, self.exponent, self.dz_exponent)
+        of_rows = {"P": self.modulus, "V": self.outputs, **core, "BM": bm, "BK": bk, "ROWS": of_tile, "num_warps": 8}
+        return {
+            "by_rows": Step(wide_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
+            "judge": Step(wide_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
+            "wide_back": Step(
+                wide_back,
+                (tiles * (c // bc), n),
+                (self.dx, self.Q, self.dz),
+                {"T": rows, "W": w, "C": c, "ROWS": of_tile, "BC": bc, "BK": TILE, "num_warps": 8},
+            ),
+            "by_units": Step(
+                wide_units,
+                (w // TILE * (c // bc + 1), n),
+                (self.z, self.x, self.dx, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
+                {**core, "BM": TILE, "BC": bc, "ROWS": TILE, "TILES": tiles, "TILES_P": power_of_two(tiles), "num_warps": 4},
+            ),
+        }
+
     def _go(self, *names: str) -> None:
         for name in names:
             self.steps[name].launch()
@@ -307,7 +350,7 @@ class HalfTransformer(GridTransformer):
         self._go("read_tokens", "attend")
         self._beside(["project"], ["mix"])
         self._go("by_rows")
-        self._beside(["by_units", "after_units"], ["after_rows"])
+        self._beside(["by_units", "after_units"], [*(["wide_back"] if self.wide else []), "after_rows"])
         self._go("after_attention", "after_tables")
         return self.loss
 

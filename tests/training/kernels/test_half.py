@@ -7,6 +7,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training import half
 from algophase.training.gradient_check import away_from_kinks, compare
 from algophase.training.half import HalfTransformer
 from algophase.training.optimizer import AdamW
@@ -38,6 +39,13 @@ QUICK = ("one head", "separate, equals sign")
 
 @pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES])
 def test_gradients_are_the_specifications(case: str) -> None:
+    parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
+@pytest.mark.parametrize("case", ["one head", pytest.param("equals sign", marks=LONG)])
+def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half, "WIDE", 8)
     parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
 
@@ -104,7 +112,7 @@ def test_another_precision_is_an_error() -> None:
 def test_what_it_cannot_train_is_told() -> None:
     cuda = torch.device("cuda")
     for network, reason in (
-        (TransformerSettings(width=256), "widths up to 128, not 256"),
+        (TransformerSettings(width=2048), "widths up to 1024, not 2048"),
         (TransformerSettings(width=128, heads=16), "at most 8 heads, not 16"),
         (TransformerSettings(layers=2), "one layer, not 2"),
     ):
