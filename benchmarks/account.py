@@ -23,7 +23,7 @@ from algophase.analysis.account import Account, accounts
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY
 from algophase.analysis.lines import reaches
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.devices import choose_device
 from algophase.runs.boundary import phase_boundary
 
