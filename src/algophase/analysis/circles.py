@@ -205,24 +205,25 @@ class Isolation:
     tables: tuple[Tensor, Tensor]
 
 
-def _isolated(network: Network, principal: PrincipalComponents, coordinates: Tensor) -> Isolation:
+def _isolated(network: Network, principal: PrincipalComponents, part: Tensor) -> Isolation:
     device = network.operand_tables()[0].device
-    first, second = principal.rebuild(coordinates)
+    first, second = principal.rebuild(part)
     tables = first.to(device), second.to(device)
     logits = grid_logits(network, tables)
     return Isolation(logits, accuracy(logits), tables)
 
 
 def _component_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
-    """Coordinates (tables, p, r) of these components alone, or of all others."""
-    chosen = torch.zeros(principal.count, dtype=torch.bool)
-    chosen[[member - 1 for member in members]] = True
-    return principal.coordinates * (chosen ^ drop)
+    """Centred tables (tables, p, width) of these components alone, or of all others."""
+    chosen = [member - 1 for member in members]
+    if drop:
+        chosen = sorted(set(range(principal.count)).difference(chosen))
+    return principal.coordinates[:, :, chosen] @ principal.directions[chosen]
 
 
 def _frequency_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
-    """Coordinates (tables, p, r) projected onto the Fourier modes of these frequencies, or of all others."""
-    p, values = principal.modulus, principal.coordinates
+    """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies, or of all others."""
+    p, values = principal.modulus, principal.centred
     basis = torch.cat([torch.zeros(0, p).double(), *(fourier_basis(p, k) for k in members)]).to(values.dtype)  # (modes, p)
     part = basis.T @ (basis @ values)
     return values - part if drop else part
@@ -248,12 +249,12 @@ def pair_numbers(principal: PrincipalComponents) -> dict[int, int]:
     return {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}
 
 
-def frequency_coordinates(
+def frequency_part(
     principal: PrincipalComponents, clean: Mapping[int, int], members: Collection[int], *, drop: bool = False
 ) -> Tensor:
-    """Coordinates (tables, p, r) with these frequencies kept or left out: by component pairs if all have one, else by modes.
+    """Centred tables (tables, p, width) with these frequencies kept or left out.
 
-    clean: the `pair_numbers`.
+    By component pairs if all have one, else by modes. clean: the `pair_numbers`.
     """
     if all(k in clean for k in members):
         return _component_part(principal, [2 * clean[k] + one for k in members for one in (1, 2)], drop)
@@ -264,7 +265,7 @@ def isolate_group(
     network: Network, members: Collection[int], *, drop: bool = False, principal: PrincipalComponents
 ) -> Isolation:
     """Keep these frequencies, circles or not, or all but these: as the instances of a network are kept and left out."""
-    return _isolated(network, principal, frequency_coordinates(principal, pair_numbers(principal), members, drop=drop))
+    return _isolated(network, principal, frequency_part(principal, pair_numbers(principal), members, drop=drop))
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:

@@ -30,7 +30,7 @@ from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
     LEAST_VARIANCE_SHARE,
     STANDS_OUT,
-    frequency_coordinates,
+    frequency_part,
     pair_numbers,
     variance_by_frequency,
 )
@@ -159,10 +159,10 @@ def group_tables(
 ) -> tuple[Tensor, Tensor]:
     """The operand tables with each group of frequencies kept, then with each left out: (n, p, width)."""
     clean = pair_numbers(components)
-    parts = [frequency_coordinates(components, clean, group) for group in groups]
-    parts += [frequency_coordinates(components, clean, group, drop=True) for group in left_out]
-    nothing = components.coordinates.new_zeros(len(components.means), 0, *components.coordinates.shape[1:])
-    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)  # (tables, n, p, r)
+    parts = [frequency_part(components, clean, group) for group in groups]
+    parts += [frequency_part(components, clean, group, drop=True) for group in left_out]
+    nothing = components.centred[:, None][:, :0]
+    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)
 
 
 def launch_groups(
@@ -174,10 +174,10 @@ def launch_groups(
     with_sums: bool = False,
 ) -> Tensor:
     """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
-    one, other = network.operand_tables()
-    first, second = upload(group_tables(components, groups, left_out), one.device, one.dtype)
-    first, second = (torch.cat([own.detach()[None], each]) for own, each in ((one, first), (other, second)))
-    return launch_sums(network, first, second, with_sums=with_sums)
+    own = network.distinct_tables()
+    parts = upload(group_tables(components, groups, left_out)[: len(own)], own[0].device, own[0].dtype)
+    tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=True)]
+    return launch_sums(network, tables[0], tables[-1], with_sums=with_sums)
 
 
 def read_circles(found: LogitSums, frequencies: Sequence[int], components: PrincipalComponents) -> list[CircleAlone]:

@@ -101,37 +101,51 @@ def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogit
     block, places = network.blocks[0], network.pos_embed.W_pos
     assert isinstance(block, Block)
     attention, mlp, unembed = block.attn, block.mlp, network.unembed.W_U
-    rate, hidden, equals_sign = attention.attention_rate, mlp.W_in.shape[1], network.task.equals_sign
-    n, p, _ = first.shape
-    positions = [first + places[0], second + places[1]]
-    if equals_sign:
-        positions.append((network.embed.W_E[-1] + places[2]).expand(n, 1, -1))
-    queries = torch.einsum("nbd,hde->nhbe", positions[-1], attention.W_Q) / math.sqrt(attention.W_Q.shape[-1])
-    keys = [torch.einsum("nad,hde->nhae", x, attention.W_K) for x in positions]
+    rate, equals_sign = attention.attention_rate, network.task.equals_sign
+    (heads, width, size), hidden = attention.W_Q.shape, mlp.W_in.shape[1]
     into = torch.cat([mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
+    asked = torch.stack([attention.W_Q / math.sqrt(size), attention.W_K, attention.W_V])  # (3, h, d, e)
+    columns = torch.cat([asked.permute(2, 0, 1, 3).reshape(width, -1), into], dim=1)
     through = attention.W_O @ into  # (h, e, m + v)
-    values = [torch.einsum("nad,hde->nhae", x, attention.W_V) @ through for x in positions]  # (n, h, a or b, m + v)
-    base = positions[-1] @ into + torch.cat([mlp.b_in, mlp.b_out @ unembed])  # (n, b or 1, m + v)
-    other = keys[0] @ queries.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign, which asks alike of all pairs
+
+    def of_tokens(tokens: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Queries and keys (..., h, p, e), values (..., h, p, m + v) and base (..., p, m + v) of tokens (..., p, d)."""
+        asked, base = (tokens @ columns).split([3 * heads * size, into.shape[1]], dim=-1)
+        query, key, value = asked.unflatten(-1, (3, heads, size)).movedim(-3, 0).transpose(-3, -2)
+        return query, key, value @ through, base
+
+    queries, (first_key, own_key), (of_first, of_second), bases = of_tokens(
+        torch.stack([first, second]) + places[:2, None, None]
+    )
+    query, base = queries[1], bases[1]
     if equals_sign:
-        own, sign = (keys[1] @ queries.mT).mT, keys[2] @ queries.mT
-        base = base.expand(n, p, -1)
+        query, sign_key, of_sign, base = of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
+        sign = sign_key @ query.mT  # (n, h, 1, 1): it asks alike of all pairs
+        own = (own_key @ query.mT).mT  # (n, h, 1, b)
+        of_second = torch.cat([of_second, of_sign.expand_as(of_second)], dim=1)
     else:
-        own = (queries * keys[1]).sum(-1)[:, :, None]  # (n, h, 1, b)
-    of_first = values[0].transpose(1, 2)  # (n, a, h, m + v)
-    of_second = torch.cat([values[1].transpose(1, 2), base[:, :, None]], dim=2)  # (n, b, h + 1, m + v): the base's weight is 1
-    if equals_sign:
-        of_second = torch.cat([of_second, values[2].transpose(1, 2).expand(n, p, -1, -1)], dim=2)
+        own = (query * own_key).sum(-1)[:, :, None]
+    other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
+    of_first, of_second = of_first.transpose(1, 2), of_second.transpose(1, 2)  # (n, a, h, m + v), (n, b, h or 2 h, m + v)
+    base = base + torch.cat([mlp.b_in, mlp.b_out @ unembed])  # (n, b or 1, m + v)
     readout = mlp.W_out @ unembed
 
+    def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:
+        """Interpolated attention to the first operand (n, h, a, b), and to what comes after it (n, h or 2 h, a, b)."""
+        if equals_sign:
+            scores = torch.broadcast_tensors(other[some, :, rows], own[some], sign[some])
+            to_first, *to_others = rate * torch.softmax(torch.stack(scores), dim=0) + (1 - rate)
+            return to_first, torch.cat(to_others, dim=1)
+        to_first = torch.sigmoid(other[some, :, rows] - own[some]).mul_(rate)  # the softmax of two
+        return to_first + (1 - rate), 1 - to_first
+
     def logits(some: slice, rows: slice) -> Tensor:
-        scores = [other[some, :, rows], own[some], *([sign[some]] if equals_sign else [])]
-        pattern = rate * torch.softmax(torch.stack(torch.broadcast_tensors(*scores)), dim=0) + (1 - rate)  # (s, n, h, a, b)
-        weights = [pattern[1], torch.ones_like(pattern[1, :, :1]), *pattern[2:]]
-        by_b = torch.cat(weights, dim=1).permute(0, 3, 2, 1) @ of_second[some]  # (n, b, a, m + v)
-        pre = pattern[0].permute(0, 2, 3, 1) @ of_first[some, rows]  # (n, a, b, m + v)
+        to_first, to_others = patterns(some, rows)
+        by_b = to_others.permute(0, 3, 2, 1) @ of_second[some]  # (n, b, a, m + v)
+        by_b += base[some, :, None]
+        pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows]  # (n, a, b, m + v)
         pre += by_b.transpose(1, 2)
         post = mlp.activation(pre[..., :hidden])
-        return pre[..., hidden:] + post @ readout
+        return torch.addmm(pre[..., hidden:].flatten(0, 2), post.flatten(0, 2), readout).unflatten(0, pre.shape[:3])
 
     return logits

@@ -58,9 +58,14 @@ class PrincipalComponents:
             power[:, -1] /= 2
         return (power.sum(dim=0) / (values**2).sum(dim=(0, 1))).T
 
-    def rebuild(self, coordinates: Tensor) -> tuple[Tensor, Tensor]:
-        """Operand tables with other coordinates (tables, p, r), the means added back."""
-        tables = [mean + some @ self.directions for mean, some in zip(self.means, coordinates, strict=True)]
+    @functools.cached_property
+    def centred(self) -> Tensor:
+        """The tables without their means, (tables, p, width)."""
+        return self.coordinates @ self.directions
+
+    def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
+        """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added back."""
+        tables = [mean + some for mean, some in zip(self.means, part, strict=True)]
         return tables[0], tables[-1]
 
 
