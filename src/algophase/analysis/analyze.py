@@ -9,6 +9,7 @@ Three rounds, each queued on the device without waiting for it:
 What a round needs of the one before is read on the CPU a few networks later, when it has long arrived.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -272,8 +273,7 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     Returns what is computed there, and what is known on the CPU already, by name.
     """
     numbers = {
-        "pairs with NaN": subject.logits.isnan().any(dim=-1).sum(),
-        "pairs with infinity": subject.logits.isinf().any(dim=-1).sum(),
+        "largest logit": subject.logits.abs().max(),
         "wrong pairs": (~subject.right).sum(),
     }
     known: dict[str, float] = {}
@@ -296,9 +296,8 @@ def _second_round(begun: _First | InputError) -> _Second | InputError:
     if isinstance(begun, InputError):
         return begun
     subject, numbers = begun.subject, begun.numbers.get()
-    nans, infinities = (int(numbers[f"pairs with {what}"]) for what in ("NaN", "infinity"))
-    if nans or infinities:
-        return not_finite(subject.given, nans, infinities)
+    if not math.isfinite(numbers["largest logit"]):
+        return not_finite(subject.given, subject.logits)
     p, components = subject.modulus, subject.components
     sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
     evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))

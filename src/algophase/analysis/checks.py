@@ -76,8 +76,9 @@ def check_logits(network: Network, logits: object, pairs: int) -> None:
         raise InputError(f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be floats")
 
 
-def not_finite(network: Network, with_nan: int, with_infinity: int) -> InputError:
+def not_finite(network: Network, logits: Tensor) -> InputError:
     """Why logits that are not finite cannot be analysed, with what is known. The parameters themselves are finite."""
+    with_nan, with_infinity = (int(found.any(dim=-1).sum()) for found in (logits.isnan(), logits.isinf()))
     weights = (parameter.detach() for parameter in network.parameters() if parameter.is_floating_point())
     largest = max((weight.abs().max().item() for weight in weights if weight.numel()), default=0.0)
     found = [f"{count} hold {what}" for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity")) if count]

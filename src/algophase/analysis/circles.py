@@ -104,11 +104,11 @@ def clean_pairs(components: PrincipalComponents) -> list[tuple[int, int, float]]
     even = components.count // 2 * 2
     if even == 0:
         return []
-    shares = frequency_shares(components)[:even].unflatten(0, (-1, 2))  # (pairs, 2, k)
-    strongest = shares.sum(dim=1).argmax(dim=1)
-    clean = reaches(shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)), WAVE_CONCENTRATION).flatten(1).all(dim=1)
-    carried = components.variance_share[:even].unflatten(0, (-1, 2)).sum(dim=1)
-    listed = zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
+    shares = frequency_shares(components)[:even].numpy().reshape(even // 2, 2, -1)  # (pairs, 2, k)
+    strongest = shares.sum(axis=1).argmax(axis=1)
+    least = shares.min(axis=1)[np.arange(len(shares)), strongest]
+    carried = components.variance_share[:even].numpy().reshape(-1, 2).sum(axis=1)
+    listed = zip((strongest + 1).tolist(), carried.tolist(), reaches(least, WAVE_CONCENTRATION).tolist(), strict=True)
     return [
         (pair, frequency, share)
         for pair, (frequency, share, is_clean) in enumerate(listed)

@@ -107,8 +107,7 @@ def cross_entropy(logits: Tensor) -> float:
 def by_difference(matrix: Tensor) -> Tensor:
     """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance irrelevance)."""
     p = len(matrix)
-    numbers = torch.arange(p, device=matrix.device)
-    return matrix[numbers[None, :], (numbers[None, :] + numbers[:, None]) % p]
+    return matrix.gather(1, labels(p, matrix.device)).T  # labels[i, d] = i + d
 
 
 def by_difference_and_sum(matrix: Tensor) -> Tensor:

@@ -143,7 +143,7 @@ def stands_out(components: PrincipalComponents) -> list[int]:
         return []
     total = variance_by_frequency(components).numpy()
     line = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * float(np.median(total)), ALWAYS_STANDS_OUT))
-    return [k + 1 for k, share in enumerate(total) if reaches(float(share), line)]
+    return (np.flatnonzero(reaches(total, line)) + 1).tolist()
 
 
 def candidates(found: Program, components: PrincipalComponents) -> list[int]:

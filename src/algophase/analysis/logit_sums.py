@@ -15,7 +15,6 @@ waits for the device: numbers come back in one tensor, which `read_sums` takes a
 
 import functools
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from torch import Tensor
 from algophase.analysis.grid import correct_logits, largest_wrong_logits
 from algophase.analysis.pair_logits import blocks, prepare
 from algophase.networks import Network
-from algophase.threads import one_thread
+from algophase.threads import one_thread, side_by_side
 
 Array = NDArray[np.float64]
 
@@ -85,12 +84,7 @@ def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool, work
         every = found[0] if len(found) == 1 else torch.cat(found)
         return _of_strip(every, _places(p, rows.start, rows.stop, first.device), with_sums)
 
-    if workers == 1 or len(strips) == 1:
-        total = _added(map(of_strip, strips))
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            total = _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
-    return torch.cat([part.flatten() for part in total])
+    return torch.cat([part.flatten() for part in _added(side_by_side(of_strip, strips, workers))])
 
 
 def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:

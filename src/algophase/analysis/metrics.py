@@ -17,8 +17,11 @@ from algophase.analysis.gradients import differentiable, differentiate, label_gr
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network, Transformer, template
+from algophase.threads import one_thread, side_by_side
 
 PAPER_TRIPLES = 100
+# Numbers of one chunk of gradients on a CPU: each thread takes chunks of its own, which its cache mostly holds.
+CACHED_ELEMENTS = 4_000_000
 CIRCULARITY_COMPONENTS = 4
 
 
@@ -60,11 +63,9 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     """Cosine similarity along the last axis. Where both gradients vanish there is no direction to compare, and it is NaN;
     where one does, it is 0."""
     if to_a is to_b:  # where embeddings are added
-        largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1)
-        return torch.where(largest == 0, torch.nan, torch.ones_like(largest))
+        return torch.where(to_a.any(dim=-1), to_a.new_ones(()), torch.nan)
     similarity = torch.cosine_similarity(to_a, to_b, dim=-1, eps=torch.finfo(to_a.dtype).tiny)
-    largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1) + torch.linalg.vector_norm(to_b, torch.inf, dim=-1)
-    return torch.where(largest == 0, torch.nan, similarity)
+    return torch.where(to_a.any(dim=-1) | to_b.any(dim=-1), similarity, torch.nan)
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
@@ -82,17 +83,19 @@ def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
 def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
     check_network(network)
-    p = network.task.modulus
-    with at_inference(network):
+    p, on_cpu, workers = network.task.modulus, network.operand_tables()[0].device.type == "cpu", torch.get_num_threads()
+    with at_inference(network), one_thread(on_cpu):
         first, second = (table.detach() for table in network.operand_tables())
         # A pair's p gradients at the widest layer, and the Jacobians of its attention.
         elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
-        pairs = torch.arange(p * p, device=first.device)
-        chunks = [
-            _similarity(*label_gradients(network, first[chunk // p], second[chunk % p]))
-            for chunk in pairs.split(max(1, chunk_elements(first.device) // elements))
-        ]
-    return torch.cat(chunks).view(p, p, p)
+        most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
+        chunks = torch.arange(p * p, device=first.device).split(max(1, most // elements))
+
+        def of_pairs(pairs: Tensor) -> Tensor:
+            return _similarity(*label_gradients(network, first[pairs // p], second[pairs % p]))
+
+        similarities = torch.cat(list(side_by_side(of_pairs, chunks, workers if on_cpu else 1)))
+    return similarities.view(p, p, p)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:

@@ -165,7 +165,7 @@ class Specimen(Subject):
     def forget_logits(self) -> None:
         """Free what is large and can be computed again. For a network that is kept for long; `whole` stays known."""
         _ = self.whole
-        for name in ("logits", "right", "similarities"):
+        for name in ("logits", "correct", "largest_wrong", "right", "similarities"):
             self.__dict__.pop(name, None)
         self._isolations.clear()
 

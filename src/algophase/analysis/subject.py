@@ -12,7 +12,7 @@ from torch import Tensor
 from algophase.analysis.checks import check_finite_tables, check_network, exact_tables
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
-from algophase.analysis.grid import grid_logits, right_answers
+from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.metrics import gradient_similarities
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
@@ -43,9 +43,19 @@ class Subject:
         return grid_logits(self.network)
 
     @cached_property
+    def correct(self) -> Tensor:
+        """Logits of the right answers, (a, b)."""
+        return correct_logits(self.logits)
+
+    @cached_property
+    def largest_wrong(self) -> Tensor:
+        """The largest logits of other answers, (a, b)."""
+        return largest_wrong_logits(self.logits)
+
+    @cached_property
     def right(self) -> Tensor:
-        """Which pairs are answered right, (a, b) booleans."""
-        return right_answers(self.logits)
+        """Which pairs are answered right, (a, b) booleans. A tie is not an answer."""
+        return self.correct > self.largest_wrong
 
     @cached_property
     def similarities(self) -> Tensor:
