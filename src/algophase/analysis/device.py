@@ -6,7 +6,7 @@ analysis needs goes over in one such copy, and its results come back in another 
 
 import copy
 import types
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -26,6 +26,7 @@ SomeModule = TypeVar("SomeModule", bound=nn.Module)
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
+EMPTIED = (dict, OrderedDict, set, list)
 # What a copy may share: it cannot be changed.
 PLAIN = (types.NoneType, int, float, str, types.BuiltinFunctionType, TaskSettings, NetworkSettings, RunSettings)
 
@@ -100,7 +101,7 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
 def _is_plain(module: nn.Module) -> bool:
     """Whether a module holds parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
     rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
-    plain = all(isinstance(value, PLAIN) or (isinstance(value, dict | set | list) and not value) for value in rest)
+    plain = all(isinstance(value, PLAIN) or (type(value) in EMPTIED and not value) for value in rest)
     return plain and not hasattr(module, "__deepcopy__")
 
 
@@ -114,6 +115,6 @@ def _copied(module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int,
             elif name in REGISTRIES:
                 value = {key: None if tensor is None else moved[tensor] for key, tensor in value.items()}
             elif not isinstance(value, PLAIN):
-                value = copy.copy(value)  # empty: hooks, mostly
+                value = type(value)()  # empty: hooks, mostly
             made.__dict__[name] = value
     return cast(SomeModule, known[id(module)])

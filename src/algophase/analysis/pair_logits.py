@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.analysis.grid import chunk_elements, rows_per_chunk
@@ -102,32 +103,28 @@ def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogit
     assert isinstance(block, Block)
     attention, mlp, unembed = block.attn, block.mlp, network.unembed.W_U
     rate, equals_sign = attention.attention_rate, network.task.equals_sign
-    (heads, width, size), hidden = attention.W_Q.shape, mlp.W_in.shape[1]
+    (heads, _, size), hidden = attention.W_Q.shape, mlp.W_in.shape[1]
     into = torch.cat([mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
-    asked = torch.stack([attention.W_Q / math.sqrt(size), attention.W_K, attention.W_V])  # (3, h, d, e)
-    columns = torch.cat([asked.permute(2, 0, 1, 3).reshape(width, -1), into], dim=1)
-    through = attention.W_O @ into  # (h, e, m + v)
+    asks = torch.cat([attention.W_Q / math.sqrt(size), attention.W_K])  # (2 h, d, e)
+    writes = torch.cat([attention.W_V @ (attention.W_O @ into), into[None]])  # (h + 1, d, m + v): by each head, and directly
+    columns = torch.cat([asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)], dim=1)
 
-    def of_tokens(tokens: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Queries and keys (..., h, p, e), values (..., h, p, m + v) and base (..., p, m + v) of tokens (..., p, d)."""
-        asked, base = (tokens @ columns).split([3 * heads * size, into.shape[1]], dim=-1)
-        query, key, value = asked.unflatten(-1, (3, heads, size)).movedim(-3, 0).transpose(-3, -2)
-        return query, key, value @ through, base
+    def of_tokens(tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + v), of tokens (..., p, d)."""
+        asked, written = (tokens @ columns).tensor_split([2 * heads * size], dim=-1)
+        query, key = asked.unflatten(-1, (2, heads, size)).movedim(-3, 0).transpose(-3, -2)
+        return query, key, written.unflatten(-1, (heads + 1, -1))
 
-    queries, (first_key, own_key), (of_first, of_second), bases = of_tokens(
-        torch.stack([first, second]) + places[:2, None, None]
-    )
-    query, base = queries[1], bases[1]
+    queries, (first_key, own_key), (of_first, of_others) = of_tokens(torch.stack([first, second]) + places[:2, None, None])
+    query = queries[1]
     if equals_sign:
-        query, sign_key, of_sign, base = of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
-        sign = sign_key @ query.mT  # (n, h, 1, 1): it asks alike of all pairs
-        own = (own_key @ query.mT).mT  # (n, h, 1, b)
-        of_second = torch.cat([of_second, of_sign.expand_as(of_second)], dim=1)
+        query, sign_key, of_sign = of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
+        own, sign = (own_key @ query.mT).mT, sign_key @ query.mT  # (n, h, 1, b), (n, h, 1, 1): it asks alike of all pairs
+        of_others = torch.cat([of_others[:, :, :heads], of_sign.expand_as(of_others)], dim=2)  # (n, b, 2 h + 1, m + v)
     else:
         own = (query * own_key).sum(-1)[:, :, None]
+    of_others[:, :, -1] += torch.cat([mlp.b_in, mlp.b_out @ unembed])
     other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
-    of_first, of_second = of_first.transpose(1, 2), of_second.transpose(1, 2)  # (n, a, h, m + v), (n, b, h or 2 h, m + v)
-    base = base + torch.cat([mlp.b_in, mlp.b_out @ unembed])  # (n, b or 1, m + v)
     readout = mlp.W_out @ unembed
 
     def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:
@@ -141,9 +138,9 @@ def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogit
 
     def logits(some: slice, rows: slice) -> Tensor:
         to_first, to_others = patterns(some, rows)
-        by_b = to_others.permute(0, 3, 2, 1) @ of_second[some]  # (n, b, a, m + v)
-        by_b += base[some, :, None]
-        pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows]  # (n, a, b, m + v)
+        to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)  # what is written directly counts once
+        by_b = to_others.permute(0, 3, 2, 1) @ of_others[some]  # (n, b, a, m + v)
+        pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows, :heads]  # (n, a, b, m + v)
         pre += by_b.transpose(1, 2)
         post = mlp.activation(pre[..., :hidden])
         return torch.addmm(pre[..., hidden:].flatten(0, 2), post.flatten(0, 2), readout).unflatten(0, pre.shape[:3])
