@@ -26,7 +26,7 @@ modulus, width = map(int, sys.argv[1:])
 run = RunSettings(TaskSettings(modulus), TransformerSettings(width, attention_rate=0.5))
 for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.items():
     constants = dict(step.options)
-    options = {"num_warps": constants.pop("num_warps")}
+    options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}
     divisible = {}
     for place, value in enumerate(step.arguments):
