@@ -302,17 +302,17 @@ class HalfTransformer(GridTransformer):
 
         n, tiles, runs, core = self.count, self.exponent.shape[1], self.runs_of_blocks, self._core()
         roomy, narrow = core["C"] * core["VP"] <= 128 * 64, core["C"] <= 128
+        warps = {"num_warps": 4 if narrow else 8}
         read = (self.z, self.Q, self.base, self.R)
         by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
         of_rows = {"P": self.modulus, "V": self.outputs, **core, "ROWS": core["T"] // tiles}
         # with 128 outputs half the hidden units at a time, so that two programs share a multiprocessor
-        of_rows |= {"BM": TILE if core["VP"] == 64 else TILE // 2, "STAGES": 3 if narrow else 2}
-        warps = {"num_warps": 4 if narrow else 8}
+        of_rows |= {"BM": TILE if core["VP"] == 64 else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
         return {
             "by_rows": Step(
                 by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | warps | {"JUDGE": False}
             ),
-            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), of_rows | warps | {"JUDGE": True}),
+            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
             "by_units": Step(
                 by_units,
                 (self.hidden // TILE + 1, runs, n),
