@@ -20,6 +20,7 @@ from algophase.training.precision import missing_triton
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_WIDTH = 1024
+MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
 WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
 WIDE_TILE = 128  # the same in the products of a wide network
@@ -61,6 +62,8 @@ class HalfTransformer(GridTransformer):
             return f"in half precision it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {run.network.heads}"
+        if power_of_two(run.task.modulus) * power_of_two(run.network.head_size) > MOST_OF_A_HEAD:
+            return f"in half precision heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()
@@ -246,7 +249,7 @@ class HalfTransformer(GridTransformer):
                     "TILES": tiles,
                     "GROUPS": GROUPS,
                     "STAGES": 3,
-                    "num_warps": max(1, min(8, across * e // 2048)),
+                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] else 2048))),
                 },
             ),
             "after_attention": Step(
@@ -320,7 +323,7 @@ class HalfTransformer(GridTransformer):
                 {
                     **core,
                     "BM": TILE,
-                    "ROWS": TILE,
+                    "ROWS": TILE if core["VP"] == 64 else TILE // 2,  # or registers spill
                     "TILES": tiles,
                     "TILES_P": power_of_two(tiles),
                     "RUNS": runs,
