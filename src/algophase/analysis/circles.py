@@ -6,6 +6,7 @@ size share components and no pair shows either of them. `find_circles` takes the
 second for what is left.
 """
 
+import functools
 import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -223,10 +224,17 @@ def _component_part(principal: PrincipalComponents, members: Iterable[int], drop
 
 def _frequency_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
     """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies, or of all others."""
-    p, values = principal.modulus, principal.centred
-    basis = torch.cat([torch.zeros(0, p).double(), *(fourier_basis(p, k) for k in members)]).to(values.dtype)  # (modes, p)
+    values = principal.centred
+    basis = _modes(principal.modulus, tuple(members)).to(values.dtype)
     part = basis.T @ (basis @ values)
     return values - part if drop else part
+
+
+@functools.lru_cache(maxsize=1024)
+@torch.inference_mode(False)
+def _modes(modulus: int, members: tuple[int, ...]) -> Tensor:
+    """Orthonormal waves (modes, p) of these frequencies. They are kept: do not write into them."""
+    return torch.cat([torch.zeros(0, modulus).double(), *(fourier_basis(modulus, k) for k in members)])
 
 
 def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor, Tensor]:
