@@ -287,8 +287,15 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
     numbers |= launch_cautions(subject)
-    numbers[SUMS] = launch_groups(subject.network, subject.components, [[k] for k in alone], with_sums=True)
+    numbers[SUMS] = _launch(subject, [[k] for k in alone], with_sums=True)
     return numbers, known
+
+
+def _launch(
+    subject: Subject, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = (), *, with_sums: bool = False
+) -> Tensor:
+    prepared = subject.prepared
+    return launch_groups(subject.network, subject.components, groups, left_out, with_sums=with_sums, prepared=prepared)
 
 
 def _second_round(begun: _First | InputError) -> _Second | InputError:
@@ -305,7 +312,7 @@ def _second_round(begun: _First | InputError) -> _Second | InputError:
     program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
     circles = read_circles(sums, begun.alone, components)
     missing = [k for k in candidates(program, components) if k not in begun.alone]
-    launched = {SUMS: launch_groups(subject.network, components, [[k] for k in missing])} if missing else {}
+    launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
     return _Second(
         subject, numbers, begun.known, begun.operand_circularity, program, evidence, circles, missing, Download(launched)
     )
@@ -320,7 +327,7 @@ def _third_round(begun: _Second | InputError) -> _Third | InputError:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
     groups = grouped(begun.program, circles, stands_out(components))
-    return _Third(begun, circles, groups, Download({SUMS: launch_groups(subject.network, components, groups, groups)}))
+    return _Third(begun, circles, groups, Download({SUMS: _launch(subject, groups, groups)}))
 
 
 def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | InputError:

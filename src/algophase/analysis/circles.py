@@ -141,7 +141,7 @@ def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]
 
 def variance_by_frequency(components: PrincipalComponents) -> Tensor:
     """Share of the embedding's variance at each frequency 1..floor(p / 2)."""
-    return components.variance_share @ frequency_shares(components)
+    return components.variance_by_frequency
 
 
 def circles_by_frequency(components: PrincipalComponents, known: Collection[int] = ()) -> list[Circle]:

@@ -38,6 +38,7 @@ from algophase.analysis.device import upload
 from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
+from algophase.analysis.pair_logits import Prepared
 from algophase.analysis.principal import PrincipalComponents, network_components
 from algophase.analysis.program import Program, program, spectrum_of
 from algophase.networks import Network
@@ -173,12 +174,13 @@ def launch_groups(
     left_out: Sequence[Sequence[int]] = (),
     *,
     with_sums: bool = False,
+    prepared: Prepared | None = None,
 ) -> Tensor:
     """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
     own = network.distinct_tables()
     parts = upload(group_tables(components, groups, left_out)[: len(own)], own[0].device, own[0].dtype)
     tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=True)]
-    return launch_sums(network, tables[0], tables[-1], with_sums=with_sums)
+    return launch_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
 
 
 def read_circles(found: LogitSums, frequencies: Sequence[int], components: PrincipalComponents) -> list[CircleAlone]:

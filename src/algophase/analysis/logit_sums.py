@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import correct_logits, largest_wrong_logits
-from algophase.analysis.pair_logits import blocks, prepare
+from algophase.analysis.pair_logits import PairLogits, Prepared, blocks, prepare
 from algophase.networks import Network
 from algophase.threads import one_thread, side_by_side
 
@@ -63,20 +63,22 @@ class LogitSums:
 
 
 @torch.no_grad()
-def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> Tensor:
+def launch_sums(
+    network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False, prepared: Prepared | None = None
+) -> Tensor:
     """Start on operand tables (n, p, width), which are where the network is; a flat tensor for `read_sums`.
 
-    with_sums: also the means over (s, c) of the first, which should be the network's own.
+    with_sums: also the means over (s, c) of the first, which should be the network's own. prepared: the network, if it is.
     """
     on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
-        return _sums(network, first, second, with_sums, workers if on_cpu else 1)
+        logits_of = (prepared or prepare(network))(first, second)
+        return _sums(network, logits_of, first, with_sums, workers if on_cpu else 1)
 
 
-def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool, workers: int) -> Tensor:
-    logits_of, p = prepare(network, first, second), network.task.modulus
-    groups, strips = blocks(network, len(first))
+def _sums(network: Network, logits_of: PairLogits, first: Tensor, with_sums: bool, workers: int) -> Tensor:
+    p, (groups, strips) = network.task.modulus, blocks(network, len(first))
 
     @torch.no_grad()  # which holds for the thread that says it
     def of_strip(rows: slice) -> list[Tensor]:

@@ -12,6 +12,7 @@ All three agree up to rounding, which is tested.
 Axes: n embeddings, a rows of the first operand, b second operand, h heads, e head size, m hidden units, v outputs.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -25,6 +26,8 @@ from algophase.networks.transformer import Block
 
 # Logits (n, a, b, v) of some embeddings and some rows of the first operand.
 PairLogits = Callable[[slice, slice], Tensor]
+# Those of operand tables (n, p, width). Per-token work is done when it is given them.
+Prepared = Callable[[Tensor, Tensor], PairLogits]
 
 # Numbers of one block on a CPU: activations that stay in its cache are worth more than few calls.
 CACHED_ELEMENTS = 250_000
@@ -36,13 +39,13 @@ def by_tokens(network: Network) -> bool:
 
 
 @torch.no_grad()
-def prepare(network: Network, first: Tensor, second: Tensor) -> PairLogits:
-    """What gives the logits of operand tables (n, p, width), block by block. Per-token work is done here, once."""
+def prepare(network: Network) -> Prepared:
+    """What gives the logits of operand tables (n, p, width), block by block. What all tables share is done here, once."""
     if by_tokens(network) and isinstance(network, Transformer):
-        return _one_layer(network, first, second)
+        return _OneLayer(network)
     if by_tokens(network) and isinstance(network, Linear):
-        return _linear(network, first, second)
-    return _every_pair(network, first, second)
+        return functools.partial(_linear, network)
+    return functools.partial(_every_pair, network)
 
 
 def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
@@ -98,51 +101,59 @@ def _linear(network: Linear, first: Tensor, second: Tensor) -> PairLogits:
     return logits
 
 
-def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogits:
-    block, places = network.blocks[0], network.pos_embed.W_pos
-    assert isinstance(block, Block)
-    attention, mlp, unembed = block.attn, block.mlp, network.unembed.W_U
-    rate, equals_sign = attention.attention_rate, network.task.equals_sign
-    (heads, _, size), hidden = attention.W_Q.shape, mlp.W_in.shape[1]
-    into = torch.cat([mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
-    asks = torch.cat([attention.W_Q / math.sqrt(size), attention.W_K])  # (2 h, d, e)
-    writes = torch.cat([attention.W_V @ (attention.W_O @ into), into[None]])  # (h + 1, d, m + v): by each head, and directly
-    columns = torch.cat([asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)], dim=1)
+class _OneLayer:
+    """columns: from a token to what it asks and writes, in one product; bias: written in any case; readout: from hidden units."""
 
-    def of_tokens(tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def __init__(self, network: Transformer) -> None:
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        self.network, self.attention, self.mlp, unembed = network, block.attn, block.mlp, network.unembed.W_U
+        self.heads, _, self.size = block.attn.W_Q.shape
+        into = torch.cat([block.mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
+        asks = torch.cat([block.attn.W_Q / math.sqrt(self.size), block.attn.W_K])  # (2 h, d, e)
+        by_heads = block.attn.W_V @ (block.attn.W_O @ into)  # (h, d, m + v)
+        writes = torch.cat([by_heads, into[None]])  # by each head, and directly
+        self.columns = torch.cat([asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)], dim=1)
+        self.bias = torch.cat([block.mlp.b_in, block.mlp.b_out @ unembed])
+        self.readout = block.mlp.W_out @ unembed
+
+    def of_tokens(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + v), of tokens (..., p, d)."""
-        asked, written = (tokens @ columns).tensor_split([2 * heads * size], dim=-1)
-        query, key = asked.unflatten(-1, (2, heads, size)).movedim(-3, 0).transpose(-3, -2)
-        return query, key, written.unflatten(-1, (heads + 1, -1))
+        asked, written = (tokens @ self.columns).tensor_split([2 * self.heads * self.size], dim=-1)
+        query, key = asked.unflatten(-1, (2, self.heads, self.size)).movedim(-3, 0).transpose(-3, -2)
+        return query, key, written.unflatten(-1, (self.heads + 1, -1))
 
-    queries, (first_key, own_key), (of_first, of_others) = of_tokens(torch.stack([first, second]) + places[:2, None, None])
-    query = queries[1]
-    if equals_sign:
-        query, sign_key, of_sign = of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
-        own, sign = (own_key @ query.mT).mT, sign_key @ query.mT  # (n, h, 1, b), (n, h, 1, 1): it asks alike of all pairs
-        of_others = torch.cat([of_others[:, :, :heads], of_sign.expand_as(of_others)], dim=2)  # (n, b, 2 h + 1, m + v)
-    else:
-        own = (query * own_key).sum(-1)[:, :, None]
-    of_others[:, :, -1] += torch.cat([mlp.b_in, mlp.b_out @ unembed])
-    other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
-    readout = mlp.W_out @ unembed
-
-    def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:
-        """Interpolated attention to the first operand (n, h, a, b), and to what comes after it (n, h or 2 h, a, b)."""
+    def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
+        network, heads, rate = self.network, self.heads, self.attention.attention_rate
+        hidden, equals_sign, places = len(self.readout), network.task.equals_sign, network.pos_embed.W_pos
+        positions = torch.stack([first, second]) + places[:2, None, None]
+        queries, (first_key, own_key), (of_first, of_others) = self.of_tokens(positions)
+        query = queries[1]
         if equals_sign:
-            scores = torch.broadcast_tensors(other[some, :, rows], own[some], sign[some])
-            to_first, *to_others = rate * torch.softmax(torch.stack(scores), dim=0) + (1 - rate)
-            return to_first, torch.cat(to_others, dim=1)
-        to_first = torch.sigmoid(other[some, :, rows] - own[some]).mul_(rate)  # the softmax of two
-        return to_first + (1 - rate), 1 - to_first
+            query, sign_key, of_sign = self.of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
+            own, sign = (own_key @ query.mT).mT, sign_key @ query.mT  # (n, h, 1, b), (n, h, 1, 1): it asks alike of all pairs
+            of_others = torch.cat([of_others[:, :, :heads], of_sign.expand_as(of_others)], dim=2)  # (n, b, 2 h + 1, m + v)
+        else:
+            own = (query * own_key).sum(-1)[:, :, None]
+        of_others[:, :, -1] += self.bias
+        other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
 
-    def logits(some: slice, rows: slice) -> Tensor:
-        to_first, to_others = patterns(some, rows)
-        to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)  # what is written directly counts once
-        by_b = to_others.permute(0, 3, 2, 1) @ of_others[some]  # (n, b, a, m + v)
-        pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows, :heads]  # (n, a, b, m + v)
-        pre += by_b.transpose(1, 2)
-        post = mlp.activation(pre[..., :hidden])
-        return torch.addmm(pre[..., hidden:].flatten(0, 2), post.flatten(0, 2), readout).unflatten(0, pre.shape[:3])
+        def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:
+            """Interpolated attention to the first operand (n, h, a, b), and to what comes after it (n, h or 2 h, a, b)."""
+            if equals_sign:
+                scores = torch.broadcast_tensors(other[some, :, rows], own[some], sign[some])
+                to_first, *to_others = rate * torch.softmax(torch.stack(scores), dim=0) + (1 - rate)
+                return to_first, torch.cat(to_others, dim=1)
+            to_first = torch.sigmoid(other[some, :, rows] - own[some]).mul_(rate)  # the softmax of two
+            return to_first + (1 - rate), 1 - to_first
 
-    return logits
+        def logits(some: slice, rows: slice) -> Tensor:
+            to_first, to_others = patterns(some, rows)
+            to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)  # what is written directly counts once
+            by_b = to_others.permute(0, 3, 2, 1) @ of_others[some]  # (n, b, a, m + v)
+            pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows, :heads]  # (n, a, b, m + v)
+            pre += by_b.transpose(1, 2)
+            post = self.mlp.activation(pre[..., :hidden]).flatten(0, 2)
+            return torch.addmm(pre[..., hidden:].flatten(0, 2), post, self.readout).unflatten(0, pre.shape[:3])
+
+        return logits

@@ -59,6 +59,11 @@ class PrincipalComponents:
         return (power.sum(dim=0) / (values**2).sum(dim=(0, 1))).T
 
     @functools.cached_property
+    def variance_by_frequency(self) -> Tensor:
+        """Share of the variance at each frequency 1..floor(p / 2)."""
+        return self.variance_share @ self.frequency_shares
+
+    @functools.cached_property
     def centred(self) -> Tensor:
         """The tables without their means, (tables, p, width)."""
         return self.coordinates @ self.directions

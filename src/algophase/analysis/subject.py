@@ -14,8 +14,10 @@ from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.metrics import gradient_similarities
+from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
+from algophase.threads import one_thread
 
 
 class Subject:
@@ -41,6 +43,12 @@ class Subject:
     def logits(self) -> Tensor:
         """(a, b, outputs), on the device."""
         return grid_logits(self.network)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """What gives the logits of other embeddings."""
+        with one_thread():  # as they are computed themselves: how many there are would show in the rounding
+            return prepare(self.network)
 
     @cached_property
     def correct(self) -> Tensor:
