@@ -1,5 +1,6 @@
 """Whether something is a network that can be analysed, and how it is seen: as it answers at inference."""
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +91,9 @@ def not_finite(network: Network, logits: Tensor) -> InputError:
 
 def check_finite_tables(network: Network, tables: tuple[Tensor, ...]) -> None:
     """A table that is a parameter is known to be finite by now; one that is a buffer, or computed, is not."""
+    if all(math.isfinite(table.square().sum()) for table in tables):
+        return
     bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
     if bad:
         raise InputError(f"network {network.id}: its embedding holds {bad} values that are NaN or infinite")
-    if not all(torch.isfinite(table.square().sum()) for table in tables):
-        raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")
+    raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")

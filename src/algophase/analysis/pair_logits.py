@@ -102,7 +102,7 @@ def _linear(network: Linear, first: Tensor, second: Tensor) -> PairLogits:
 
 
 class _OneLayer:
-    """columns: from a token to what it asks and writes, in one product; bias: written in any case; readout: from hidden units."""
+    """columns: from a token to what it asks and writes; bias: written in any case; readout: from hidden units to logits."""
 
     def __init__(self, network: Transformer) -> None:
         block = network.blocks[0]
