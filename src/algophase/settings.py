@@ -190,9 +190,18 @@ class ClockSettings(_Settings):
             _check_integer("frequency", frequency, 1)
 
 
-NetworkSettings = TransformerSettings | LinearSettings | ClockSettings
+@dataclass(frozen=True)
+class WrappedSettings(_Settings):
+    """A network with code of its own. architecture: the name of its class; cut: where its operands were cut off, in words."""
+
+    kind: ClassVar[str] = "wrapped"
+    architecture: str = "function"
+    cut: str = "none"
+
+
+NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | WrappedSettings
 NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
-    settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings)
+    settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings, WrappedSettings)
 }
 TRAINED_KINDS = (TransformerSettings.kind, LinearSettings.kind)  # a Clock's weights are set by hand
 SECTIONS = ("task", "network", "training")  # of a run's settings

@@ -131,5 +131,5 @@ def _finished(begun: _Third | InputError, thresholds: AnswerThresholds) -> Accou
     program, first = begun.before.program, begun.before.before
     sums = read_sums(begun.numbers.get()["sums"], program.modulus, 1 + 2 * len(begun.groups))
     instances = read_instances(program, first.components, begun.circles, begun.groups, sums)
-    measured = findings(program, instances, len(stands_out(first.components)))
+    measured = findings(program, instances, len(stands_out(first.components)), first.network.cut != "none")
     return Account(first.network.id, program, instances, measured, decide(measured, thresholds))

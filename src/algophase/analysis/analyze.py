@@ -4,7 +4,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.networks.wrapped import wrap
 from algophase.settings import shown
 
 
@@ -37,6 +38,7 @@ class Analysis:
 
     metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
     operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
+    notes: where the network comes from and how it was cut, where that is not plain.
 
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
@@ -52,6 +54,7 @@ class Analysis:
     verdict: Verdict
     circles: tuple[CircleEvidence, ...]
     anatomy: Anatomy | None
+    notes: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> float:
         """A metric by its name."""
@@ -80,6 +83,7 @@ class Analysis:
             "pizza_share": self.verdict.pizza_share,
             "circles": [{field.name: field.read(item) for field in CIRCLE_QUANTITIES} for item in self.circles],
             "anatomy": None if self.anatomy is None else _anatomy_record(self.anatomy),
+            "notes": list(self.notes),
         }
         return _nan_to_none(record)
 
@@ -122,18 +126,24 @@ def _nan_to_none(value: Any) -> Any:
     return value
 
 
-def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu") -> Analysis:
+def analyze(
+    network: Network | Callable[..., Any],
+    thresholds: Thresholds = Thresholds(),
+    device: torch.device | str = "cpu",
+    **how: Any,
+) -> Analysis:
     """Measure a network and say which algorithm it learned, as it answers at inference, without dropout.
 
     Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
+    how: for any other PyTorch module or function, what `wrap` needs to know: `analyze(module, modulus=59)`.
 
     >>> from algophase import handmade_clock
     >>> analyze(handmade_clock(23)).verdict.label
     'Clock'
     """
-    (result,) = analyze_many([network], thresholds, device)
+    (result,) = analyze_many([wrap(network, **how) if how else cast(Network, network)], thresholds, device)
     if isinstance(result, InputError):
         raise result
     return result
@@ -266,4 +276,5 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
         verdict=decide(weighed, subject.components, evidence, thresholds),
         circles=tuple(evidence),
         anatomy=opened,
+        notes=subject.given.notes,
     )

@@ -62,7 +62,7 @@ def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: b
 
     with_sums: also the means over (s, c), which only the network's own logits need.
     """
-    on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
+    on_cpu, workers = first.device.type == "cpu" and network.concurrent, torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
         return _sums(network, first, second, with_sums, workers if on_cpu else 1)

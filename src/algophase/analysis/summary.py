@@ -65,7 +65,7 @@ def summary(analysis: "Analysis", name: str = "") -> str:
     """name: what to call the network, where its id does not say which one it is."""
     verdict = analysis.verdict
     title = f"{name or analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
-    lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.reasons), ""]
+    lines = [title, "=" * len(title), *(f"  - {reason}" for reason in (*verdict.reasons, *analysis.notes)), ""]
     lines += [f"  {row.name:<22} {row.value}" + (f"   ({row.which})" if row.which else "") for row in metric_rows(analysis)]
     if analysis.circles:
         lines += ["", *_circle_table(analysis.circles)]

@@ -14,6 +14,7 @@ from algophase.settings import (
     RunSettings,
     TaskSettings,
     TransformerSettings,
+    WrappedSettings,
     shown,
 )
 
@@ -34,6 +35,8 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
             return Linear(task, settings)
         case ClockSettings():
             return Clock(task, settings)
+        case WrappedSettings():
+            raise InputError(f"a network of class {settings.architecture} has code of its own; settings cannot build it")
 
 
 def template(task: TaskSettings, settings: NetworkSettings) -> Network:
