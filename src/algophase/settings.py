@@ -15,6 +15,10 @@ from typing import Any, ClassVar, Self, cast
 from algophase.errors import InputError
 
 ACTIVATIONS = ("relu", "gelu")
+MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
+LENS_ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
+JOINS = ("add", "concatenate", "multiply")
+OUTPUTS = ("vocabulary", "modulus")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
 
@@ -63,8 +67,12 @@ def _check_flag(name: str, value: object) -> None:
 class _Settings:
     """JSON round trip shared by all settings. Unknown names stop the load."""
 
+    _later: ClassVar[tuple[str, ...]] = ()  # settings that came after the first files: written where they are not the default
+
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(cast(Any, self))
+        defaults = {field.name: field.default for field in dataclasses.fields(cast(Any, self))}
+        values = dataclasses.asdict(cast(Any, self))
+        return {name: value for name, value in values.items() if name not in self._later or value != defaults[name]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -87,6 +95,7 @@ class TaskSettings(_Settings):
     separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of their own.
     equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
     training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+    outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for each number.
 
     >>> task = TaskSettings(modulus=23, equals_sign=True)
     >>> task.vocabulary, task.context
@@ -97,9 +106,13 @@ class TaskSettings(_Settings):
     separate_vocabularies: bool = False
     equals_sign: bool = False
     training_fraction: float = 0.8
+    outputs: str = "vocabulary"
+
+    _later: ClassVar[tuple[str, ...]] = ("outputs",)
 
     def __post_init__(self) -> None:
         _check_integer("modulus", self.modulus, 2)
+        _check_choice("outputs", self.outputs, OUTPUTS)
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
         self._set("training_fraction", check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
@@ -108,8 +121,13 @@ class TaskSettings(_Settings):
 
     @property
     def vocabulary(self) -> int:
-        """Tokens in, and logits out: p or 2p, and one more for the equals sign."""
+        """Tokens: p or 2p, and one more for the equals sign."""
         return self.modulus * (2 if self.separate_vocabularies else 1) + int(self.equals_sign)
+
+    @property
+    def logits(self) -> int:
+        """How many logits a transformer gives."""
+        return self.modulus if self.outputs == "modulus" else self.vocabulary
 
     @property
     def context(self) -> int:
@@ -191,6 +209,57 @@ class ClockSettings(_Settings):
 
 
 @dataclass(frozen=True)
+class LensSettings(_Settings):
+    """Transformers in TransformerLens's parameters, beyond what `TransformerSettings` describes.
+
+    hidden: units of the MLP, 0 for attention alone. causal: earlier positions do not see later ones; the last sees all.
+    """
+
+    kind: ClassVar[str] = "lens"
+    width: int = 128
+    layers: int = 1
+    heads: int = 4
+    head_size: int = 32
+    hidden: int = 512
+    activation: str = "relu"
+    layer_norm: bool = False
+    causal: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "head_size", "hidden"):
+            _check_integer(name, getattr(self, name), 0 if name == "hidden" else 1)
+        _check_choice("activation", self.activation, LENS_ACTIVATIONS)
+        _check_flag("layer_norm", self.layer_norm)
+        _check_flag("causal", self.causal)
+
+
+@dataclass(frozen=True)
+class MLPSettings(_Settings):
+    """Two-layer networks that others trained: W_U act(W join(x_a, x_b)), without biases.
+
+    join: how the two embeddings meet. own_tables: each operand has a table of its own.
+    width: of an embedding; hidden: units of the layer W, or 0 without one, where embeddings are joined and activated.
+    one_hot: no embedding but one-hot numbers, so the tables are the first layer itself.
+    """
+
+    kind: ClassVar[str] = "mlp"
+    width: int = 128
+    hidden: int = 0
+    join: str = "add"
+    activation: str = "relu"
+    own_tables: bool = False
+    one_hot: bool = False
+
+    def __post_init__(self) -> None:
+        _check_integer("width", self.width, 1)
+        _check_integer("hidden", self.hidden, 0)
+        _check_choice("join", self.join, JOINS)
+        _check_choice("activation", self.activation, MLP_ACTIVATIONS)
+        _check_flag("own_tables", self.own_tables)
+        _check_flag("one_hot", self.one_hot)
+
+
+@dataclass(frozen=True)
 class WrappedSettings(_Settings):
     """A network with code of its own. architecture: the name of its class; cut: where its operands were cut off, in words."""
 
@@ -199,9 +268,10 @@ class WrappedSettings(_Settings):
     cut: str = "none"
 
 
-NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | WrappedSettings
+NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | LensSettings | MLPSettings | WrappedSettings
 NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
-    settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings, WrappedSettings)
+    settings.kind: settings
+    for settings in (TransformerSettings, LinearSettings, ClockSettings, LensSettings, MLPSettings, WrappedSettings)
 }
 TRAINED_KINDS = (TransformerSettings.kind, LinearSettings.kind)  # a Clock's weights are set by hand
 SECTIONS = ("task", "network", "training")  # of a run's settings
@@ -220,7 +290,7 @@ def network_from_dict(data: Mapping[str, Any]) -> NetworkSettings:
 
 def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
     """Only transformers read the token layouts of appendix I; a linear model adds its two operands and nothing else."""
-    if network.kind != TransformerSettings.kind and (task.separate_vocabularies or task.equals_sign):
+    if network.kind not in (TransformerSettings.kind, LensSettings.kind) and (task.separate_vocabularies or task.equals_sign):
         raise InputError(
             f"a {network.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
             "need a transformer (model alpha-prime has separate embeddings of its own)"
@@ -269,8 +339,7 @@ def _check_part(name: str, value: object, *kinds: type[_Settings]) -> None:
 
 
 def _changes(settings: _Settings, default: _Settings) -> dict[str, Any]:
-    reference = default.to_dict()
-    return {name: value for name, value in settings.to_dict().items() if value != reference[name]}
+    return {name: value for name, value in settings.to_dict().items() if value != getattr(default, name)}
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def test_missing_pieces(saved: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.safetensors does not exist"):
         load(saved.with_name("nowhere.safetensors"))
     saved.with_suffix(".json").unlink()
-    with pytest.raises(InputError, match=r"description of this network, .*pizza\.json is missing"):
+    with pytest.raises(InputError, match=r"escription of this network, .*pizza\.json is missing"):
         load(saved)
 
 
@@ -242,13 +242,13 @@ def test_directories(saved: Path) -> None:
         load(saved.parent)
     empty = saved.parent / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match=r"holds no network; expected files ending in \.safetensors or \.pt"):
+    with pytest.raises(InputError, match=r"holds no network; expected files ending in \.safetensors, \.pt, \.pth"):
         load(empty)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.npz").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors or \.pt"):
+    with pytest.raises(InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors, \.pt, \.pth"):
         load(tmp_path / "weights.npz")
 
 

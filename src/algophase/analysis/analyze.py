@@ -204,6 +204,12 @@ class _Started:
     numbers: Download
 
 
+def _circularity_name(subject: Subject) -> str:
+    if subject.network.cut == "first layer":
+        return "circularity of the first matrix,"
+    return "circularity" if len(subject.tables) == 1 else "the lower circularity of the two operands' tables,"
+
+
 def _start(network: Network, device: torch.device) -> _Started | InputError:
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
@@ -260,7 +266,7 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
         distance_irrelevance=measured[IRRELEVANCE],
         gradient_symmetricity=measured[EXACT],
         circularity=min(by_operand),
-        circularity_name="circularity" if len(by_operand) == 1 else "the lower circularity of the two operands' tables,",
+        circularity_name=_circularity_name(subject),
     )
     opened = None
     if has_anatomy(subject.given):

@@ -116,7 +116,7 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
     alone = [circle_alone(principal, circle) for circle in circles]
     first, second = torch.stack([first for first, _ in alone]), torch.stack([second for _, second in alone])
     first, second, waves = upload([first, second, waves], own.device, own.dtype)
-    together = max(1, chunk_elements(own.device) // (8 * p * p * network.task.vocabulary))  # 8: intermediate results
+    together = max(1, chunk_elements(own.device) // (8 * p * p * network.task.logits))  # 8: intermediate results
     groups = zip(first.split(together), second.split(together), waves.split(together), strict=True)
     parts = [_profiles(network, *group) for group in groups]
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}

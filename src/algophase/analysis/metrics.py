@@ -104,8 +104,8 @@ def without_equals_sign(network: Transformer) -> Network:
     """The same weights with the operands alone as input: no third position, the answer read at the second operand."""
     bare = template(replace(network.task, equals_sign=False), network.settings)
     weights = network.state_dict()
-    cut = {"embed.W_E": weights["embed.W_E"][:-1], "unembed.W_U": weights["unembed.W_U"][:, :-1]}
-    cut["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
+    cut = {"embed.W_E": weights["embed.W_E"][:-1], "pos_embed.W_pos": weights["pos_embed.W_pos"][:-1]}
+    cut["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
     bare.load_state_dict({**weights, **cut}, assign=True)
     return bare
 

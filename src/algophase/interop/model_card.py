@@ -6,7 +6,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.summary import circle_cells, circle_head, metric_rows
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import LinearSettings, TransformerSettings, WrappedSettings
+from algophase.settings import ClockSettings, LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
 from algophase.wording import plural
 
@@ -79,9 +79,9 @@ def _what(network: Network) -> str:
         )
     if isinstance(settings, LinearSettings):
         return f"A linear model {settings.model} for {task}: width {settings.width}, {settings.hidden} hidden units."
-    if isinstance(settings, WrappedSettings):
-        return f"A network of class {settings.architecture} for {task}."
-    return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+    if isinstance(settings, ClockSettings):
+        return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+    return f"A network of kind {settings.kind} for {task}."
 
 
 def _metrics(analysis: Analysis) -> list[list[str]]:

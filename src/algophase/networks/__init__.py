@@ -4,12 +4,16 @@ import torch
 
 from algophase.errors import InputError
 from algophase.networks.handmade import Clock
+from algophase.networks.lens import LensTransformer
 from algophase.networks.linear import Linear
+from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache, Network
 from algophase.networks.transformer import Transformer
 from algophase.settings import (
     ClockSettings,
+    LensSettings,
     LinearSettings,
+    MLPSettings,
     NetworkSettings,
     RunSettings,
     TaskSettings,
@@ -18,7 +22,7 @@ from algophase.settings import (
     shown,
 )
 
-__all__ = ["Cache", "Clock", "Linear", "Network", "Transformer", "build", "initialise", "template"]
+__all__ = ["MLP", "Cache", "Clock", "LensTransformer", "Linear", "Network", "Transformer", "build", "initialise", "template"]
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
@@ -35,6 +39,10 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
             return Linear(task, settings)
         case ClockSettings():
             return Clock(task, settings)
+        case LensSettings():
+            return LensTransformer(task, settings)
+        case MLPSettings():
+            return MLP(task, settings)
         case WrappedSettings():
             raise InputError(f"a network of class {settings.architecture} has code of its own; settings cannot build it")
 

@@ -49,6 +49,8 @@ def report(
     title: str | None = None,
     min_accuracy: float = 1.0,
     starting: Callable[[Path, int, int], None] | None = None,
+    format: str | None = None,
+    activation: str | None = None,
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
@@ -56,6 +58,7 @@ def report(
     population: the sweep whose runs networks are set among; by default the gallery's fixed-width, for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
     starting: called before a network is analysed with its file, its number from 1, and how many there are.
+    format, activation: of network files that do not say so themselves (`load`).
 
     What cannot be read is logged as an error and the rest is still written.
 
@@ -76,7 +79,8 @@ def report(
         except InputError as error:
             problems.append(error)
     files, unfound = network_files([path for path in given if path not in tables], _networks)
-    examined, unusable = _examine(files, min_accuracy, starting)
+    analysed = analyze_files(files, Thresholds(accuracy=min_accuracy), starting, format, activation)
+    examined, unusable = _examine(list(analysed))
     problems += [*unfound, *unusable]
     for problem in problems:
         log.error("%s", problem)
@@ -113,11 +117,8 @@ def _networks(path: Path) -> list[Path]:
     return [file for file in found if len(found) == 1 or file.stem.partition(SNAPSHOT)[0] not in ends - {file.stem}]
 
 
-def _examine(
-    files: Sequence[Path], min_accuracy: float, starting: Callable[[Path, int, int], None] | None
-) -> tuple[list[Specimen], list[InputError]]:
+def _examine(found: Sequence[Analysed[Path] | Unusable[Path]]) -> tuple[list[Specimen], list[InputError]]:
     """The networks with their analyses and training curves, and why others have none."""
-    found = list(analyze_files(files, Thresholds(accuracy=min_accuracy), starting))
     analysed = [each for each in found if isinstance(each, Analysed)]
     called = names([each.analysis.id for each in analysed], [each.source for each in analysed])
     specimens = [_with_history(each, name) for each, name in zip(analysed, called, strict=True)]
@@ -126,9 +127,9 @@ def _examine(
 
 def _with_history(found: Analysed[Path], name: str) -> Specimen:
     try:
-        history, notes = read_history(found.network, found.source), list[str]()
+        history, notes = read_history(found.network, found.source), list(found.network.notes)
     except InputError as error:
-        history, notes = None, [f"Its training curves cannot be shown: {error}"]
+        history, notes = None, [*found.network.notes, f"Its training curves cannot be shown: {error}"]
     return Specimen(found.network, found.analysis, name=name, notes=notes, history=history)
 
 

@@ -67,6 +67,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "task": network.task.to_dict(),
         "network": network_to_dict(network.settings),
         "run": None if network.run is None else network.run.to_dict(),
+        **({"notes": list(network.notes)} if network.notes else {}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     return content, (json.dumps(description, indent=2) + "\n").encode()
@@ -112,6 +113,15 @@ def _description_path(path: Path) -> Path:
     return config if path.name == MODEL_FILE and config.exists() and not beside.exists() else beside
 
 
+def described_beside(path: Path) -> bool:
+    """Whether a description lies beside the tensors. One of another program, which says no format of ours, is none."""
+    beside = _description_path(path)
+    try:
+        return "format" in read_json(beside, "the description of this network,") if beside.exists() else False
+    except InputError:
+        return True  # which `load_network` says
+
+
 def read_description(description_path: Path) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
@@ -151,7 +161,15 @@ def load_network(path: Path) -> Network:
         )
     network = fill(task, settings, tensors, path)
     network.id, network.run = clean_id(data["id"]), run
+    network.notes = _notes(data, description_path)
     return network
+
+
+def _notes(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
+    notes = data.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InputError(f"{where}: notes is {shown(notes)}; it must be a list of texts")
+    return tuple(notes)
 
 
 def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSettings) -> None:

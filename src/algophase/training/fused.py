@@ -100,8 +100,8 @@ class FusedTransformer(GridTransformer):
         reason = super().unsupported(run, device)
         if reason is not None:
             return reason
-        if run.task.vocabulary > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
+        if run.task.logits > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()
