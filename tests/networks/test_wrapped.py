@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from algophase.analysis.account import account
 from algophase.analysis.analyze import analyze
 from algophase.analysis.gradients import label_gradients_by_autograd
 from algophase.analysis.grid import grid_logits
@@ -131,7 +130,7 @@ def test_a_wrapped_module_answers_as_it_does(case: str) -> None:
     a, b = numbers.repeat_interleave(P), numbers.repeat(P)
     torch.testing.assert_close(grid_logits(network).flatten(0, 1), network.logits_of(a, b))
     analysis = analyze(network)
-    assert analysis.notes == network.notes
+    assert analysis.cautions[: len(network.notes)] == network.notes
     assert not any("forward" in vars(each) for each in module.modules())
 
 
@@ -154,7 +153,7 @@ def test_a_cut_at_the_first_layer_is_said() -> None:
     assert "no embedding: the first matrix, 0, is taken" in str(analysis)
     assert analysis.gradient_symmetricity == 1
     assert analysis.circularity != analysis.circularity
-    assert analysis.to_dict()["notes"] == list(analysis.notes)
+    assert any("1 by construction" in caution for caution in analysis.cautions)
 
 
 class Handmade(nn.Module):
@@ -175,7 +174,7 @@ def test_a_wrapped_algorithm_is_found(make: Callable[..., Network]) -> None:
     whole, inside = analyze(network), analyze(Handmade(network), modulus=23, embedding="numbers")
     assert inside.verdict.label == whole.verdict.label
     assert inside.metrics == pytest.approx(whole.metrics, abs=1e-9, nan_ok=True)
-    assert account(wrap(Handmade(network), 23, "numbers")).answer.sentence == account(network).answer.sentence
+    assert inside.verdict.sentence == whole.verdict.sentence
 
 
 def test_a_function_gets_what_needs_no_embedding() -> None:
@@ -190,10 +189,10 @@ def test_a_function_gets_what_needs_no_embedding() -> None:
 
     for function in (many, one):
         network = wrap(function, 11)
-        found, analysis = account(network), analyze(network)
-        assert sorted(found.program.frequencies) == [2, 3]
-        assert found.program.explained == pytest.approx(1)
-        assert "no instance can be isolated" in found.answer.sentence
+        analysis = analyze(network)
+        assert sorted(analysis.program.frequencies) == [2, 3]
+        assert analysis.program.explained == pytest.approx(1)
+        assert "no instance can be isolated" in analysis.verdict.sentence
         assert analysis.accuracy == 1
         assert not analysis.circles
         assert analysis.gradient_symmetricity != analysis.gradient_symmetricity

@@ -130,7 +130,7 @@ def test_concatenated_and_bilinear(tmp_path: Path) -> None:
     torch.save(tensors, tmp_path / "mlp.pt")
     x, y = tensors["W_x"][A].double(), tensors["W_y"][B].double()
     network = load(tmp_path / "mlp.pt")
-    assert "gradient symmetricity does not tell" in network.notes[1]
+    assert any("the two embeddings are concatenated" in caution for caution in analyze(network).cautions)
     check_logits(network, (torch.cat([x, y], dim=1) @ tensors["W"].double()).relu() @ tensors["W_U"].double())
     tensors = {"W_x": drawn(P, D), "W_y": 2 * drawn(P, D), "W_U": drawn(D, P)}
     torch.save(tensors, tmp_path / "bilinear.pt")

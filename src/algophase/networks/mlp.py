@@ -34,6 +34,10 @@ class MLP(Network):
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         return self.first, self.second if self.settings.own_tables else self.first
 
+    @property
+    def concatenates(self) -> bool:
+        return self.settings.join == "concatenate"
+
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         match self.settings.join:
             case "add":

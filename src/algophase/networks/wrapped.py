@@ -190,8 +190,8 @@ def _notes(network: Wrapped, written: Any) -> Iterator[str]:
     yield f"cut at {network.where}, {_told(written)}"
     if network.cut == "first layer":
         yield (
-            f"it has no embedding: the first matrix, {network.where}, is taken for the table, and circularity is undefined. "
-            "Gradient symmetricity depends on this cut: what the matrix writes is added, so it is 1"
+            f"it has no embedding: the first matrix, {network.where}, is taken for the table, and circularity is undefined; "
+            "gradient symmetricity depends on this cut"
         )
 
 

@@ -137,15 +137,15 @@ class SweepDirectory:
         return data
 
     def finished(self) -> dict[int, tuple[str, str | None]]:
-        """Index of every finished run, with its id and verdict."""
+        """Index of every finished run, with its id and the paper's label."""
         found: dict[int, tuple[str, str | None]] = {}
         for path in shard_paths(self.path) if self.path.is_dir() else []:
-            shard = read_shard(path, ("index", "run_id", "verdict")).to_pydict()
+            shard = read_shard(path, ("index", "run_id", "paper_label")).to_pydict()
             try:
                 indices, ids = shard["index"], shard["run_id"]
             except KeyError as error:
                 raise InputError(f"{path} has no column {error}: it is no shard of a sweep; move it elsewhere") from None
-            found |= dict(zip(indices, zip(ids, shard.get("verdict", [None] * len(ids)), strict=True), strict=True))
+            found |= dict(zip(indices, zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True), strict=True))
         return found
 
     def add(self, rows: Sequence[Row], about: Mapping[str, Any], moments: Sequence[Row] = ()) -> Path:

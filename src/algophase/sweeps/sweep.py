@@ -16,7 +16,7 @@ import torch
 
 from algophase.devices import device_name
 from algophase.errors import InputError
-from algophase.runs.overview import outcome, outcomes
+from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import each_once, read_table
 from algophase.storage.sweep_directory import SweepDirectory
@@ -180,9 +180,8 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
-    columns = each_once(read_table(directory.path, ("index", "run_id", "verdict", "diverged_at"))).to_pydict()
-    ids = columns["run_id"]
-    return dict(zip(ids, outcomes(columns.get("verdict", [None] * len(ids)), columns), strict=True))
+    rows = each_once(read_table(directory.path, ("index", "run_id", "verdict", "paper_label", "diverged_at"))).to_pylist()
+    return {row["run_id"]: outcome(row) for row in rows}
 
 
 def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore) -> Outcome:

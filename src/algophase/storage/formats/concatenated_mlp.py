@@ -28,11 +28,6 @@ def _read(contents: Contents, reading: Reading) -> Network:
     }
     network = fill(TaskSettings(modulus=p), settings, held, contents.path)
     network.id = contents.id
-    if layered:
-        network.notes = (
-            "its embeddings are concatenated: coordinates of the two operands are unrelated, so gradient symmetricity does not "
-            "tell a Clock from a Pizza",
-        )
     return network
 
 

@@ -16,8 +16,8 @@ from algophase.task import all_pairs, labels
 
 CHOICES = ("relu", "square", "gelu", "none")
 NO_EMBEDDING = (
-    "it has no embedding: the first matrix is taken for the table, and circularity is undefined. Gradient symmetricity "
-    "depends on this cut: what the matrix writes is added, so it is 1"
+    "it has no embedding: the first matrix is taken for the table, and circularity is undefined; "
+    "gradient symmetricity depends on this cut"
 )
 CLOSE = 0.05  # relative difference to a recorded loss
 
