@@ -19,6 +19,7 @@ MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
 LENS_ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
 JOINS = ("add", "concatenate", "multiply")
 OUTPUTS = ("vocabulary", "modulus")
+OPERATIONS = ("add", "subtract", "multiply")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
 
@@ -88,6 +89,21 @@ class _Settings:
         object.__setattr__(self, name, value)
 
 
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def _checked_relabelling(given: object, modulus: int) -> tuple[tuple[int, ...], ...]:
+    wanted = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
+    if not isinstance(given, tuple | list) or len(given) not in (0, 2, 3):
+        raise InputError(f"{wanted}; it is {shown(given)}")
+    found = tuple(tuple(each) if isinstance(each, tuple | list) else (each,) for each in given)
+    for each in found:
+        if sorted(number for number in each if isinstance(number, int)) != list(range(modulus)) or len(each) != modulus:
+            raise InputError(f"{wanted}; one of them is {shown(each)}")
+    return found
+
+
 @dataclass(frozen=True)
 class TaskSettings(_Settings):
     """Addition modulo `modulus`, how it is written as tokens, and how the pairs are split.
@@ -96,10 +112,16 @@ class TaskSettings(_Settings):
     equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
     training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
     outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for each number.
+    operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo the prime `modulus` + 1.
+        That is addition of exponents modulo `modulus`; `TaskSettings.multiplication(59)` says it in terms of the prime.
+    relabelling: addition of numbers under other names, as two or three permutations of 0 .. p - 1: the answer to (a, b) is
+        the c with third[c] = first[a] + second[b] modulo p. Without a third, answers keep their names.
 
     >>> task = TaskSettings(modulus=23, equals_sign=True)
     >>> task.vocabulary, task.context
     (24, 3)
+    >>> TaskSettings.multiplication(59).modulus
+    58
     """
 
     modulus: int = 59
@@ -107,17 +129,43 @@ class TaskSettings(_Settings):
     equals_sign: bool = False
     training_fraction: float = 0.8
     outputs: str = "vocabulary"
+    operation: str = "add"
+    relabelling: tuple[tuple[int, ...], ...] = ()
 
-    _later: ClassVar[tuple[str, ...]] = ("outputs",)
+    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabelling")
 
     def __post_init__(self) -> None:
         _check_integer("modulus", self.modulus, 2)
         _check_choice("outputs", self.outputs, OUTPUTS)
+        _check_choice("operation", self.operation, OPERATIONS)
+        if self.operation == "multiply" and not _is_prime(self.modulus + 1):
+            raise InputError(f"modulus is {self.modulus}; numbers multiply modulo {self.modulus + 1}, which is not a prime")
+        self._set("relabelling", _checked_relabelling(self.relabelling, self.modulus))
+        if self.relabelling and self.operation != "add":
+            raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
         self._set("training_fraction", check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
         if int(self.training_fraction * self.modulus**2) < 1:
             raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
+
+    @classmethod
+    def multiplication(cls, prime: int, **settings: Any) -> Self:
+        """Multiplication of the non-zero numbers modulo a prime."""
+        return cls(modulus=prime - 1, operation="multiply", **settings)
+
+    @property
+    def described(self) -> str:
+        """In words: addition modulo 59."""
+        if self.operation == "multiply":
+            return f"multiplication modulo {self.modulus + 1}"
+        name = {"add": "relabelled addition" if self.relabelling else "addition", "subtract": "subtraction"}[self.operation]
+        return f"{name} modulo {self.modulus}"
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether numbers add as they are."""
+        return self.operation == "add" and not self.relabelling
 
     @property
     def vocabulary(self) -> int:
@@ -295,6 +343,9 @@ def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
             f"a {network.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
             "need a transformer (model alpha-prime has separate embeddings of its own)"
         )
+    unlike = task.operation == "subtract" or (len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1])
+    if unlike and isinstance(network, LinearSettings) and network.model in ("alpha", "beta", "gamma"):
+        raise InputError(f"model {network.model} adds two embeddings of one table: it cannot tell a from b, as this task needs")
 
 
 @dataclass(frozen=True)

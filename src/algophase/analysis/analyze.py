@@ -351,12 +351,12 @@ def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | In
         shape=embedding_shape(subject.components),
     )
     opened = None
-    if has_anatomy(subject.given):
+    if has_anatomy(subject.seen):
         idle = None
-        if has_second_relu(subject.given):
+        if has_second_relu(subject.seen):
             without = numbers["without second ReLU"].tolist()
             idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
-        opened = open_linear(in_float64(subject.given), subject.components, before.evidence, idle, subject.resolution)
+        opened = open_linear(in_float64(subject.seen), subject.components, before.evidence, idle, subject.resolution)
     return Analysis(
         id=subject.given.id,
         metrics=measured,

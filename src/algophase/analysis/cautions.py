@@ -30,7 +30,7 @@ CONCATENATED = (
 
 @torch.no_grad()
 def launch_cautions(subject: Subject) -> dict[str, Tensor]:
-    """Start on moving the two embeddings of a few pairs against each other; nothing where it is known, or where there are none."""
+    """Start on moving the two embeddings of a few pairs against each other; nothing where it is known."""
     network = subject.network
     if isinstance(network, Transformer | Clock) or network.concatenates or network.cut == "none":
         return {}
@@ -47,7 +47,7 @@ def launch_cautions(subject: Subject) -> dict[str, Tensor]:
 
 def read_cautions(subject: Subject, numbers: Mapping[str, Tensor]) -> tuple[str, ...]:
     """From what `launch_cautions` gave, on the CPU."""
-    found = list(subject.given.notes)
+    found = list(subject.seen.notes)
     if subject.network.concatenates:
         found.append(CONCATENATED)
     elif "moved" in numbers and numbers["moved"] > SAME and numbers["moved against each other"] <= SAME:

@@ -93,7 +93,9 @@ def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0
     >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
     ((1, 5, 17), True)
     """
-    return distil_logits(Subject(network).logits, network.id, smallest=smallest, least_share=least_share)
+    subject = Subject(network)
+    name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
+    return distil_logits(subject.logits, name, smallest=smallest, least_share=least_share)
 
 
 def distil_logits(logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0) -> Distilled:

@@ -17,6 +17,7 @@ from algophase.analysis.gradients import differentiable, differentiate, label_gr
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network, Transformer, template
+from algophase.networks.ordered import ordered
 
 PAPER_TRIPLES = 100
 CIRCULARITY_COMPONENTS = 4
@@ -48,6 +49,7 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     The two operands are separate inputs here, also where they share one table and a = b.
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         first, second = network.operand_tables()
         with differentiable(network, first[triples[:, 0]], second[triples[:, 1]]) as (network, a, b):
@@ -70,6 +72,7 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
     check_network(network)
+    network = ordered(network)
     if triples is None:
         triples = paper_triples(network.task.modulus)
     return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
@@ -82,6 +85,7 @@ def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
 def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
     check_network(network)
+    network = ordered(network)
     p = network.task.modulus
     with at_inference(network):
         first, second = (table.detach() for table in network.operand_tables())

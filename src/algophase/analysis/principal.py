@@ -13,6 +13,7 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
 
@@ -132,6 +133,7 @@ def network_components(network: Network, resolution: float | None = None) -> Pri
     4
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         return principal_components(network.distinct_tables(), resolution)
 

@@ -69,7 +69,7 @@ def _metadata(analysis: Analysis, license: str | None) -> list[str]:
 
 
 def _what(network: Network) -> str:
-    settings, task = network.settings, f"addition modulo {network.task.modulus}"
+    settings, task = network.settings, network.task.described
     if isinstance(settings, TransformerSettings):
         layers = f"{settings.layers} {plural(settings.layers, 'layer')}"
         extras = [("separate vocabularies", network.task.separate_vocabularies), ("an equals sign", network.task.equals_sign)]

@@ -6,7 +6,7 @@ runs the same network on other tables.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -61,7 +61,7 @@ class Network(nn.Module):
     (529, 23)
     """
 
-    concurrent: ClassVar[bool] = True  # whether several threads may run it at once
+    concurrent: bool = True  # whether several threads may run it at once
 
     def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas
 
 ACCURACIES = ("validation_accuracy", "accuracy")
-MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width")
+MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width", "operation")
 FLAGS = ("separate_vocabularies", "equals_sign")
 METRICS = (SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT)  # by which populations are compared; each has a line
 MOST_WIDTHS = 4  # with more values than these, width is continuous

@@ -100,6 +100,8 @@ class FusedTransformer(GridTransformer):
         reason = super().unsupported(run, device)
         if reason is not None:
             return reason
+        if not run.task.is_addition:
+            return f"it adds, and does not {run.task.operation}" if not run.task.relabelling else "it adds numbers as they are"
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if device.type != "cuda":
