@@ -89,8 +89,9 @@ def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Tab
             there = file.schema_arrow.names
             wanted = None if columns is None else [former.get(name, name) for name in columns]
             table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
-            now = {then: name for name, then in former.items()}
-            table = table.rename_columns([now.get(name, name) for name in table.column_names])
+            now, about = {then: name for name, then in former.items()}, table.schema.metadata
+            renamed = table.rename_columns([now.get(name, name) for name in table.column_names])
+            table = renamed.replace_schema_metadata(about)  # which renaming drops
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if "index" in table.column_names:
