@@ -212,6 +212,45 @@ def test_templates_write_tokens() -> None:
     assert len(network.distinct_tables()) == 1
 
 
+@pytest.mark.parametrize("zeros", [0, 1])
+def test_multiplication_and_subtraction(zeros: int) -> None:
+    """A Clock's logits under the names of another operation, as a module and as a function."""
+    clock, powers = grid_logits(handmade_clock(10, (1, 3))), [pow(2, k, 11) for k in range(10)]
+    products = torch.full((11, 11, 11), -9.0, dtype=torch.float64)
+    for i, a in enumerate(powers):
+        for j, b in enumerate(powers):
+            products[a, b, powers] = clock[i, j]
+
+    def multiply(a: Tensor, b: Tensor) -> Tensor:
+        assert min(a.min(), b.min()) == 1
+        return products[a, b]
+
+    analysis = analyze(multiply, modulus=11, operation="multiply")
+    assert analysis.accuracy == 1
+    assert sorted(analysis.program.frequencies) == [1, 3]
+    assert analysis.cautions[0].startswith("it multiplies modulo 11")
+
+    module = Handmade(handmade_clock(11, (1, 2)))
+    subtracted = analyze(module, modulus=11, operation="subtract", tokens=lambda a, b: torch.stack([a, -b % 11], dim=1))
+    assert subtracted.verdict.sentence == "two Clocks"
+
+    class Products(nn.Module):
+        """Zero has a token, and an output, too."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(11 + zeros, 4)
+            self.embed.weight.data[:, 0] = torch.arange(11 + zeros)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            a, b = self.embed(tokens)[:, :2, 0].round().long().clamp(0, 10).unbind(1)
+            return products[a, b].to(self.embed.weight.dtype)
+
+    network = wrap(Products(), 11, operation="multiply")
+    assert network.operand_tables()[0][:, 0].tolist() == list(range(1, 11))
+    assert analyze(network).accuracy == 1
+
+
 class Slices(Network):
     def __init__(self) -> None:
         super().__init__(TaskSettings(modulus=P), LinearSettings())

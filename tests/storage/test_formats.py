@@ -120,6 +120,8 @@ def test_the_transposed_transformer(tmp_path: Path) -> None:
     assert isinstance(network, Transformer)
     assert network.id == tmp_path.name  # all files of this kind are called final.pth
     check_logits(network, lens_logits(tensors))
+    torch.save({"model": theirs, "config": {"fn_name": "subtract"}}, tmp_path / "minus.pth")
+    assert load(tmp_path / "minus.pth").task.operation == "subtract"
     torch.save({"model": theirs, "config": {"fn_name": "x2xyy2"}}, tmp_path / "other.pth")
     with pytest.raises(InputError, match="trained on 'x2xyy2'"):
         load(tmp_path / "other.pth")

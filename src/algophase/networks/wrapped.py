@@ -117,6 +117,7 @@ def wrap(
     tokens: str | Callable[[Tensor, Tensor], Any] | None = None,
     answer: str | int | Callable[[Any], Tensor] | None = None,
     outputs: int | None = None,
+    operation: str = "add",
 ) -> Network:
     """Any PyTorch module that adds modulo `modulus` as a network to analyse. Its own weights and mode are left alone.
 
@@ -127,6 +128,7 @@ def wrap(
         or added. Or a function of two tensors (n,) that gives the module's arguments.
     answer: where the logits are: a position (the last), a named output, or a function of what the module gives.
     outputs: keep so many columns of the logits; others count as wrong answers.
+    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime.
 
     A plain function of (a, b) that gives logits works too, without what needs an embedding.
 
@@ -142,36 +144,35 @@ def wrap(
     >>> [tuple(table.shape) for table in network.operand_tables()], network.notes[0]
     ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
     """
-    task = TaskSettings(modulus=modulus)
+    least = 1 if operation == "multiply" else 0
+    task = TaskSettings(modulus=modulus - least, operation=operation)
     if isinstance(module, Network):
         raise InputError(f"network {module.id} is a network already; analyze takes it as it is")
     if not callable(module):
         raise InputError(f"{shown(module)} is neither a PyTorch module nor a function of (a, b)")
-    read = reader(answer, modulus, outputs)
+    read = reader(answer, modulus, outputs, least)
     if not isinstance(module, nn.Module):
-        return _of_function(task, module, read)
+        return _of_function(task, module, read, least)
     if next(module.parameters(), None) is None:
         raise InputError(f"module {type(module).__name__} has no parameters; give its forward function instead")
     training = [each for each in module.modules() if each.training]
     module.eval()
     try:
         with torch.no_grad():
-            return _first_that_works(task, module, embedding, tokens, read)
+            return _first_that_works(task, module, embedding, tokens, read, modulus)
     finally:
         for each in training:
             each.training = True
 
 
 def _first_that_works(
-    task: TaskSettings, module: nn.Module, embedding: str | Sequence[str] | None, tokens: Any, read: Read
+    task: TaskSettings, module: nn.Module, embedding: str | Sequence[str] | None, tokens: Any, read: Read, p: int
 ) -> Wrapped:
-    names = (
-        _found(module, task.modulus) if embedding is None else [embedding] if isinstance(embedding, str) else list(embedding)
-    )
+    names = _found(module, p) if embedding is None else [embedding] if isinstance(embedding, str) else list(embedding)
     problems = []
-    for written in [tokens] if tokens is not None else _templates(module, names, task.modulus):
-        for cut in _cuts(module, names, task.modulus):
-            network = Wrapped(task, module, writer(written, task.modulus), read, cut)
+    for written in [tokens] if tokens is not None else _templates(module, names, p):
+        for cut in _cuts(module, names, p):
+            network = Wrapped(task, module, writer(written, p, p - task.modulus), read, cut)
             try:
                 _check_cut(network)
             except InputError as error:
@@ -286,8 +287,8 @@ def _positional(module: nn.Module) -> list[str]:
     return [each.name for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
 
 
-def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read) -> Function:
-    p, pairs = task.modulus, all_pairs(task.modulus)
+def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, least: int) -> Function:
+    p, pairs = task.modulus, all_pairs(task.modulus) + least
     name = getattr(function, "__name__", type(function).__name__)
     with torch.no_grad():
         try:

@@ -17,7 +17,13 @@ Read = Callable[[Any], Tensor]  # what it gives as logits (n, outputs)
 ONE_HOT = {"one-hot": False, "one-hot sum": True}  # both numbers beside each other, or added
 
 
-def writer(tokens: Any, p: int) -> Write:
+def writer(tokens: Any, p: int, least: int = 0) -> Write:
+    """least: the number that the first token stands for, 1 where zero is left out."""
+    write = _writer(tokens, p)
+    return (lambda a, b: write(a + least, b + least)) if least else write
+
+
+def _writer(tokens: Any, p: int) -> Write:
     if callable(tokens):
         return lambda a, b: _as_tuple(tokens(a, b))
     if not isinstance(tokens, str):
@@ -67,17 +73,18 @@ class _Template:
         return tuple(part[0] if several and len(part) == 1 else torch.stack(part, dim=1) for part in columns)
 
 
-def reader(answer: Any, p: int, outputs: int | None) -> Read:
+def reader(answer: Any, p: int, outputs: int | None, least: int = 0) -> Read:
+    """least: as of `writer`; logits of lesser numbers come after all others."""
     if outputs is not None and not (isinstance(outputs, int) and outputs >= p):
         raise InputError(f"outputs is {shown(outputs)}; keep at least {p}, one for each answer")
     if answer is not None and not callable(answer) and not isinstance(answer, int | str):
         raise InputError(f"answer is {shown(answer)}; give a position, the name of an output or a function")
-    return _Reader(answer, outputs)
+    return _Reader(answer, outputs, least)
 
 
 class _Reader:
-    def __init__(self, answer: Any, outputs: int | None) -> None:
-        self.answer, self.outputs = answer, outputs
+    def __init__(self, answer: Any, outputs: int | None, least: int) -> None:
+        self.answer, self.outputs, self.least = answer, outputs, least
 
     def __call__(self, given: Any) -> Tensor:
         found = self.answer(given) if callable(self.answer) else _named(given, self.answer)
@@ -85,7 +92,7 @@ class _Reader:
             raise InputError(f"the answer is {shape_of(found)}; `answer` must say where the logits are")
         if found.dim() == 3:
             found = found[:, self.answer if isinstance(self.answer, int) else -1]
-        return found[..., : self.outputs]
+        return found[..., : self.outputs].roll(-self.least, dims=-1)
 
 
 def _named(given: Any, name: Any) -> Any:

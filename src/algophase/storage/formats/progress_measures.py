@@ -1,5 +1,7 @@
 """Nanda et al. 2023 (progress-measures-paper): a one-layer transformer on a, b, "=", in the transposed shapes of its time."""
 
+from dataclasses import replace
+
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage.formats.contents import Contents, Format, Reading
@@ -23,7 +25,9 @@ def _read(contents: Contents, reading: Reading) -> Network:
     asked = config.get("fn_name", "add") if isinstance(config, dict) else "add"
     if asked not in ("add", "subtract"):
         raise InputError(f"{contents.path}: it was trained on {asked!r}, which is no addition in disguise")
-    return from_weights(transposed(contents.tensors), contents, reading)
+    network = from_weights(transposed(contents.tensors), contents, reading)
+    network.task = replace(network.task, operation=asked)
+    return network
 
 
 PROGRESS_MEASURES = Format(
