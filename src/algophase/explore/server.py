@@ -41,9 +41,11 @@ def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] 
     from algophase.explore.layout import make_layout
     from algophase.explore.networks import Networks
     from algophase.explore.table import read_run_table
+    from algophase.storage.gallery import shipped
 
-    table = read_run_table(Path(directory))
-    networks = Networks(table, Path(directory), cache)
+    directory = shipped(directory)
+    table = read_run_table(directory)
+    networks = Networks(table, directory, cache)
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(table.name)}",

@@ -16,7 +16,7 @@ from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep
 from algophase.storage import find_networks
 from algophase.storage.analyses import Analysed, Unusable, analyze_files, distinct, names, network_files
-from algophase.storage.gallery import default_gallery
+from algophase.storage.gallery import default_gallery, shipped
 from algophase.storage.sweep_directory import SNAPSHOT
 from algophase.wording import counted
 
@@ -54,7 +54,7 @@ def report(
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
-    paths: network files, directories of them, sweeps' directories and Parquet files of runs.
+    paths: network files, directories of them, sweeps' directories, Parquet files of runs, names of shipped sweeps.
     population: the sweep whose runs networks are set among; by default the gallery's fixed-width, for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
     starting: called before a network is analysed with its file, its number from 1, and how many there are.
@@ -71,7 +71,7 @@ def report(
     theirs = None if released is None else read_released_table(released)
     home = None if population is None else Runs.read(population)
     sweeps, problems = list[Sweep](), list[InputError]()
-    given = distinct(map(Path, paths))
+    given = distinct(map(shipped, paths))
     tables = [path for path in given if is_sweep(path)]
     for path in tables:
         try:

@@ -61,7 +61,7 @@ class Runs:
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The runs of a sweep's directory, or of a Parquet file."""
+        """The runs of a sweep's directory, of a Parquet file, or of a shipped sweep by its name."""
         return cls.of(read_ends(path), Path(path).resolve().name)
 
     @classmethod
