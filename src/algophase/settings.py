@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from algophase.errors import InputError
 
@@ -19,6 +19,7 @@ MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
 LENS_ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
 JOINS = ("add", "concatenate", "multiply")
 OUTPUTS = ("vocabulary", "modulus")
+Cut = Literal["embedding", "first layer", "none"]
 OPERATIONS = ("add", "subtract", "multiply")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
@@ -309,11 +310,25 @@ class MLPSettings(_Settings):
 
 @dataclass(frozen=True)
 class WrappedSettings(_Settings):
-    """A network with code of its own. architecture: the name of its class; cut: where its operands were cut off, in words."""
+    """A network with code of its own. architecture: the name of its class; cut: what its operand tables are.
+
+    width, own_tables, outputs: of its tables and logits, for a file that keeps those without the code. A function has width 0.
+    """
 
     kind: ClassVar[str] = "wrapped"
     architecture: str = "function"
-    cut: str = "none"
+    cut: Cut = "none"
+    width: int = 0
+    own_tables: bool = False
+    outputs: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.architecture, str):
+            raise InputError(f"architecture is {shown(self.architecture)}; it must be text")
+        _check_choice("cut", self.cut, get_args(Cut))
+        _check_integer("width", self.width, 0)
+        _check_flag("own_tables", self.own_tables)
+        _check_integer("outputs", self.outputs, 0)
 
 
 NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | LensSettings | MLPSettings | WrappedSettings

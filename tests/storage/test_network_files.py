@@ -7,10 +7,9 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks import Cache, Clock, initialise
+from algophase.networks import Clock, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import (
     LINEAR_MODELS,
@@ -99,13 +98,6 @@ def test_nan_weights_are_neither_saved_nor_loaded(tmp_path: Path) -> None:
         save(network, tmp_path / "a")
 
 
-class Doubled(Clock):
-    """The Clock's tensors, and another function of them."""
-
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
-        return 2 * super().logits_from_embeddings(first, second, cache)
-
-
 def clock_with(change: Callable[[Clock], object]) -> Clock:
     network = handmade_clock(5, (1,))
     change(network)
@@ -120,7 +112,6 @@ def clock_with(change: Callable[[Clock], object]) -> Clock:
         (clock_with(lambda one: setattr(one, "settings", ClockSettings((1, 2)))), r"has shape \(5, 2\); .* for \(5, 4\)"),
         (clock_with(lambda one: one.half()), r"tensor embed\.weight is torch\.float16; it must be float32 or float64"),
         (clock_with(lambda one: setattr(one, "run", RunSettings())), "its run has another task"),
-        (Doubled(TaskSettings(modulus=5), ClockSettings()), "it is a Doubled, and would be loaded as a Clock"),
     ],
 )
 def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path, network: Clock, message: str) -> None:

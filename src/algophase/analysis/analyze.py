@@ -58,7 +58,7 @@ from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import Verdict, decide, findings
 from algophase.devices import choose_device
 from algophase.errors import InputError
-from algophase.networks import Network
+from algophase.networks import Network, Recorded
 from algophase.networks.wrapped import wrap
 from algophase.settings import shown
 from algophase.wording import floored
@@ -216,8 +216,10 @@ def analyze_each(
 
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
+    known = subject.given.known if isinstance(subject.given, Recorded) else None
     with torch.inference_mode(False):
-        result = _finish(_third_round(_second_round(_first_round(subject))), thresholds)
+        begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject)))
+        result = _finish(begun, thresholds)
     if isinstance(result, InputError):
         raise result
     return result
@@ -257,7 +259,9 @@ class _Third:
     numbers: Download
 
 
-def _start(network: Network, device: torch.device) -> _First | InputError:
+def _start(network: Network, device: torch.device) -> _First | Analysis | InputError:
+    if isinstance(network, Recorded) and isinstance(network.known, Analysis):
+        return replace(network.known, id=network.id)
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
             return _first_round(Subject(network, device))
@@ -298,9 +302,9 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     return numbers, known
 
 
-def _second_round(begun: _First | InputError) -> _Second | InputError:
+def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
     """The program and the circles, and each frequency alone that the program names and the embedding does not."""
-    if isinstance(begun, InputError):
+    if isinstance(begun, Analysis | InputError):
         return begun
     subject, numbers = begun.subject, begun.numbers.get()
     nans, infinities = (int(numbers[f"pairs with {what}"]) for what in ("NaN", "infinity"))
@@ -319,9 +323,9 @@ def _second_round(begun: _First | InputError) -> _Second | InputError:
     )
 
 
-def _third_round(begun: _Second | InputError) -> _Third | InputError:
+def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
     """The instances, each kept and each left out, as the circles alone group them."""
-    if isinstance(begun, InputError):
+    if isinstance(begun, Analysis | InputError):
         return begun
     subject, components, circles = begun.subject, begun.subject.components, begun.circles
     if begun.missing:
@@ -331,13 +335,14 @@ def _third_round(begun: _Second | InputError) -> _Third | InputError:
     return _Third(begun, circles, groups, Download({SUMS: launch_groups(subject.network, components, groups, groups)}))
 
 
-def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | InputError:
+def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> Analysis | InputError:
     """Read the numbers once they are there, and decide."""
-    if isinstance(begun, InputError):
-        return begun
+    if isinstance(begun, Analysis | InputError):
+        return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
     before, subject = begun.before, begun.before.subject
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
     inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums)
+    inside = replace(inside, embedded=subject.network.cut != "none")
     known, numbers = before.known, before.measured
     measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
     by_operand = before.operand_circularity
@@ -361,7 +366,7 @@ def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | In
         id=subject.given.id,
         metrics=measured,
         operand_circularity=by_operand,
-        verdict=decide(findings(before.program, inside, subject.network.cut != "none"), thresholds),
+        verdict=decide(findings(before.program, inside), thresholds),
         program=before.program,
         instances=inside,
         paper=label_by_paper(weighed, before.evidence, thresholds),

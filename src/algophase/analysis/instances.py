@@ -122,7 +122,7 @@ class Instances:
     """All instances of a network, the largest share first, and how well their sum is the network.
 
     circles: every frequency that was looked at alone; empty where they come from a table's row.
-    outstanding: how many frequencies stand out in the embedding.
+    outstanding: how many frequencies stand out in the embedding; embedded: whether there is one to isolate instances in.
     """
 
     instances: tuple[Instance, ...]
@@ -130,6 +130,7 @@ class Instances:
     additivity: float
     remainder: float
     outstanding: int
+    embedded: bool = True
 
 
 def folded(frequency: int, modulus: int) -> int:

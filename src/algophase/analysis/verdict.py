@@ -116,7 +116,7 @@ NO_VERDICT = Verdict(
 )
 
 
-def findings(found: Program, instances: Instances, embedded: bool = True) -> Findings:
+def findings(found: Program, instances: Instances) -> Findings:
     """What the verdict rests on."""
     pairs = found.modulus**2
     return Findings(
@@ -130,7 +130,7 @@ def findings(found: Program, instances: Instances, embedded: bool = True) -> Fin
         frequencies=found.modulus // 2,
         keys=len(found.frequencies),
         outstanding=instances.outstanding,
-        embedded=embedded,
+        embedded=instances.embedded,
     )
 
 

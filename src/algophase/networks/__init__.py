@@ -8,6 +8,7 @@ from algophase.networks.lens import LensTransformer
 from algophase.networks.linear import Linear
 from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache, Network
+from algophase.networks.recorded import Recorded
 from algophase.networks.transformer import Transformer
 from algophase.settings import (
     ClockSettings,
@@ -22,7 +23,19 @@ from algophase.settings import (
     shown,
 )
 
-__all__ = ["MLP", "Cache", "Clock", "LensTransformer", "Linear", "Network", "Transformer", "build", "initialise", "template"]
+__all__ = [
+    "MLP",
+    "Cache",
+    "Clock",
+    "LensTransformer",
+    "Linear",
+    "Network",
+    "Recorded",
+    "Transformer",
+    "build",
+    "initialise",
+    "template",
+]
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
@@ -44,7 +57,7 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
         case MLPSettings():
             return MLP(task, settings)
         case WrappedSettings():
-            raise InputError(f"a network of class {settings.architecture} has code of its own; settings cannot build it")
+            return Recorded(task, settings)
 
 
 def template(task: TaskSettings, settings: NetworkSettings) -> Network:

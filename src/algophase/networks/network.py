@@ -13,11 +13,10 @@ from torch import Tensor, nn
 
 from algophase.errors import InputError
 from algophase.seeding import generator
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings, check_pairing
+from algophase.settings import Cut, NetworkSettings, RunSettings, TaskSettings, check_pairing
 from algophase.task import all_pairs, tokens
 
 Cache = dict[str, Tensor]
-Cut = Literal["embedding", "first layer", "none"]
 
 
 def record(cache: Cache | None, name: str, value: Tensor) -> Tensor:

@@ -32,6 +32,9 @@ class Ordered(Network):
         shared = len(self.inner.distinct_tables()) == 1 and torch.equal(self.get_buffer("first"), self.get_buffer("second"))
         return first, first if shared else other[self.get_buffer("second")]
 
+    def distinct_tables(self) -> tuple[Tensor, ...]:
+        return self.inner.distinct_tables() if self.cut == "none" else super().distinct_tables()
+
     @property
     def concatenates(self) -> bool:
         return self.inner.concatenates

@@ -14,8 +14,9 @@ from torch.overrides import TorchFunctionMode
 from algophase.errors import InputError
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
 from algophase.networks.network import Cache, Network
+from algophase.networks.recorded import Recorded, of_logits
 from algophase.networks.writing import Read, Write, reader, shape_of, writer
-from algophase.settings import TaskSettings, WrappedSettings, shown
+from algophase.settings import Cut, TaskSettings, WrappedSettings, shown
 from algophase.task import all_pairs
 
 PROBED = 256  # pairs on which the cut network is compared with the module
@@ -32,10 +33,11 @@ class Wrapped(Network):
     def __init__(
         self, task: TaskSettings, module: nn.Module, write: Write, read: Read, cut: Lookup | Rows | FirstLayer
     ) -> None:
-        super().__init__(task, WrappedSettings(type(module).__name__, str(cut)))
+        kind: Cut = "first layer" if isinstance(cut, FirstLayer) else "embedding"
+        super().__init__(task, WrappedSettings(type(module).__name__, kind))
         self.module, self.write, self.read, self.where = module, write, read, cut
         self.id = type(module).__name__
-        self.cut = "first layer" if isinstance(cut, FirstLayer) else "embedding"
+        self.cut = kind
 
     @property
     def device(self) -> torch.device:
@@ -84,30 +86,6 @@ class _InFloat64(TorchFunctionMode):
         args = tuple(torch.float64 if each is torch.float32 else each for each in args)
         kwargs = {name: torch.float64 if each is torch.float32 else each for name, each in (kwargs or {}).items()}
         return func(*args, **kwargs)
-
-
-class Function(Network):
-    """All logits of a function of (a, b), and nothing of how they come about."""
-
-    settings: WrappedSettings
-
-    def __init__(self, task: TaskSettings, name: str, logits: Tensor) -> None:
-        super().__init__(task, WrappedSettings(name))
-        self.logits = nn.Parameter(logits, requires_grad=False)
-        self.id, self.cut = name, "none"
-        self.notes = ("it has no embedding: gradients, circles and instances are not defined",)
-
-    def operand_tables(self) -> tuple[Tensor, Tensor]:
-        """The numbers themselves."""
-        numbers = torch.arange(self.task.modulus, device=self.logits.device, dtype=self.logits.dtype)[:, None]
-        return numbers, numbers
-
-    def distinct_tables(self) -> tuple[Tensor, ...]:
-        """No embedding: a table in which all numbers are the same."""
-        return (torch.zeros_like(self.operand_tables()[0]),)
-
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
-        return self.logits[first[:, 0].long(), second[:, 0].long()]
 
 
 def wrap(
@@ -287,7 +265,7 @@ def _positional(module: nn.Module) -> list[str]:
     return [each.name for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
 
 
-def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, least: int) -> Function:
+def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, least: int) -> Recorded:
     p, pairs = task.modulus, all_pairs(task.modulus) + least
     name = getattr(function, "__name__", type(function).__name__)
     with torch.no_grad():
@@ -301,11 +279,8 @@ def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, l
             logits = read(logits)
     if logits.shape[1] < p:
         raise InputError(f"function {name} gives {logits.shape[1]} logits a pair; it must give {p} or more")
-    return Function(
-        task,
-        name if name.isidentifier() else "function",
-        logits.to(logits.dtype if logits.dtype == torch.float32 else torch.float64).view(p, p, -1),
-    )
+    kept = logits.dtype if logits.dtype == torch.float32 else torch.float64
+    return of_logits(task, name if name.isidentifier() else "function", logits.to(kept).view(p, p, -1))
 
 
 def _tensor(given: Any) -> Tensor:
