@@ -88,7 +88,8 @@ def report(
     def load_one(source: Path | Network) -> Network:
         return source if isinstance(source, Network) else load(source, format, activation)
 
-    analysed = analyze_sources([*networks, *files], load_one, Thresholds(accuracy=min_accuracy), starting)
+    sources: list[Source] = [*networks, *files]
+    analysed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
     examined, unusable = _examine(list(analysed))
     problems += [*unfound, *unusable]
     for problem in problems:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from algophase.settings import RunSettings, TransformerSettings
+from algophase.training.engine import ONLY_ADDS
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
 from algophase.training.loss import loss_and_right
@@ -101,7 +102,7 @@ class FusedTransformer(GridTransformer):
         if reason is not None:
             return reason
         if not run.task.is_addition:
-            return f"it adds, and does not {run.task.operation}" if not run.task.relabelling else "it adds numbers as they are"
+            return ONLY_ADDS
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if device.type != "cuda":
