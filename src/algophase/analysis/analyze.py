@@ -12,6 +12,7 @@ What a round needs of the one before is read on the CPU a few networks later, wh
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any, cast
 
 import torch
@@ -25,6 +26,7 @@ from algophase.analysis.anatomy import (
     measure_without_second_relu,
     open_linear,
 )
+from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
@@ -143,6 +145,16 @@ class Analysis:
             return f"<Analysis of {self.id}: {self.paper.label} by the paper's rules>"
         numbers = f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
         return f"<Analysis of {self.id}: {self.sentence}; {numbers}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self)
+
+    def plot(self) -> Any:
+        """The program as a matplotlib figure, which a notebook shows: the instances' profiles, and shares of the logits."""
+        drawing = import_module("algophase.report.program_figures")  # a later room: asked for when there is something to draw
+        with import_module("algophase.report.style").house_style():
+            return drawing.draw_program(self, f"{self.id}: {self.label}")
 
     def to_dict(self) -> dict[str, Any]:
         """The record `algophase analyze --json` prints: plain values, null for what is undefined."""

@@ -26,6 +26,7 @@ from algophase.analysis.logit_sums import Array, answers, smallest_margin
 from algophase.analysis.program import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
+from algophase.wording import counted
 
 # Waves over d of one profile, (harmonic j, cosine, sine): sum of cosine cos(2 pi j d / p) + sine sin(2 pi j d / p).
 Waves = tuple[tuple[int, float, float], ...]
@@ -67,6 +68,11 @@ class Distilled:
     readout: NDArray[np.complex128] | None
     offsets: Array | None
     certificate: Certificate
+
+    def __repr__(self) -> str:
+        proof = self.certificate
+        agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
+        return f"<Distilled {self.id}: {counted(self.numbers, 'number')}, {proof.share:.2%} of the logits, {agreeing}>"
 
     @property
     def numbers(self) -> int:

@@ -97,6 +97,9 @@ class Instance:
     following: float
     fits: dict[str, float]
 
+    def __repr__(self) -> str:
+        return f"<Instance {', '.join(map(str, self.frequencies))}: {self.share:.2%} of the logits>"
+
     @property
     def pizza_part(self) -> float:
         """The Pizza's part of the leading circle's amplitude: 0 for a Clock, 1 for a Pizza. NaN where it has none."""
@@ -131,6 +134,9 @@ class Instances:
     remainder: float
     outstanding: int
     embedded: bool = True
+
+    def __repr__(self) -> str:
+        return f"<Instances {[each.frequencies for each in self.instances]}: additivity {self.additivity:.2%}>"
 
 
 def folded(frequency: int, modulus: int) -> int:

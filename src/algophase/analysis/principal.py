@@ -34,6 +34,10 @@ class PrincipalComponents:
     directions: Tensor
     variance_share: Tensor
 
+    def __repr__(self) -> str:
+        share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
+        return f"<PrincipalComponents modulo {self.modulus}: {self.count}, with {share or 'none'} of the variance>"
+
     @property
     def count(self) -> int:
         return len(self.directions)

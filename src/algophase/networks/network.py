@@ -72,6 +72,10 @@ class Network(nn.Module):
         self.cut: Cut = "embedding"
         self.notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.settings.to_dict().items())
+        return f"<{type(self).__name__} {self.id}: {self.task.described}; {told}>"
+
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         """Embeddings of the first and of the second operand, each (p, width); the same tensor where they share one."""
         raise NotImplementedError
