@@ -10,7 +10,7 @@ What a round needs of the one before is read on the CPU a few networks later, wh
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any, cast
@@ -62,6 +62,7 @@ from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network, Recorded
 from algophase.networks.wrapped import wrap
+from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
 
@@ -193,23 +194,24 @@ def analyze_many(
     networks: Iterable[Network],
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
     """Each network's analysis in the order given, or, for one that cannot be analysed, the error that says why.
 
     What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
 
-    progress: called with the number finished, after each.
+    progress: called with the number finished, after each. Without it, a terminal or a notebook shows a bar after two seconds;
+        False shows none.
 
     >>> from algophase import handmade_clock, handmade_pizza
     >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
     ['Clock', 'Pizza']
     """
-    results = []
-    for result in analyze_each(networks, thresholds, device):
-        results.append(result)
-        if progress is not None:
-            progress(len(results))
+    results, total = [], len(networks) if isinstance(networks, Sized) else 0
+    with Bar("analysing", total, None if total > 1 and progress is not False else False) as bar:
+        for result in analyze_each(networks, thresholds, device):
+            results.append(result)
+            (progress if callable(progress) else bar)(len(results))
     return results
 
 
