@@ -299,3 +299,25 @@ def test_what_cannot_be_wrapped_says_why(module: Callable[[], nn.Module], how: d
 def test_a_module_without_a_modulus_is_told_how() -> None:
     with pytest.raises(InputError, match="modulus=59"):
         analyze(Tied())
+
+
+class Normed(nn.Module):
+    """A Clock whose embeddings are brought to one length first: a part of them alone is blown up to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = handmade_clock(23, (1, 5, 8))
+        self.numbers = nn.Embedding.from_pretrained(3 * self.clock.embed.weight.detach())
+        self.norm = nn.RMSNorm(6, eps=0.0, elementwise_affine=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        first, second = self.norm(self.numbers(tokens)).unbind(1)
+        return self.clock.logits_from_embeddings(first, second)
+
+
+def test_layer_norm_is_not_taken_for_a_lookup_table() -> None:
+    analysis = analyze(Normed(), modulus=23)
+    assert analysis.sentence == "three Clocks"
+    assert analysis.additivity == pytest.approx(1)
+    assert [each.kept for each in analysis.instances.instances] == pytest.approx([1, 1, 1])
+    assert any("layer norm blows up" in caution for caution in analysis.cautions)

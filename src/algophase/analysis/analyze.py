@@ -355,7 +355,8 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
         return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
     before, subject = begun.before, begun.before.subject
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
-    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums)
+    normalised = subject.network.normalises
+    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
     inside = replace(inside, embedded=subject.network.cut != "none")
     known, numbers = before.known, before.measured
     measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}

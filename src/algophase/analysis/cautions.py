@@ -27,6 +27,10 @@ CONCATENATED = (
     "gradient symmetricity depends on the basis: the two embeddings are concatenated, and one could be turned without the other"
 )
 
+NORMALISED = (
+    "its layer norm blows up whatever is left of an embedding: what instances write alone is divided by one common factor"
+)
+
 
 @torch.no_grad()
 def launch_cautions(subject: Subject) -> dict[str, Tensor]:
@@ -52,6 +56,8 @@ def read_cautions(subject: Subject, numbers: Mapping[str, Tensor]) -> tuple[str,
         found.append(CONCATENATED)
     elif "moved" in numbers and numbers["moved"] > SAME and numbers["moved against each other"] <= SAME:
         found.append(ADDED)
+    if subject.network.normalises:
+        found.append(NORMALISED)
     equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
     if equal > 2 and len(subject.tables) == 1:
         found.append(

@@ -260,11 +260,21 @@ def read_instances(
     circles: Sequence[CircleAlone],
     groups: Sequence[Sequence[int]],
     sums: LogitSums,
+    normalised: bool = False,
 ) -> Instances:
-    """Every instance, from the sums of the network's own tables, of each group kept and of each left out."""
+    """Every instance, from the sums of the network's own tables, of each group kept and of each left out.
+
+    normalised: the network has layer norm, which blows up whatever is left of an embedding to the size of the whole. What
+    instances write is then divided by one factor, the one with which their sum is nearest to the network.
+    """
     n, products, following = len(groups), sums.without_offsets, sums.following
     whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
-    alone = {circle.frequency: circle.answer for circle in circles}
+    alone, kept = {circle.frequency: circle.answer for circle in circles}, slice(1, n + 1)
+    if normalised and products[0, kept].sum() > 0:
+        scale = np.ones(len(products))
+        scale[kept] = factor = products[0, kept].sum() / products[kept, kept].sum()
+        products, following = products * np.outer(scale, scale), following * scale[:, None, None]
+        alone = {k: factor * answer for k, answer in alone.items()}
     turned = len(components.means) > 1
     instances = []
     for i, group in enumerate(groups, start=1):
@@ -290,7 +300,6 @@ def read_instances(
             )
         )
     instances.sort(key=lambda each: (-round(each.share, 9), each.frequencies))
-    kept = slice(1, n + 1)
     together = 2 * products[0, kept].sum() - products[kept, kept].sum()
     additivity = float(together) / whole if n else 0.0
     remainder = 1.0 - sum(each.share for each in instances)
@@ -306,4 +315,6 @@ def instances(network: Network, found: Program | None = None, components: Princi
     circles = read_circles(read_sums(alone, found.modulus, 1 + len(looked_at)), looked_at, components)
     groups = grouped(found, circles, stands_out(components))
     numbers = launch_groups(network, components, groups, groups).cpu()
-    return read_instances(found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)))
+    return read_instances(
+        found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)), network.normalises
+    )

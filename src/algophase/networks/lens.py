@@ -57,6 +57,10 @@ class LensTransformer(Network):
         if settings.layer_norm:
             self.ln_final = _parameters(**norm)
 
+    @property
+    def normalises(self) -> bool:
+        return self.settings.layer_norm
+
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         p, table = self.task.modulus, self.embed.get_parameter("W_E")
         return table[:p], table[p : 2 * p] if self.task.separate_vocabularies else table[:p]

@@ -89,6 +89,11 @@ class Network(nn.Module):
         """Whether the operands' embeddings are concatenated, so that each has a basis of its own."""
         return False
 
+    @property
+    def normalises(self) -> bool:
+        """Whether it has layer norm or the like, which rescales what is left of an embedding when a part is taken out."""
+        return any("Norm" in type(each).__name__ for each in self.modules())
+
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""
         raise NotImplementedError
