@@ -60,8 +60,8 @@ class OwnNetworks(Networks):
         if specimen is None:
             return Look(problems=(f"there is no network {run_id[:40]!r} in {self.table.name}",))
         if not specimen.has_code:
-            told = f"network {specimen.name} was saved without its code: its circles cannot be switched off here; a report shows it"
-            return Look(problems=(told,))
+            told = f"network {specimen.name} was saved without its code: its circles cannot be switched off here"
+            return Look(problems=(f"{told}; a report shows it",))
         return Look(specimen)
 
     def train(self, run_id: str) -> Job:
