@@ -208,8 +208,9 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
 
 
 def _circularity(subject: Subject) -> float:
-    """Undefined where the operands have tables of their own, as in the paper."""
-    return circularity(subject.components) if len(subject.tables) == 1 else math.nan
+    """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
+    defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
+    return circularity(subject.components_by_operand[0]) if defined else math.nan
 
 
 for entry in (

@@ -42,6 +42,10 @@ def check_network(network: object) -> None:
     if not isinstance(network, Network):
         what = f"{shown(network)} is" if network is None else f"an object of class {type(network).__name__} is"
         wanted = " and ".join(METHODS)
+        if callable(network):
+            raise InputError(
+                f"{what} not a network; say what it adds modulo: analyze(module, modulus=59), or wrap it ({HOW_TO})"
+            )
         raise InputError(
             f"{what} not a network; give one of a subclass of algophase.Network with the methods {wanted} ({HOW_TO})"
         )

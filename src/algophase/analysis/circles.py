@@ -29,6 +29,7 @@ from algophase.analysis.principal import (
 )
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.settings import shown
 
 Some = TypeVar("Some")
@@ -304,6 +305,7 @@ def isolate_components(
     (23, 23, 23)
     """
     check_network(network)
+    network = ordered(network)
     principal = principal or network_components(network)
     members = _check_members("component", components, range(1, principal.count + 1))
     return _isolated(network, principal, _component_part(principal, members, drop))
@@ -319,6 +321,7 @@ def isolate_frequencies(
     1.0
     """
     check_network(network)
+    network = ordered(network)
     principal = principal or network_components(network)
     members = _check_members("frequency", wanted, frequencies(principal.modulus))
     return _isolated(network, principal, _frequency_part(principal, members, drop))

@@ -88,6 +88,9 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     It is in evaluation mode, whatever the network's: what is analysed is what the network answers at inference.
     """
     held: list[Tensor] = [*network.parameters(), *network.buffers()]  # each once, however many names it has
+    known_already = set(map(id, held))
+    for module in network.modules():  # a mask that its author did not register
+        held += [value for value in vars(module).values() if isinstance(value, Tensor) and id(value) not in known_already]
     floating = [tensor for tensor in held if tensor.is_floating_point()]
     moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
     moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}

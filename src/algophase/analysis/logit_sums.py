@@ -70,7 +70,7 @@ def launch_sums(
 
     with_sums: also the means over (s, c) of the first, which should be the network's own. prepared: the network, if it is.
     """
-    on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
+    on_cpu, workers = first.device.type == "cpu" and network.concurrent, torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
         logits_of = (prepared or prepare(network))(first, second)

@@ -17,6 +17,7 @@ from algophase.analysis.gradients import differentiable, differentiate, label_gr
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network, Transformer, template
+from algophase.networks.ordered import ordered
 from algophase.threads import one_thread, side_by_side
 
 PAPER_TRIPLES = 100
@@ -51,6 +52,7 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     The two operands are separate inputs here, also where they share one table and a = b.
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         first, second = network.operand_tables()
         with differentiable(network, first[triples[:, 0]], second[triples[:, 1]]) as (network, a, b):
@@ -71,6 +73,7 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
     check_network(network)
+    network = ordered(network)
     if triples is None:
         triples = paper_triples(network.task.modulus)
     return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
@@ -83,8 +86,10 @@ def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
 def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
     check_network(network)
-    p, on_cpu, workers = network.task.modulus, network.operand_tables()[0].device.type == "cpu", torch.get_num_threads()
-    with at_inference(network), one_thread(on_cpu):
+    network = ordered(network)
+    p, on_cpu = network.task.modulus, network.operand_tables()[0].device.type == "cpu"
+    workers = torch.get_num_threads() if on_cpu and network.concurrent else 1
+    with at_inference(network), one_thread(workers > 1):
         first, second = (table.detach() for table in network.operand_tables())
         # A pair's p gradients at the widest layer, and the Jacobians of its attention.
         elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
@@ -94,7 +99,7 @@ def gradient_similarities(network: Network) -> Tensor:
         def of_pairs(pairs: Tensor) -> Tensor:
             return _similarity(*label_gradients(network, first[pairs // p], second[pairs % p]))
 
-        similarities = torch.cat(list(side_by_side(of_pairs, chunks, workers if on_cpu else 1)))
+        similarities = torch.cat(list(side_by_side(of_pairs, chunks, workers)))
     return similarities.view(p, p, p)
 
 
@@ -107,8 +112,8 @@ def without_equals_sign(network: Transformer) -> Network:
     """The same weights with the operands alone as input: no third position, the answer read at the second operand."""
     bare = template(replace(network.task, equals_sign=False), network.settings)
     weights = network.state_dict()
-    cut = {"embed.W_E": weights["embed.W_E"][:-1], "unembed.W_U": weights["unembed.W_U"][:, :-1]}
-    cut["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
+    cut = {"embed.W_E": weights["embed.W_E"][:-1], "pos_embed.W_pos": weights["pos_embed.W_pos"][:-1]}
+    cut["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
     bare.load_state_dict({**weights, **cut}, assign=True)
     return bare
 

@@ -51,7 +51,7 @@ def prepare(network: Network) -> Prepared:
 def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
     """Slices of embeddings and of rows that fit a CPU's cache, or a GPU's share of memory, for so many embeddings."""
     p, device = network.task.modulus, network.operand_tables()[0].device
-    wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.vocabulary
+    wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.logits
     whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
     if not by_tokens(network):
         wide *= network.task.context

@@ -56,8 +56,10 @@ class Measurements:
     shape: tuple[Shape, str] | None = None
 
 
-def circularity_name(tables: int) -> str:
-    """What is compared with its line, by how many tables the operands have."""
+def circularity_name(tables: int, cut: str = "embedding") -> str:
+    """What is compared with its line, by how many tables the operands have and what they are."""
+    if cut == "first layer":
+        return "circularity of the first matrix,"
     return "circularity" if tables == 1 else "the lower circularity of the two operands' tables,"
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
 
@@ -32,6 +33,10 @@ class PrincipalComponents:
     coordinates: Tensor
     directions: Tensor
     variance_share: Tensor
+
+    def __repr__(self) -> str:
+        share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
+        return f"<PrincipalComponents modulo {self.modulus}: {self.count}, with {share or 'none'} of the variance>"
 
     @property
     def count(self) -> int:
@@ -142,6 +147,7 @@ def network_components(network: Network, resolution: float | None = None) -> Pri
     4
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         return principal_components(network.distinct_tables(), resolution)
 

@@ -73,6 +73,10 @@ class Program:
     offsets: Array
     answer: Array
 
+    def __repr__(self) -> str:
+        keys = ", ".join(map(str, self.frequencies)) or "none"
+        return f"<Program modulo {self.modulus}: key frequencies {keys}; {self.explained:.2%} of the logits>"
+
     @property
     def explained(self) -> float:
         """Share of the logits that the program has, key frequencies only."""

@@ -17,7 +17,7 @@ from algophase.analysis.circles import Isolation, isolate_components, isolate_gr
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, right_answers
 from algophase.analysis.subject import Subject
-from algophase.networks import Network
+from algophase.networks import Network, Recorded
 
 _Key = tuple[frozenset[int], bool]  # frequencies of the embedding, and whether they are left out rather than kept
 MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
@@ -103,6 +103,11 @@ class Specimen(Subject):
     @cached_property
     def analysis(self) -> Analysis:
         return analyze_subject(self)
+
+    @property
+    def has_code(self) -> bool:
+        """Whether it can be run on parts of its embedding: not a network that was saved without its code, nor a function."""
+        return not isinstance(self.given, Recorded)
 
     @property
     def title(self) -> str:

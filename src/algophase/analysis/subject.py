@@ -17,11 +17,13 @@ from algophase.analysis.metrics import gradient_similarities
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
 
 
 class Subject:
-    """given: the network as it came; network: its copy in float64, at inference; resolution: relative rounding of its weights.
+    """given: the network as it came; seen: with its numbers in the order in which they add; network: a copy of that in float64,
+    at inference; resolution: relative rounding of its weights.
 
     tables: the distinct operand tables, in float64 on the CPU.
     """
@@ -30,6 +32,7 @@ class Subject:
         check_network(network)
         network.check_finite()
         self.given = network
+        self.seen = network = ordered(network)
         self.tables = exact_tables(network)
         check_finite_tables(network, self.tables)
         self.resolution = resolution_of(network)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.settings import shown
-from algophase.storage.files import given_path, write_atomically
+from algophase.storage.files import write_atomically
+from algophase.storage.gallery import shipped
 
 if TYPE_CHECKING:
     import pandas
@@ -159,12 +160,12 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index.
+    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the order of their index.
 
     Of `moments` in a sweep's directory: each run once at each epoch.
 
     >>> from algophase import read_runs
-    >>> runs = read_runs("gallery/wide")
+    >>> runs = read_runs("wide")  # shipped with the package
     >>> len(runs), runs.width.unique().tolist()
     (8, [1024])
     """
@@ -200,7 +201,7 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def _shards(path: str | Path) -> list[Path]:
-    paths = shard_paths(given_path(path))
+    paths = shard_paths(shipped(path))
     if not paths:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     return paths

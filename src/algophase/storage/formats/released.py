@@ -1,52 +1,52 @@
-"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json beside it.
+"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json beside it."""
 
-A .pt file is a pickle. It is opened with `weights_only=True`, which builds tensors and refuses everything else, so that
-no code in a file runs.
-"""
-
-import io
-import pickle
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
-from algophase.storage.files import read_bytes
-from algophase.storage.network_files import check_plain, clean_id, fill, read_json
+from algophase.storage.formats.contents import Contents, Format, Reading
+from algophase.storage.network_files import clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
 
 
-def load_released(path: Path) -> Network:
+def _fits(contents: Contents) -> bool:
+    """By its config, or for want of one by tensors that no other format has."""
+    if contents.path.suffix == ".safetensors":
+        return False
+    linear = {"unembed.weight", "l1.weight", "l1.bias"} <= contents.tensors.keys()
+    return config_path(contents.path).exists() or linear or len(contents.shape("blocks.0.attn.W_O")) == 2
+
+
+def _read(contents: Contents, reading: Reading) -> Network:
     """A network from model_<id>.pt; its id is the run's."""
-    config_path = _config_path(path)
-    config = read_json(config_path, "the config of this network,")
+    path, beside = contents.path, config_path(contents.path)
+    config = read_json(beside, "the config of this network,")
     try:
         task, settings = read_config(config)
     except InputError as error:
-        raise InputError(f"{config_path}: {error}") from None
-    network = fill(task, settings, _to_our_names(_read_tensors(path), settings, path), path)
+        raise InputError(f"{beside}: {error}") from None
+    tensors = contents.tensors if isinstance(settings, LinearSettings) else _transposed_as(contents.tensors, settings, path)
+    network = fill(task, settings, tensors, path)
     network.id = _id(config, path)
     return network
 
 
-def released_id(path: Path) -> str:
-    """The id of a released network, without its tensors being read."""
-    return _id(read_json(_config_path(path), "the config of this network,"), path)
+def _released_id(path: Path) -> str:
+    return _id(read_json(config_path(path), "the config of this network,"), path)
 
 
 def _id(config: Mapping[str, Any], path: Path) -> str:
     return clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
 
 
-def _config_path(path: Path) -> Path:
+def config_path(path: Path) -> Path:
     """config_<id>.json for model_<id>.pt, or NAME.json for any other NAME.pt."""
     if path.stem.startswith("model_"):
         return path.with_name(f"config_{path.stem.removeprefix('model_')}.json")
@@ -94,50 +94,39 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
     return task, settings
 
 
-def _read_tensors(path: Path) -> dict[str, Tensor]:
-    content = io.BytesIO(read_bytes(path))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old serialisation formats warn; they load all the same
-            data = torch.load(content, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        if "global" in str(error).lower():
-            raise InputError(f"{path} holds code beside its tensors: refused, nothing in it was run") from None
-        raise InputError(
-            f"{path} is not a readable .pt file of tensors (truncated, corrupt, or a pickle that holds code): "
-            "refused, nothing in it was run"
-        ) from None
-    except Exception as error:  # torch raises many kinds for a broken archive: RuntimeError, EOFError, OSError, ...
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a readable .pt file (truncated or corrupt): {reason}") from None
-    if not isinstance(data, Mapping) or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in data.items()):
-        raise InputError(f"{path} does not hold a state dict of named tensors")
-    return dict(data)
-
-
-def _to_our_names(tensors: dict[str, Tensor], settings: NetworkSettings, path: Path) -> dict[str, Tensor]:
-    """Transposed to our orientation, the unused mask left out. A tensor of the wrong rank is left as it is and named later."""
-    if isinstance(settings, LinearSettings):
-        return tensors
+def _transposed_as(tensors: Mapping[str, Tensor], settings: NetworkSettings, path: Path) -> dict[str, Tensor]:
     assert isinstance(settings, TransformerSettings)
-    heads, size = settings.heads, settings.head_size
+    expected = (settings.width, settings.heads * settings.head_size)
+    for name, value in tensors.items():
+        if name.endswith(".W_O") and value.ndim == 2 and value.shape != expected:
+            raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {expected}")
+    return transposed(tensors)
+
+
+def transposed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """In our orientation, the unused mask left out. A tensor of the wrong rank is left as it is and named later."""
     ours = {}
     for name, value in tensors.items():
         leaf = name.rsplit(".", 1)[-1]
         if leaf == "mask":
             continue
-        try:
-            check_plain(name, value)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
         if leaf in ("W_E", "W_in", "W_out") and value.ndim == 2:
             value = value.T
         elif leaf in ("W_Q", "W_K", "W_V") and value.ndim == 3:
             value = value.transpose(1, 2)
         elif leaf == "W_O" and value.ndim == 2:
-            expected = (settings.width, heads * size)
-            if value.shape != expected:
-                raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {expected}")
-            value = value.T.unflatten(0, (heads, size))
+            heads = tensors.get(f"{name.removesuffix('W_O')}W_Q")
+            if heads is not None and heads.ndim == 3 and value.shape[1] == heads.shape[0] * heads.shape[1]:
+                value = value.T.unflatten(0, (heads.shape[0], heads.shape[1]))
         ours[name] = value
     return ours
+
+
+RELEASED = Format(
+    "released",
+    "a network released by the authors of The Clock and the Pizza",
+    "config_<id>.json beside model_<id>.pt",
+    _fits,
+    _read,
+    _released_id,
+)
