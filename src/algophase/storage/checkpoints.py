@@ -27,11 +27,18 @@ class DirectoryCheckpoints:
     """A `training.checkpoint.Checkpointer` that keeps its files in a directory, named after the runs they hold.
 
     every_seconds: how often a running ensemble is saved; an ensemble of 512 networks of width 128 is about 1.5 GB.
-    check: called before anything is written; it raises where writing would be wrong.
+    check: called before anything is written; it raises where writing would be wrong. to_the_end: see `Checkpointer`.
     """
 
-    def __init__(self, directory: str | Path, every_seconds: float = 300.0, check: Callable[[], None] = lambda: None) -> None:
-        self.directory, self.every_seconds, self.check = Path(directory), every_seconds, check
+    def __init__(
+        self,
+        directory: str | Path,
+        every_seconds: float = 300.0,
+        check: Callable[[], None] = lambda: None,
+        *,
+        to_the_end: bool = False,
+    ) -> None:
+        self.directory, self.every_seconds, self.check, self.to_the_end = Path(directory), every_seconds, check, to_the_end
         self._found: dict[tuple[RunSettings, ...], Path] = {}
 
     def path(self, runs: Sequence[RunSettings]) -> Path:
