@@ -3,6 +3,11 @@
 import math
 
 
+def plain(text: str) -> str:
+    """Text from anywhere for a terminal: what could move the cursor or change what is shown becomes a question mark."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
+
+
 def plural(count: int, what: str) -> str:
     """The word after a count: 1 network, 2 networks."""
     return what if count == 1 else f"{what}s"

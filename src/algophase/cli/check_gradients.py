@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli.options import Device
+from algophase.cli.output import echo
 
 EXAMPLE = "algophase check-gradients --device cuda"
 
@@ -27,15 +28,15 @@ def check_gradients(
 
     where = choose_device(device, strict=True)  # a check of the CPU would say nothing about a GPU
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else "CPU"
-    typer.echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter\n")
-    typer.echo(f"{'case':<38} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8}  {'':<6} least agreeing parameter")
+    echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter\n")
+    echo(f"{'case':<38} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8}  {'':<6} least agreeing parameter")
     failed = count = 0
     for result in check(distinct_engines(), where, PRECISIONS, small=small):
         count += 1
         failed += not result.passed
         verdict = "ok" if result.passed else "FAILED"
         numbers = f"{result.error:>8.1e} {result.tolerance:>8.0e}"
-        typer.echo(f"{result.case:<38} {result.engine:<8} {result.precision:<9} {numbers}  {verdict:<6} {result.parameter}")
-    typer.echo(f"\n{count - failed} of {count} comparisons passed")
+        echo(f"{result.case:<38} {result.engine:<8} {result.precision:<9} {numbers}  {verdict:<6} {result.parameter}")
+    echo(f"\n{count - failed} of {count} comparisons passed")
     if failed:
         raise typer.Exit(1)

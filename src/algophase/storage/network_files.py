@@ -181,6 +181,9 @@ def check_plain(name: str, tensor: Tensor) -> None:
     if tensor.layout is not torch.strided or tensor.is_nested:
         kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
         raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
+    held = tensor.untyped_storage().nbytes() // tensor.element_size()
+    if tensor.numel() > held:  # one number, shown as many: a small file could fill the memory
+        raise InputError(f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {held:,}")
 
 
 def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:

@@ -6,7 +6,9 @@ no code in a file runs.
 
 import io
 import pickle
+import struct
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from algophase.storage.files import read_bytes
 from algophase.storage.network_files import check_plain, clean_id, fill, read_json
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
+LARGEST_UNPACKED = 1 << 28  # bytes of compressed records; what is stored as it is is bounded by the file's own size
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
 
 
@@ -94,8 +97,21 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
     return task, settings
 
 
+def _check_unpacked(content: io.BytesIO, path: Path) -> None:
+    """That a file does not unpack to more than it is: torch does not compress. Older formats are no archive."""
+    try:
+        packed = [entry for entry in zipfile.ZipFile(content).infolist() if entry.compress_type != zipfile.ZIP_STORED]
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error):
+        packed = []  # what is wrong with it, torch says
+    unpacked = sum(entry.file_size for entry in packed)
+    if unpacked > LARGEST_UNPACKED:
+        raise InputError(f"{path} declares {unpacked:,} bytes of compressed records; at most {LARGEST_UNPACKED:,} are unpacked")
+    content.seek(0)
+
+
 def _read_tensors(path: Path) -> dict[str, Tensor]:
     content = io.BytesIO(read_bytes(path))
+    _check_unpacked(content, path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old serialisation formats warn; they load all the same
