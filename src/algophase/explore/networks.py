@@ -9,11 +9,11 @@ import contextlib
 import math
 import os
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -33,6 +33,8 @@ from algophase.training.trained import Progress
 from algophase.wording import duration
 
 MOST_IN_MEMORY = 8
+MOST_WAITING = 16  # jobs of a kind; a further one is refused
+MOST_REMEMBERED = 200  # jobs, of which those that ended are forgotten first
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
@@ -55,12 +57,15 @@ def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
     return specimen.without(item for item in specimen.evidence if item.circle.frequency in off)
 
 
+Kind = Literal["training", "analysing"]
+
+
 @dataclass
 class Job:
     """Work in the background. said: its progress in words."""
 
     run_id: str
-    kind: Literal["training", "analysing"]
+    kind: Kind
     said: str = "waiting"
     epoch: int = 0
     epochs: int = 0
@@ -82,6 +87,9 @@ class Look:
     can_train: bool = False
 
 
+STOPPED = "training was stopped; nothing was saved"
+
+
 class _Stopped(Exception):
     pass
 
@@ -98,9 +106,9 @@ class Networks:
         self.threads = torch.get_num_threads()  # for work in the background; the page's own answers take one
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
         self._jobs: dict[str, Job] = {}
-        self._threads: list[threading.Thread] = []
+        self._waiting: dict[Kind, deque[tuple[Job, Network | None]]] = {kind: deque() for kind in get_args(Kind)}
+        self._workers: dict[Kind, threading.Thread] = {}  # one for each kind that has work
         self._lock, self._loading = threading.Lock(), threading.Lock()
-        self._one_at_a_time = {"training": threading.Lock(), "analysing": threading.Lock()}
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""
@@ -134,18 +142,32 @@ class Networks:
                 return Look(specimen)
             if job is not None and job.kind == "analysing" and job.state == "failed":
                 break  # not again
-            return Look(job=self._start(Job(run_id, "analysing", "analysing its weights"), network))
+            try:
+                return Look(job=self._start(Job(run_id, "analysing", "analysing its weights"), network))
+            except InputError as error:  # too many wait
+                return Look(problems=(*problems, str(error)))
         return Look(problems=tuple(problems), can_train=True)
 
     def train(self, run_id: str) -> Job:
-        """Train a run's network again in the background, unless that is under way."""
+        """Train a run's network again in the background, unless that is under way. An InputError where too many wait."""
         self._run(run_id)
         return self._start(Job(run_id, "training"))
 
     def stop(self, run_id: str) -> None:
         job = self._jobs.get(run_id)
         if job is not None:
-            job.stop.set()
+            self._stop(job)
+
+    def _stop(self, job: Job) -> None:
+        """Now if it waits, or when it next looks."""
+        job.stop.set()
+        with self._lock:
+            queue = self._waiting[job.kind]
+            waits = [item for item in queue if item[0] is job]
+            for item in waits:
+                queue.remove(item)
+        if waits:
+            self._ended(job, "stopped", STOPPED)
 
     def job(self, run_id: str) -> Job | None:
         return self._jobs.get(run_id)
@@ -157,8 +179,8 @@ class Networks:
     def close(self, seconds: float = 10.0) -> None:
         """Stop everything in the background."""
         for job in list(self._jobs.values()):
-            job.stop.set()
-        for thread in self._threads:
+            self._stop(job)
+        for thread in list(self._workers.values()):
             thread.join(seconds)
 
     def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
@@ -186,27 +208,46 @@ class Networks:
             held = self._jobs.get(job.run_id)
             if held is not None and held.active:
                 return held
+            queue = self._waiting[job.kind]
+            if len(queue) >= MOST_WAITING:
+                raise InputError(f"{len(queue)} networks wait for {job.kind} already: try again when they are done")
+            ended = [run_id for run_id, other in self._jobs.items() if not other.active]
+            for run_id in ended[: max(0, len(self._jobs) - MOST_REMEMBERED)]:
+                del self._jobs[run_id]
             self._jobs[job.run_id] = job
-            thread = threading.Thread(target=self._work, args=(job, network), daemon=True)
-            self._threads = [*(other for other in self._threads if other.is_alive()), thread]
-        thread.start()
+            queue.append((job, network))
+            if job.kind not in self._workers:
+                self._workers[job.kind] = threading.Thread(target=self._work_off, args=(job.kind,), daemon=True)
+                self._workers[job.kind].start()
         return job
 
-    def _work(self, job: Job, network: Network | None) -> None:
+    def _work_off(self, kind: Kind) -> None:
+        """One job after the other, until none waits."""
         torch.set_num_threads(self.threads)
+        while True:
+            with self._lock:
+                if not self._waiting[kind]:
+                    del self._workers[kind]  # who asks next starts another
+                    return
+                job, network = self._waiting[kind].popleft()
+            self._work(job, network)
+
+    def _work(self, job: Job, network: Network | None) -> None:
         try:
-            with self._one_at_a_time[job.kind]:
-                if job.stop.is_set():
-                    raise _Stopped
-                specimen = self._train(job) if network is None else self._analyse(job, network)
+            if job.stop.is_set():
+                raise _Stopped
+            specimen = self._train(job) if network is None else self._analyse(job, network)
             self._keep(job.run_id, specimen)
-            job.state, job.said = "done", "done"
+            self._ended(job, "done", "done")
         except _Stopped:
-            job.state, job.said = "stopped", "training was stopped; nothing was saved"
+            self._ended(job, "stopped", STOPPED)
         except InputError as error:
-            job.state, job.said = "failed", str(error)
+            self._ended(job, "failed", str(error))
         except Exception as error:  # a thread's error would otherwise be seen by no one
-            job.state, job.said = "failed", f"{job.kind} failed: {type(error).__name__}: {error}"
+            self._ended(job, "failed", f"{job.kind} failed: {type(error).__name__}: {error}")
+
+    def _ended(self, job: Job, state: Literal["done", "failed", "stopped"], said: str) -> None:
+        job.state, job.said = state, said
         with self._lock:
             self.version += 1
 
