@@ -17,13 +17,13 @@ from collections import Counter
 from pathlib import Path
 
 import numpy
+from algophase.analysis.account import Account, accounts
 
 from algophase import RunSettings, TrainingSettings, TransformerSettings, analyze_many, distil, train
-from algophase.analysis.account import Account, accounts
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY
 from algophase.analysis.lines import reaches
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.devices import choose_device
 from algophase.runs.boundary import phase_boundary
 

@@ -8,8 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from algophase.analysis.account import Account as Account
-    from algophase.analysis.account import account as account
     from algophase.analysis.analyze import Analysis as Analysis
     from algophase.analysis.analyze import analyze as analyze
     from algophase.analysis.analyze import analyze_many as analyze_many
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from algophase.analysis.grid import grid_logits as grid_logits
     from algophase.analysis.principal import network_components as network_components
     from algophase.analysis.specimen import Specimen as Specimen
-    from algophase.analysis.verdict import Thresholds as Thresholds
+    from algophase.analysis.thresholds import Thresholds as Thresholds
     from algophase.errors import InputError as InputError
     from algophase.interop.hub import from_pretrained as from_pretrained
     from algophase.interop.hub import push_to_hub as push_to_hub
@@ -59,8 +57,6 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys(
 __version__ = "0.1.0"
 
 _PLACES = {  # the same list for run time; a test compares the two
-    "Account": "algophase.analysis.account",
-    "account": "algophase.analysis.account",
     "Analysis": "algophase.analysis.analyze",
     "analyze": "algophase.analysis.analyze",
     "analyze_many": "algophase.analysis.analyze",
@@ -75,7 +71,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "grid_logits": "algophase.analysis.grid",
     "network_components": "algophase.analysis.principal",
     "Specimen": "algophase.analysis.specimen",
-    "Thresholds": "algophase.analysis.verdict",
+    "Thresholds": "algophase.analysis.thresholds",
     "InputError": "algophase.errors",
     "from_pretrained": "algophase.interop.hub",
     "push_to_hub": "algophase.interop.hub",

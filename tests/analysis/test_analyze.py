@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza

@@ -31,7 +31,7 @@ from algophase.analysis.catalogue import (
 )
 from algophase.analysis.grid import correct_logits
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.cli import app
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer

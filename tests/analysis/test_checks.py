@@ -107,7 +107,7 @@ def test_a_network_in_training_mode_is_seen_as_at_inference(name: str) -> None:
     for one in (found, again):
         assert torch.equal(one, expected) if isinstance(expected, Tensor) else one == expected
     if name == "analyze":
-        assert expected.startswith("own: Clock")
+        assert expected.startswith("own: a Clock")
 
 
 def test_the_mode_is_restored_where_the_network_fails() -> None:
@@ -132,8 +132,8 @@ def test_a_lookup_table_has_no_gradients_and_is_no_clock() -> None:
     assert math.isnan(analysis.gradient_symmetricity_exact)
     assert math.isnan(analysis.gradient_symmetricity)
     assert math.isnan(gradient_symmetricity(Own(table_lookup)))
-    assert (analysis.verdict.label, analysis.verdict.metrics_agree) == ("hybrid", None)
-    assert any(reason.startswith("gradient symmetricity is undefined") for reason in analysis.verdict.reasons)
+    assert (analysis.paper_label, analysis.paper.metrics_agree) == ("hybrid", None)
+    assert any(reason.startswith("gradient symmetricity is undefined") for reason in analysis.paper.reasons)
 
 
 @pytest.mark.parametrize("switched_off", [torch.no_grad, torch.inference_mode])

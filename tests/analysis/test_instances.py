@@ -9,13 +9,14 @@ from foreign_networks import load_foreign
 from made import EveryFrequency, mixture, parity_clock
 
 import algophase
-from algophase.analysis.answer import Answer, AnswerThresholds, Findings, decide, findings, form_of
 from algophase.analysis.circles import isolate_frequencies
 from algophase.analysis.device import in_float64
-from algophase.analysis.instances import Instances, instances, stands_out
+from algophase.analysis.instances import Instances, instances
 from algophase.analysis.layers import additivity_by_layer
 from algophase.analysis.principal import network_components
 from algophase.analysis.program import program
+from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict import Findings, Verdict, decide, findings, form_of
 from algophase.errors import InputError
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -26,10 +27,10 @@ def found_in(network: Network) -> tuple[Instances, Findings]:
     network = in_float64(network)
     components, inside = network_components(network), program(network)
     found = instances(network, inside, components)
-    return found, findings(inside, found, len(stands_out(components)))
+    return found, findings(inside, found)
 
 
-def answer_of(network: Network) -> Answer:
+def answer_of(network: Network) -> Verdict:
     return decide(found_in(network)[1])
 
 
@@ -151,20 +152,20 @@ def test_an_embedding_without_any_difference_has_no_instance() -> None:
 def test_thresholds_decide_again_without_another_analysis() -> None:
     _, measured = found_in(mixture(59, (1, 5), (17,), 0.7))
     assert decide(measured).label == "hybrid"
-    assert decide(measured, AnswerThresholds(hybrid_share=0.4)).label == "Clock"
-    assert decide(measured, AnswerThresholds(program=1.0)).label == "other"
-    answer = decide(measured, AnswerThresholds(accuracy=1.0))
+    assert decide(measured, Thresholds(hybrid_share=0.4)).label == "Clock"
+    assert decide(measured, Thresholds(program=1.0)).label == "other"
+    answer = decide(measured, Thresholds(accuracy=1.0))
     assert answer.distances["hybrid_share"] == pytest.approx(0.1, abs=0.005)
     assert answer.confidence.nearest_line == "hybrid_share"
     with pytest.raises(InputError, match="additivity"):
-        AnswerThresholds(additivity=2.0)
+        Thresholds(additivity=2.0)
 
 
 def test_an_instance_that_does_something_else_in_the_network_has_no_form() -> None:
     found, _ = found_in(handmade_clock(13, (2,)))
     (instance,) = found.instances
     assert form_of(instance) == "Clock"
-    assert form_of(instance, AnswerThresholds(pizza_part=1.0, fit=1.0)) == "Clock"
+    assert form_of(instance, Thresholds(pizza_part=1.0, fit=1.0)) == "Clock"
     weak = type(instance)(**{**vars(instance), "energy": 2 * instance.energy})
     assert form_of(weak) == "other"
 

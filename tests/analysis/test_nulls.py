@@ -6,8 +6,8 @@ import torch
 from made import embedding, lookup, random_labels, relabelled, right_labels, rotated, shuffled
 from test_instances import answer_of, found_in
 
-from algophase.analysis.answer import decide
 from algophase.analysis.formulas import clock_logits
+from algophase.analysis.verdict import decide
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings

@@ -43,7 +43,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     np.testing.assert_allclose(sums.offset, x.mean(axis=(1, 2)), atol=1e-12)
     a, y, z = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
     np.testing.assert_allclose(sums.answer, x[:, a, (a - y) % p, (2 * a - y - z) % p].mean(axis=1), atol=1e-12)
-    np.testing.assert_allclose(sums.sums, x[:, a, (y - a) % p, z].mean(axis=1), atol=1e-12)
+    np.testing.assert_allclose(sums.sums, x[0, a, (y - a) % p, z].mean(axis=0), atol=1e-12)
     assert sums.right.tolist() == [accuracy(each) for each in expected]
     without = x - x.mean(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(sums.following, _following(without, p), atol=1e-12)

@@ -48,8 +48,8 @@ def test_metrics_and_verdict(
     assert analysis.gradient_symmetricity == pytest.approx(symmetricity, abs=5e-4)
     assert analysis.gradient_symmetricity_exact == pytest.approx(exact, abs=5e-4)
     assert analysis.circularity == pytest.approx(circularity, abs=5e-4)
-    assert analysis.verdict.label == verdict
-    assert analysis.verdict.metrics_agree
+    assert analysis.verdict.label == analysis.paper_label == verdict
+    assert analysis.paper.metrics_agree
 
 
 def test_circles_of_model_a(analyses: dict[str, Analysis]) -> None:
@@ -77,7 +77,7 @@ def test_model_b_is_a_clock_with_a_trace_of_pizza(analyses: dict[str, Analysis])
     """Not in the paper: its third circle and that one's companion follow the Pizza."""
     roles = {item.circle.frequency: (item.role, item.accompanies) for item in analyses[MODEL_B].circles}
     assert roles == {13: ("Clock", None), 16: ("Clock", None), 21: ("Pizza", None), 17: ("accompanying", 21)}
-    share = analyses[MODEL_B].verdict.pizza_share
+    share = analyses[MODEL_B].paper.pizza_share
     assert share is not None
     assert 0 < share < 0.1
 

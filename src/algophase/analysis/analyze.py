@@ -1,9 +1,17 @@
-"""The whole answer for networks, one or many: every metric, their circles and what they do, and the verdict."""
+"""The whole answer for networks, one or many: every metric, their circles, program and instances, and the verdict.
 
-import math
+Three rounds, each queued on the device without waiting for it:
+
+    1. the metrics, the network's own logits, and every circle of the embedding alone
+    2. alone, the frequencies that the program names and the embedding does not
+    3. the instances, each kept and each left out, as the circles alone group them
+
+What a round needs of the one before is read on the CPU a few networks later, when it has long arrived.
+"""
+
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -17,41 +25,77 @@ from algophase.analysis.anatomy import (
     measure_without_second_relu,
     open_linear,
 )
-from algophase.analysis.catalogue import CIRCLE_QUANTITIES, EXACT, IRRELEVANCE, metrics
+from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
+from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
 from algophase.analysis.device import Download, in_float64, overlapped
-from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
+from algophase.analysis.evidence import CircleEvidence, read_evidence
+from algophase.analysis.instances import (
+    CircleAlone,
+    Instances,
+    candidates,
+    grouped,
+    launch_groups,
+    read_circles,
+    read_instances,
+    stands_out,
+)
+from algophase.analysis.logit_sums import read_sums
 from algophase.analysis.metrics import circularity
+from algophase.analysis.paper_label import (
+    Measurements,
+    PaperLabel,
+    PaperVerdict,
+    circularity_name,
+    embedding_shape,
+    label_by_paper,
+)
+from algophase.analysis.program import Program, program_of_sums
+from algophase.analysis.record import record_of
 from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
-from algophase.analysis.verdict import Measurements, Thresholds, Verdict, decide
+from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict import Verdict, decide, findings
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import shown
+from algophase.wording import floored
+
+SUMS = "sums"  # of the logits of several embeddings, among what a round brings
 
 
 @dataclass(frozen=True)
 class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
+    verdict: which algorithm, with a sentence, its reasons and how sure it is; paper: the paper's label, by the paper's rules.
+    program, instances: what the verdict rests on. cautions: what the metrics cannot say here.
     metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
     operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
+    measured: what the paper's label rests on.
 
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
-    >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label
-    (1.0, 'Pizza')
-    >>> [item.circle.frequency for item in analysis.circles]
-    [1, 5]
+    >>> analysis
+    <Analysis of pizza-p23-k1-5: two Pizzas; additivity 100.00%, program 99.63%>
+    >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label, analysis.paper_label
+    (1.0, 'Pizza', 'Pizza')
+    >>> [instance.frequencies for instance in analysis.instances.instances]
+    [(1,), (5,)]
     """
 
     id: str
     metrics: Mapping[str, float]
     operand_circularity: tuple[float, ...]
     verdict: Verdict
+    program: Program
+    instances: Instances
+    paper: PaperVerdict
+    measured: Measurements
     circles: tuple[CircleEvidence, ...]
     anatomy: Anatomy | None
+    cautions: tuple[str, ...] = ()
 
     def __getattr__(self, name: str) -> float:
         """A metric by its name."""
@@ -60,66 +104,53 @@ class Analysis:
             raise AttributeError(f"an analysis has no {name!r}; its metrics are {', '.join(metrics)}")
         return metrics[name]
 
+    @property
+    def sentence(self) -> str:
+        """The verdict in words: "two Clocks and a Pizza (3.1%)"."""
+        return self.verdict.sentence
+
+    @property
+    def paper_label(self) -> PaperLabel:
+        return self.paper.label
+
+    @property
+    def label(self) -> str:
+        """The verdict's, or for a row of an older table the paper's."""
+        return self.verdict.label if self.verdict.known else self.paper.label
+
+    @property
+    def additivity(self) -> float:
+        """Share of the network's logits that the sum of its instances, each kept alone, explains."""
+        return self.instances.additivity
+
+    def decide(self, thresholds: Thresholds) -> "Analysis":
+        """The same measurements, with verdict and paper's label by other lines. Nothing is measured again.
+
+        >>> from algophase import Thresholds, analyze, handmade_clock
+        >>> analyze(handmade_clock(23)).decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
+        'Clock'
+        """
+        check_thresholds(thresholds)
+        verdict = decide(findings(self.program, self.instances), thresholds) if self.verdict.known else self.verdict
+        return replace(self, verdict=verdict, paper=label_by_paper(self.measured, self.circles, thresholds))
+
     def __str__(self) -> str:
         return summary(self)
 
     def __repr__(self) -> str:
-        numbers = ", ".join(f"{name}={value:.4g}" for name, value in self.metrics.items() if value == value)
-        return f"<Analysis of {self.id}: {self.verdict.label}, {numbers}>"
+        if not self.verdict.known:
+            return f"<Analysis of {self.id}: {self.paper.label} by the paper's rules>"
+        numbers = f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
+        return f"<Analysis of {self.id}: {self.sentence}; {numbers}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The record `algophase analyze --json` prints: plain values, null for what is undefined."""
-        record = {
-            "id": self.id,
-            **self.metrics,
-            "operand_circularity": list(self.operand_circularity),
-            "verdict": self.verdict.label,
-            "reasons": list(self.verdict.reasons),
-            "metrics_agree": self.verdict.metrics_agree,
-            "shape": self.verdict.shape,
-            "pizza_share": self.verdict.pizza_share,
-            "circles": [{field.name: field.read(item) for field in CIRCLE_QUANTITIES} for item in self.circles],
-            "anatomy": None if self.anatomy is None else _anatomy_record(self.anatomy),
-        }
-        return _nan_to_none(record)
+        return record_of(self)
 
 
-def _anatomy_record(opened: Anatomy) -> dict[str, Any]:
-    relu = opened.second_relu
-    return {
-        "pizzas": [
-            {
-                "frequency": pizza.frequency,
-                "embedding_components": list(pizza.embedding_components),
-                "unembedding_components": list(pizza.unembedding_components),
-                "rows": len(pizza.rows),
-                "readouts": [
-                    {
-                        "axis": readout.axis,
-                        "amplitude": readout.amplitude,
-                        "phase": readout.phase,
-                        "variance_explained": readout.variance_explained,
-                    }
-                    for readout in pizza.readouts
-                ],
-            }
-            for pizza in opened.pizzas
-        ],
-        "unmatched_frequencies": list(opened.unmatched),
-        "exclusive_share": opened.exclusive_share,
-        "same_pizza_share": opened.same_pizza_share,
-        "second_relu": None if relu is None else vars(relu).copy(),
-    }
-
-
-def _nan_to_none(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _nan_to_none(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_nan_to_none(item) for item in value]
-    return value
+def check_thresholds(thresholds: object) -> None:
+    if not isinstance(thresholds, Thresholds):
+        raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
 
 
 def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu") -> Analysis:
@@ -169,48 +200,74 @@ def analyze_each(
     """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU never waits for the CPU."""
     if isinstance(networks, str | os.PathLike | nn.Module):
         raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
-    if not isinstance(thresholds, Thresholds):
-        raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
-    device = choose_device(device)
-    yield from overlapped(networks, lambda each: _start(each, device), lambda started: _finish(started, thresholds), device)
+    check_thresholds(thresholds)
+    there = choose_device(device)
+    first = overlapped(networks, lambda each: _start(each, there), _second_round, there)
+    second = overlapped(first, lambda begun: begun, _third_round, there)
+    yield from overlapped(second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there)
 
 
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
     with torch.inference_mode(False):
-        result = _finish(_queue(subject), thresholds)
+        result = _finish(_third_round(_second_round(_first_round(subject))), thresholds)
     if isinstance(result, InputError):
         raise result
     return result
 
 
 @dataclass(frozen=True)
-class _Started:
-    """A network whose numbers are being computed: what the CPU knows already, and what is on its way."""
+class _First:
+    """What the CPU knows already, and what is on its way. alone: the frequencies that are looked at alone in this round."""
 
     subject: Subject
     known: dict[str, float]
     operand_circularity: tuple[float, ...]
+    alone: list[int]
     numbers: Download
 
 
-def _start(network: Network, device: torch.device) -> _Started | InputError:
+@dataclass(frozen=True)
+class _Second:
+    """missing: frequencies to look at alone that only the program named; evidence, circles: of those of the first round."""
+
+    subject: Subject
+    measured: dict[str, Tensor]
+    known: dict[str, float]
+    operand_circularity: tuple[float, ...]
+    program: Program
+    evidence: list[CircleEvidence]
+    circles: list[CircleAlone]
+    missing: list[int]
+    numbers: Download
+
+
+@dataclass(frozen=True)
+class _Third:
+    before: _Second
+    circles: list[CircleAlone]
+    groups: list[list[int]]
+    numbers: Download
+
+
+def _start(network: Network, device: torch.device) -> _First | InputError:
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
-            return _queue(Subject(network, device))
+            return _first_round(Subject(network, device))
     except InputError as error:
         return error
 
 
-def _queue(subject: Subject) -> _Started:
-    numbers, known = _measure(subject)
+def _first_round(subject: Subject) -> _First:
+    alone = list(dict.fromkeys([*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]))
+    numbers, known = _measure(subject, alone)
     by_operand = tuple(map(circularity, subject.components_by_operand))
-    return _Started(subject, known, by_operand, Download(numbers))
+    return _First(subject, known, by_operand, alone, Download(numbers))
 
 
 @torch.no_grad()
-def _measure(subject: Subject) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Queue everything heavy on the device, and find the circles on the CPU meanwhile. Nothing here waits for the device.
+def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Queue everything heavy on the device. Nothing here waits for it.
 
     Returns what is computed there, and what is known on the CPU already, by name.
     """
@@ -229,28 +286,62 @@ def _measure(subject: Subject) -> tuple[dict[str, Tensor], dict[str, float]]:
             known[quantity.name] = float(value)
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
-    numbers |= launch_evidence(subject.network, subject.circles, subject.components)
+    numbers |= launch_cautions(subject)
+    numbers[SUMS] = launch_groups(subject.network, subject.components, [[k] for k in alone], with_sums=True)
     return numbers, known
 
 
-def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis | InputError:
-    """Read the numbers once they are there, and decide."""
-    if isinstance(started, InputError):
-        return started
-    subject, numbers = started.subject, started.numbers.get()
+def _second_round(begun: _First | InputError) -> _Second | InputError:
+    """The program and the circles, and each frequency alone that the program names and the embedding does not."""
+    if isinstance(begun, InputError):
+        return begun
+    subject, numbers = begun.subject, begun.numbers.get()
     nans, infinities = (int(numbers[f"pairs with {what}"]) for what in ("NaN", "infinity"))
     if nans or infinities:
         return not_finite(subject.given, nans, infinities)
-    measured = {q.name: started.known[q.name] if q.name in started.known else numbers[q.name].item() for q in metrics()}
-    evidence = read_evidence(subject.modulus, subject.circles, numbers)
-    by_operand = started.operand_circularity
+    p, components = subject.modulus, subject.components
+    sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
+    evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
+    # A tie is decided once, by the network's own arithmetic.
+    program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
+    circles = read_circles(sums, begun.alone, components)
+    missing = [k for k in candidates(program, components) if k not in begun.alone]
+    launched = {SUMS: launch_groups(subject.network, components, [[k] for k in missing])} if missing else {}
+    return _Second(
+        subject, numbers, begun.known, begun.operand_circularity, program, evidence, circles, missing, Download(launched)
+    )
+
+
+def _third_round(begun: _Second | InputError) -> _Third | InputError:
+    """The instances, each kept and each left out, as the circles alone group them."""
+    if isinstance(begun, InputError):
+        return begun
+    subject, components, circles = begun.subject, begun.subject.components, begun.circles
+    if begun.missing:
+        sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
+        circles = [*circles, *read_circles(sums, begun.missing, components)]
+    groups = grouped(begun.program, circles, stands_out(components))
+    return _Third(begun, circles, groups, Download({SUMS: launch_groups(subject.network, components, groups, groups)}))
+
+
+def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | InputError:
+    """Read the numbers once they are there, and decide."""
+    if isinstance(begun, InputError):
+        return begun
+    before, subject = begun.before, begun.before.subject
+    sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
+    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums)
+    known, numbers = before.known, before.measured
+    measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
+    by_operand = before.operand_circularity
     weighed = Measurements(
         accuracy=measured["accuracy"],
         wrong_pairs=int(numbers["wrong pairs"]),
         distance_irrelevance=measured[IRRELEVANCE],
         gradient_symmetricity=measured[EXACT],
         circularity=min(by_operand),
-        circularity_name="circularity" if len(by_operand) == 1 else "the lower circularity of the two operands' tables,",
+        circularity_name=circularity_name(len(by_operand)),
+        shape=embedding_shape(subject.components),
     )
     opened = None
     if has_anatomy(subject.given):
@@ -258,12 +349,17 @@ def _finish(started: _Started | InputError, thresholds: Thresholds) -> Analysis 
         if has_second_relu(subject.given):
             without = numbers["without second ReLU"].tolist()
             idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
-        opened = open_linear(in_float64(subject.given), subject.components, evidence, idle, subject.resolution)
+        opened = open_linear(in_float64(subject.given), subject.components, before.evidence, idle, subject.resolution)
     return Analysis(
         id=subject.given.id,
         metrics=measured,
         operand_circularity=by_operand,
-        verdict=decide(weighed, subject.components, evidence, thresholds),
-        circles=tuple(evidence),
+        verdict=decide(findings(before.program, inside), thresholds),
+        program=before.program,
+        instances=inside,
+        paper=label_by_paper(weighed, before.evidence, thresholds),
+        measured=weighed,
+        circles=tuple(before.evidence),
         anatomy=opened,
+        cautions=read_cautions(subject, numbers),
     )

@@ -22,7 +22,7 @@ from algophase.analysis.grid import correct_logits, largest_wrong_logits, mean_c
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.subject import Subject
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.wording import floored
 
@@ -119,7 +119,7 @@ def register(quantity: Quantity) -> Quantity:
     3.0
     >>> unregister("logit_scale")
     """
-    if not quantity.name.isidentifier():
+    if not all(part.isidentifier() for part in quantity.name.split(".")):
         raise InputError(f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _")
     if quantity.name in _KNOWN:
         raise InputError(f"there is a quantity {quantity.name!r} already ({_KNOWN[quantity.name].label}); choose another name")
@@ -310,6 +310,19 @@ for entry in (
     Quantity("validation_accuracy", "validation accuracy", "share of the validation pairs", low=0, high=1, percent=True),
     Quantity("parameter_norm", "parameter norm", "Euclidean norm of all parameters", low=0),
     # What a verdict rests on.
+    Quantity("verdict", "verdict", "which algorithm: Clock, Pizza, hybrid, other, lookup or not learned", dtype="text"),
+    Quantity("sentence", "verdict in words", "the verdict by its instances, such as two Clocks and a Pizza", dtype="text"),
+    Quantity("additivity", "additivity", "share of the logits that the sum of the instances explains", high=1, percent=True),
+    Quantity("program.explained", "program explains", "share of the logits", low=0, high=1, percent=True),
+    Quantity("program.answer_share", "answer-following share", "of the logits", low=0, high=1, percent=True),
+    Quantity("program.readout_share", "read-out share", "of the logits", low=0, high=1, percent=True),
+    Quantity("program.offset_share", "offset share", "of the logits", low=0, high=1, percent=True),
+    Quantity("program.rest", "unexplained by class", "share of the logits in no class of the program", high=1, percent=True),
+    Quantity("pizza_logit_share", "Pizza share of the logits", "of instances with a form", low=0, high=1, percent=True),
+    Quantity("named_share", "named share", "of the logits, instances with a form", high=1, percent=True),
+    Quantity("nearest_distance", "distance to the nearest line", "of all lines that decide the verdict", low=0),
+    # What the paper's label rests on.
+    Quantity("paper_label", "paper's label", "by the paper's rules", place="section 4.1.3", dtype="text"),
     Quantity("pizza_share", "Pizza share", "of the logit variance of circles with a role", low=0, high=1, percent=True),
     Quantity("metrics_agree", "metrics agree", "whether the two metrics point the same way", dtype="bool"),
 ):

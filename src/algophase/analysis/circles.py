@@ -243,16 +243,28 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
     return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
 
 
+def pair_numbers(principal: PrincipalComponents) -> dict[int, int]:
+    """The number of the clean pair of components, from 0, of each frequency that has one; the first of several."""
+    return {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}
+
+
 def frequency_coordinates(
     principal: PrincipalComponents, clean: Mapping[int, int], members: Collection[int], *, drop: bool = False
 ) -> Tensor:
     """Coordinates (tables, p, r) with these frequencies kept or left out: by component pairs if all have one, else by modes.
 
-    clean: the number of the pair, from 0, of each frequency that has one.
+    clean: the `pair_numbers`.
     """
     if all(k in clean for k in members):
         return _component_part(principal, [2 * clean[k] + one for k in members for one in (1, 2)], drop)
     return _frequency_part(principal, members, drop)
+
+
+def isolate_group(
+    network: Network, members: Collection[int], *, drop: bool = False, principal: PrincipalComponents
+) -> Isolation:
+    """Keep these frequencies, circles or not, or all but these: as the instances of a network are kept and left out."""
+    return _isolated(network, principal, frequency_coordinates(principal, pair_numbers(principal), members, drop=drop))
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:

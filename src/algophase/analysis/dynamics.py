@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.networks import Network
 
 

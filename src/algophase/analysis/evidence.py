@@ -8,15 +8,15 @@ The *weights* fit all forms at once,
 v the accompanied circle's angle. The forms are orthogonal to anything that depends on c alone, so the offsets that
 isolation leaves in a network's logits, which can swamp `fve_*` (Model B), do not touch the weights.
 
-Every form is a factor of d = a - b times a wave in a + b - c. So all that is needed of the p^3 logits of a circle is their
-*profile* at each wave, a sum for each d, which is computed where the network is; the rest is arithmetic on p numbers.
+Every form is a factor of d = a - b times a wave in a + b - c. So all that is needed of the p^3 logits of a circle are a few
+sums (`logit_sums`), which are computed where the network is; the rest is arithmetic on p numbers.
 """
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -26,12 +26,11 @@ from torch import Tensor
 from algophase.analysis.circles import Circle, circle_alone
 from algophase.analysis.device import upload
 from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
-from algophase.analysis.grid import chunk_elements, grid_logits, right_answers, share_right
 from algophase.analysis.lines import falls_short, reaches, stays_within
+from algophase.analysis.logit_sums import LogitSums, launch_sums, read_sums
 from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.program import profile_of
 from algophase.networks import Network
-from algophase.task import labels
-from algophase.waves import cos_turn, sin_turn
 
 Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
 
@@ -39,7 +38,6 @@ Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
 LEAST_EXPLAINED = 0.5
 # ... and how much of its amplitude must follow one form for the role to be that algorithm's alone.
 CLEAR_SHARE = 2 / 3
-EVIDENCE = ("accuracy_alone", "variance", "label_variance", "profile")  # what is measured of each circle
 
 
 @dataclass(frozen=True)
@@ -69,73 +67,44 @@ class CircleEvidence:
         return f"accompanies {self.accompanies}" if self.accompanies else self.role
 
 
-@functools.lru_cache(maxsize=1024)
-@torch.inference_mode(False)
-def _wave(modulus: int, frequency: int) -> Tensor:
-    """(cos, sin) of w t for t = 0..p - 1, (p, 2)."""
-    turns = frequency * torch.arange(modulus)
-    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1)
-
-
-def _waves(modulus: int, circle: Circle) -> list[int]:
-    """The frequencies a circle's logits are compared with: its own and those it may accompany (at most two)."""
-    return [circle.frequency, *accompanied_frequencies(modulus, circle.frequency)]
-
-
-@torch.no_grad()
-def _profiles(network: Network, first: Tensor, second: Tensor, waves: Tensor) -> dict[str, Tensor]:
-    """What `_read` needs of each circle, from operand tables (circles, p, width).
-
-    accuracy_alone; variance beyond a function of c alone; label_variance, of that function, each (circles,); and, with w from
-    waves (circles, p, waves, 2), profile[d, w] = sum over a - b = d and c of Q_abc cos w(a + b - c), (circles, p, waves).
-    """
-    p = network.task.modulus
-    logits = grid_logits(network, (first, second))
-    right = share_right(right_answers(logits))
-    logits = logits[..., :p]
-    of_label = logits.mean(dim=(1, 2))
-    rest = logits - of_label[:, None, None]
-    variance, label_variance = rest.square().mean(dim=(1, 2, 3)), of_label.var(dim=1, correction=0)
-    in_label = rest.flatten(1, 2) @ waves.flatten(2)  # sum over c of Q_abc (cos w c, sin w c): (circles, p * p, waves * 2)
-    at_answer = waves[:, labels(p, waves.device)]  # (cos w(a + b), sin w(a + b)): (circles, a, b, waves, 2)
-    along = (in_label.view_as(at_answer) * at_answer).sum(dim=-1)
-    numbers = torch.arange(p, device=waves.device)
-    profile = along[:, numbers[None, :], (numbers[None, :] - numbers[:, None]) % p].sum(dim=2)  # (circles, d, waves)
-    return dict(zip(EVIDENCE, (right, variance, label_variance, profile), strict=True))
-
-
 def launch_evidence(network: Network, circles: Sequence[Circle], principal: PrincipalComponents) -> dict[str, Tensor]:
-    """Start isolating every circle where the network is; what it gives is read by `read_evidence`, on the CPU."""
-    p, (own, _) = network.task.modulus, network.operand_tables()
+    """Start isolating every circle where the network is; `read_evidence` takes it, as `read_launched` reads it."""
+    own = network.operand_tables()[0]
     if not circles:
         return {}
-    waves = torch.zeros(len(circles), p, 3, 2, dtype=torch.float64)  # zeros where there are fewer than two candidates
-    for index, circle in enumerate(circles):
-        for slot, frequency in enumerate(_waves(p, circle)):
-            waves[index, :, slot] = _wave(p, frequency)
     alone = [circle_alone(principal, circle) for circle in circles]
-    first, second = torch.stack([first for first, _ in alone]), torch.stack([second for _, second in alone])
-    first, second, waves = upload([first, second, waves], own.device, own.dtype)
-    together = max(1, chunk_elements(own.device) // (8 * p * p * network.task.vocabulary))  # 8: intermediate results
-    groups = zip(first.split(together), second.split(together), waves.split(together), strict=True)
-    parts = [_profiles(network, *group) for group in groups]
-    return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    first, second = (torch.stack(side) for side in zip(*alone, strict=True))
+    return {"circles alone": launch_sums(network, *upload([first, second], own.device, own.dtype))}
 
 
-def read_evidence(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Tensor]) -> list[CircleEvidence]:
-    """What each circle does, and which circle it accompanies, from what `launch_evidence` gave, on the CPU."""
+def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Tensor]) -> list[CircleEvidence]:
+    """What each circle does, from what `launch_evidence` gave, on the CPU."""
+    if not circles:
+        return []
+    return read_evidence(modulus, circles, read_sums(numbers["circles alone"], modulus, len(circles)), range(len(circles)))
+
+
+def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: Iterable[int]) -> list[CircleEvidence]:
+    """What each circle does, and which circle it accompanies, from the sums of each alone. places: where these are."""
     offsets = {circle.frequency: circle.offset for circle in circles}
+    following, beyond = sums.following, sums.without_offsets.diagonal()
     found = []
-    for place, circle in enumerate(circles):
-        own = {name: numbers[name][place].double().numpy() for name in EVIDENCE}
-        found.append(_read(modulus, circle, own, offsets))
+    for place, circle in zip(places, circles, strict=True):
+        waves = [circle.frequency, *accompanied_frequencies(p, circle.frequency)]  # those it may accompany: at most two
+        alone = _Alone(
+            accuracy=float(sums.right[place]),
+            variance=float(beyond[place] / p**3 + sums.means[place]),
+            label_variance=float(np.square(sums.offset[place]).mean()),
+            profiles=[profile_of(following[place], k) * (1.0 if 2 * k == p else 0.5) for k in waves],
+        )
+        found.append(_read(p, circle, alone, offsets))
     return found
 
 
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
     """Isolate each circle and say what it does, and which circle it accompanies."""
     launched = launch_evidence(network, circles, principal)
-    return read_evidence(network.task.modulus, circles, {name: values.cpu() for name, values in launched.items()})
+    return read_launched(network.task.modulus, circles, {name: values.cpu() for name, values in launched.items()})
 
 
 def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) -> float:
@@ -162,17 +131,29 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
     return forms.numpy(), (forms @ forms.T / p * squared * (waves[:, None] == waves)).numpy()
 
 
+class _Alone(NamedTuple):
+    """What is measured of a circle alone: variance beyond a function of c alone, and of that function.
+
+    profiles: mean over a and c of Q_abc cos w(a + b - c) at each d, at the circle's own wave and at those it may accompany.
+    """
+
+    accuracy: float
+    variance: float
+    label_variance: float
+    profiles: list[NDArray[np.float64]]
+
+
 @np.errstate(over="ignore", invalid="ignore")  # logits beyond 1e154 give infinities and NaN
-def _read(p: int, circle: Circle, numbers: Mapping[str, NDArray[np.float64]], offsets: Mapping[int, float]) -> CircleEvidence:
+def _read(p: int, circle: Circle, alone: _Alone, offsets: Mapping[int, float]) -> CircleEvidence:
     """Least squares of all forms at once, through their normal equations. offsets: of all circles, by frequency."""
-    variance, label_variance = float(numbers["variance"]), float(numbers["label_variance"])
-    profile = numbers["profile"].T[[0, 0, 1, 2]]  # Clock and Pizza share the circle's own wave
-    partners = _waves(p, circle)[1:]
+    variance, label_variance = alone.variance, alone.label_variance
+    profile = np.stack([alone.profiles[0], *alone.profiles])  # Clock and Pizza share the circle's own wave
+    partners = accompanied_frequencies(p, circle.frequency)
     forms, gram = _forms(p, circle.frequency, circle.offset, tuple(_turn(p, circle, k, offsets) for k in partners))
-    moments = (forms * profile[: len(forms)]).sum(axis=1) / p**3
+    moments = (forms * profile).mean(axis=1)
     # Without a partner nothing tells a turned form from its opposite: take the one that the logits follow.
-    alone = [circle.offset != 0.0 and partner not in offsets for partner in partners]
-    signs = np.array([1.0, 1.0, *(-1.0 if free and moments[2 + i] < 0 else 1.0 for i, free in enumerate(alone))])
+    free = [circle.offset != 0.0 and partner not in offsets for partner in partners]
+    signs = np.array([1.0, 1.0, *(-1.0 if each and moments[2 + i] < 0 else 1.0 for i, each in enumerate(free))])
     moments, gram = moments * signs, gram * signs * signs[:, None]
     spread = np.sqrt((variance + label_variance) * gram.diagonal()).tolist()
     fve = [2 * moment / size - 1 if size else math.nan for moment, size in zip(moments.tolist(), spread, strict=True)]
@@ -194,7 +175,7 @@ def _read(p: int, circle: Circle, numbers: Mapping[str, NDArray[np.float64]], of
         fve_clock=fve[0],
         fve_pizza=fve[1],
         fve_accompanying=math.nan if best is None else fve[best],
-        accuracy_alone=float(numbers["accuracy_alone"]),
+        accuracy_alone=alone.accuracy,
         clock_weight=clock,
         pizza_weight=pizza,
         accompanying_weight=accompanying,

@@ -71,6 +71,14 @@ def _offset(profile: Array, frequency: int) -> float:
     return float(np.angle(wave))
 
 
+def form_curve(profile: Array, frequency: int, form: str, *, turned: bool = False) -> Array | None:
+    """The form fitted to a profile g(d), (p,); None where it is none of the forms. turned: operands with their own circles."""
+    if form not in FITTED:
+        return None
+    shapes = _shapes(len(profile), frequency, _offset(profile, frequency) if turned else 0.0)
+    return np.asarray((shapes.inverse[form] @ profile) @ shapes.values[list(FITTED[form])])
+
+
 def fitted_forms(
     p: int, group: Sequence[int], keys: Sequence[int], alone: Mapping[int, Array], answer: Array, turned: bool
 ) -> Forms:

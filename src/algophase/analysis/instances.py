@@ -30,14 +30,14 @@ from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
     LEAST_VARIANCE_SHARE,
     STANDS_OUT,
-    clean_pairs,
     frequency_coordinates,
+    pair_numbers,
     variance_by_frequency,
 )
 from algophase.analysis.device import upload
 from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, logit_sums, read_sums
+from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
 from algophase.analysis.principal import PrincipalComponents, network_components
 from algophase.analysis.program import Program, program, spectrum_of
 from algophase.networks import Network
@@ -119,12 +119,17 @@ class Instance:
 
 @dataclass(frozen=True)
 class Instances:
-    """All instances of a network, the largest share first, and how well their sum is the network."""
+    """All instances of a network, the largest share first, and how well their sum is the network.
+
+    circles: every frequency that was looked at alone; empty where they come from a table's row.
+    outstanding: how many frequencies stand out in the embedding.
+    """
 
     instances: tuple[Instance, ...]
     circles: tuple[CircleAlone, ...]
     additivity: float
     remainder: float
+    outstanding: int
 
 
 def folded(frequency: int, modulus: int) -> int:
@@ -152,20 +157,27 @@ def candidates(found: Program, components: PrincipalComponents) -> list[int]:
 def group_tables(
     components: PrincipalComponents, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = ()
 ) -> tuple[Tensor, Tensor]:
-    """The operand tables themselves, then with each group of frequencies kept, then with each left out: (n, p, width)."""
-    clean = {frequency: pair for pair, frequency, _ in reversed(clean_pairs(components))}  # the first of each frequency
-    parts = [components.coordinates, *(frequency_coordinates(components, clean, group) for group in groups)]
+    """The operand tables with each group of frequencies kept, then with each left out: (n, p, width)."""
+    clean = pair_numbers(components)
+    parts = [frequency_coordinates(components, clean, group) for group in groups]
     parts += [frequency_coordinates(components, clean, group, drop=True) for group in left_out]
-    return components.rebuild(torch.stack(parts, dim=1))  # (tables, n, p, r)
+    nothing = components.coordinates.new_zeros(len(components.means), 0, *components.coordinates.shape[1:])
+    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)  # (tables, n, p, r)
 
 
 def launch_groups(
-    network: Network, components: PrincipalComponents, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = ()
+    network: Network,
+    components: PrincipalComponents,
+    groups: Sequence[Sequence[int]],
+    left_out: Sequence[Sequence[int]] = (),
+    *,
+    with_sums: bool = False,
 ) -> Tensor:
-    """Start on the logits of `group_tables` where the network is; a flat tensor for `read_sums`."""
-    own = network.operand_tables()[0]
-    first, second = upload(group_tables(components, groups, left_out), own.device, own.dtype)
-    return launch_sums(network, first, second)
+    """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
+    one, other = network.operand_tables()
+    first, second = upload(group_tables(components, groups, left_out), one.device, one.dtype)
+    first, second = (torch.cat([own.detach()[None], each]) for own, each in ((one, first), (other, second)))
+    return launch_sums(network, first, second, with_sums=with_sums)
 
 
 def read_circles(found: LogitSums, frequencies: Sequence[int], components: PrincipalComponents) -> list[CircleAlone]:
@@ -275,7 +287,7 @@ def read_instances(
     together = 2 * products[0, kept].sum() - products[kept, kept].sum()
     additivity = float(together) / whole if n else 0.0
     remainder = 1.0 - sum(each.share for each in instances)
-    return Instances(tuple(instances), tuple(circles), additivity, remainder)
+    return Instances(tuple(instances), tuple(circles), additivity, remainder, len(stands_out(components)))
 
 
 def instances(network: Network, found: Program | None = None, components: PrincipalComponents | None = None) -> Instances:
@@ -283,9 +295,8 @@ def instances(network: Network, found: Program | None = None, components: Princi
     found = found or program(network)
     components = components or network_components(network)
     looked_at = candidates(found, components)
-    own = network.operand_tables()[0]
-    first, second = upload(group_tables(components, [[k] for k in looked_at]), own.device, own.dtype)
-    circles = read_circles(logit_sums(network, first, second), looked_at, components)
+    alone = launch_groups(network, components, [[k] for k in looked_at]).cpu()
+    circles = read_circles(read_sums(alone, found.modulus, 1 + len(looked_at)), looked_at, components)
     groups = grouped(found, circles, stands_out(components))
     numbers = launch_groups(network, components, groups, groups).cpu()
     return read_instances(found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)))

@@ -7,6 +7,7 @@ Logits are centred over the p labels first, since softmax does not see their mea
     sums[s, c]      mean over triples of (s, c)
     products[i, j]  sum of Q_i Q_j over all triples, of embeddings i and j
     right[i]        share of the pairs answered right
+    means[i]        variance over a, b of what centring removes
 
 Triples are walked some rows of a at a time, so memory does not grow with p^3 times the number of embeddings, and nothing
 waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
@@ -31,9 +32,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogitSums:
-    """right (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (n, p, p) over (s, c) or empty."""
+    """right and means (n,), products (n, n), offset (n, p), answer (n, p, p) over (d, r), sums (p, p) over (s, c).
+
+    sums: of the first embedding, which is the network's own; empty where they were not asked for.
+    """
 
     right: Array
+    means: Array
     products: Array
     offset: Array
     answer: Array
@@ -60,7 +65,7 @@ class LogitSums:
 def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> Tensor:
     """Start on operand tables (n, p, width), which are where the network is; a flat tensor for `read_sums`.
 
-    with_sums: also the means over (s, c), which only the network's own logits need.
+    with_sums: also the means over (s, c) of the first, which should be the network's own.
     """
     on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
@@ -93,19 +98,27 @@ def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
 
 
 def _of_strip(every: Tensor, a: Tensor, p: int, with_sums: bool) -> list[Tensor]:
-    """right, products, offset, answer and perhaps sums of these rows a, from their logits (n, a, b, outputs)."""
+    """right, mean, mean square, products, offset, answer, perhaps sums of these rows a, of logits (n, a, b, outputs)."""
     n, numbers = len(every), torch.arange(p, device=every.device)
     label = ((a[:, None] + numbers) % p)[None, :, :, None].expand(n, -1, -1, 1)
     # A tie is not an answer: no other output may reach the right one.
     right = ((every >= every.gather(-1, label)).sum(dim=-1) == 1).sum(dim=(1, 2)).double()
-    logits = every[..., :p] - every[..., :p].mean(dim=-1, keepdim=True)
-    flat = logits.flatten(1)
+    mean = every[..., :p].mean(dim=-1)
+    logits = every[..., :p] - mean[..., None]
+    flat, mean = logits.flatten(1), mean.flatten(1) / p
     b = (a[:, None] - numbers) % p  # (a, d)
     c = (2 * a[:, None, None] - numbers[:, None] - numbers) % p  # (a, d, r)
-    parts = [right, flat @ flat.T, logits.sum(dim=(1, 2)) / p**2, _taken(logits, b, c) / p]
+    parts = [
+        right,
+        mean.sum(dim=1) / p,
+        mean.square().sum(dim=1),
+        flat @ flat.T,
+        logits.sum(dim=(1, 2)) / p**2,
+        _taken(logits, b, c) / p,
+    ]
     if with_sums:
         b = (numbers - a[:, None]) % p  # (a, s)
-        parts.append(_taken(logits, b, numbers.expand(len(a), p, p)) / p)
+        parts.append(_taken(logits[:1], b, numbers.expand(len(a), p, p)) / p)
     return parts
 
 
@@ -120,14 +133,15 @@ def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = Fa
     """What `launch_sums` gave for so many embeddings, on the CPU."""
     p, n = modulus, count
     values = numbers.double().numpy()
-    cuts = np.cumsum([n, n * n, n * p, n * p * p, n * p * p if with_sums else 0])
-    right, products, offset, answer, sums, _ = np.split(values, cuts)
+    cuts = np.cumsum([n, n, n, n * n, n * p, n * p * p])
+    right, mean, square, products, offset, answer, sums = np.split(values, cuts)
     return LogitSums(
         right / p**2,  # whole numbers until here: all pairs are exactly 1
+        np.maximum(square - mean**2, 0.0),
         products.reshape(n, n),
         offset.reshape(n, p),
         answer.reshape(n, p, p),
-        sums.reshape(-1, p, p),
+        sums.reshape(p, p) if with_sums else sums,
     )
 
 

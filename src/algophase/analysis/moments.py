@@ -16,7 +16,7 @@ from torch import Tensor
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
 from algophase.analysis.device import Download, overlapped, upload
-from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_evidence
+from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_launched
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers, share_right
 from algophase.analysis.metrics import irrelevance
 from algophase.analysis.subject import Subject
@@ -130,6 +130,6 @@ def _finish(started: _Started) -> MomentDetails:
     numbers = started.numbers.get()
     irrelevances = [numbers[f"irrelevance {pair}"].item() for pair in range(len(started.pairs))]
     without = numbers["accuracy without"].tolist() if started.accompanying else [started.accuracy]
-    evidence = read_evidence(started.modulus, started.pairs, numbers)
+    evidence = read_launched(started.modulus, started.pairs, numbers)
     found = tuple(PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True))
     return MomentDetails(found, started.accompanying, without[0])

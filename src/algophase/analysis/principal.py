@@ -97,8 +97,7 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
     the tokens has a different eigenvalue 2 - 2 cos(2 pi k / p) for every frequency, so diagonalising it inside a group of
     equal components sorts the group by frequency.
     """
-    edges = (sizes[:-1] - sizes[1:] > EQUAL_SIZES * sizes[:-1]).nonzero().flatten() + 1
-    for group in torch.arange(len(sizes)).tensor_split(edges):
+    for group in _equal_groups(sizes):
         if len(group) > 2:
             waves = left[:, group].unflatten(0, (-1, modulus))
             laplacian = 2 * waves - waves.roll(1, dims=1) - waves.roll(-1, dims=1)
@@ -106,6 +105,18 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
             left[:, group] = left[:, group] @ rotation
             right[group] = rotation.T @ right[group]
     return left, sizes, right
+
+
+def _equal_groups(sizes: Tensor) -> tuple[Tensor, ...]:
+    """The places of components in groups of equal size."""
+    edges = (sizes[:-1] - sizes[1:] > EQUAL_SIZES * sizes[:-1]).nonzero().flatten() + 1
+    return torch.arange(len(sizes)).tensor_split(edges)
+
+
+def equal_components(components: PrincipalComponents, among: int) -> int:
+    """How many components the largest group of equal size has that one of the first `among` belongs to."""
+    groups = _equal_groups(components.variance_share.sqrt()) if components.count else ()
+    return max((len(group) for group in groups if len(group) and int(group[0]) < among), default=0)
 
 
 def resolution_of(network: Network) -> float:

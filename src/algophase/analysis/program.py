@@ -32,6 +32,7 @@ from algophase.networks import Network
 from algophase.waves import cos_turn, sin_turn
 
 LEAST_KEY_SHARE = 0.01
+HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its square in its first five
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class Program:
     profiles: g_k(d), (key, p); sine_profiles: h_k(d); readout: (key, p) complex, R_k(c) of Re R_k(c) exp(i w_k s).
     readout_spectrum: (key, floor(p / 2)), share of the read-out from frequency k to that of c.
     offsets: (p,), functions of c alone. answer: (d, r), the whole answer-following class.
+    answer_accuracy: share of the pairs that the answer-following class alone answers right.
+    harmonics: (key, HARMONICS), of a profile: see `harmonics_of`.
+
+    A table's row holds no functions: read from one, they are empty, but for the harmonics. `drawn_profiles` makes do.
     """
 
     modulus: int
@@ -55,8 +60,10 @@ class Program:
     readout_share: float
     offset_share: float
     rest: float
+    answer_accuracy: float
     frequencies: tuple[int, ...]
     frequency_shares: tuple[float, ...]
+    harmonics: Array
     spectrum: Array
     profiles: Array
     sine_profiles: Array
@@ -77,9 +84,13 @@ class Program:
         return (self.explained - self.offset_share) / rest if rest > 1e-12 else float("nan")
 
     @property
-    def answer_accuracy(self) -> float:
-        """Share of the pairs that the answer-following class alone answers right: those of a distance d all or none."""
-        return float((self.answer[:, 0] > self.answer[:, 1:].max(axis=1, initial=-np.inf)).mean())
+    def drawn_profiles(self) -> Array:
+        """The profiles to draw, (key, p): exact, or as far as the harmonics of a table's row tell."""
+        if self.profiles.size or not self.frequencies:
+            return self.profiles
+        turns = np.outer(self.frequencies, np.arange(self.modulus)) % self.modulus * (2 * np.pi / self.modulus)
+        order = np.arange(self.harmonics.shape[1])
+        return np.asarray((self.harmonics[:, :, None] * np.cos(order[:, None] * turns[:, None])).sum(axis=1))
 
     @property
     def numbers(self) -> int:
@@ -124,7 +135,9 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     answer, sums = x[a, (a - y) % p, (2 * a - y - z) % p].mean(axis=0), x[a, (y - a) % p, z].mean(axis=0)
     products = np.array([[(x**2).sum()]])
     accuracy = share_right(right_answers(values)).numpy()[None]
-    return program_of_sums(LogitSums(accuracy, products, x.mean(axis=(0, 1))[None], answer[None], sums[None]), least_share)
+    return program_of_sums(
+        LogitSums(accuracy, np.zeros(1), products, x.mean(axis=(0, 1))[None], answer[None], sums), least_share
+    )
 
 
 def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
@@ -134,7 +147,7 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     g, h = waves_of(answer)
     spectrum = spectrum_of(answer) / total
     keys = key_frequencies(spectrum, least_share)
-    modes, both = _readout_modes(found.sums[0])
+    modes, both = _readout_modes(found.sums)
     chosen = [k - 1 for k in keys]
     readout = np.fft.ifft(modes[keys], axis=1) * p if keys else np.zeros((0, p), dtype=np.complex128)
     twice = np.array([1.0 if 2 * k == p else 2.0 for k in keys])  # with its conjugate
@@ -150,10 +163,12 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
         norm=float(np.sqrt(found.products[0, 0] / p**3)),
         **shares,
         answer_only_share=float(np.square(answer.mean(axis=0)).sum()) * p * p / total,
-        sum_share=float(np.square(found.sums[0]).sum()) * p / total,
+        sum_share=float(np.square(found.sums).sum()) * p / total,
         rest=1.0 - sum(shares.values()),
+        answer_accuracy=float((answer[:, 0] > answer[:, 1:].max(axis=1, initial=-np.inf)).mean()),
         frequencies=tuple(keys),
         frequency_shares=tuple(spectrum[chosen].tolist()),
+        harmonics=harmonics_of(g.T[chosen], keys),
         spectrum=spectrum,
         profiles=g.T[chosen],
         sine_profiles=h.T[chosen],
@@ -178,6 +193,21 @@ def profile_of(answer: Array, frequency: int) -> Array:
     p = answer.shape[-1]
     wave = np.cos(2 * np.pi * ((frequency * np.arange(p)) % p) / p)
     return np.asarray(answer @ wave) * ((1 if 2 * frequency == p else 2) / p)
+
+
+def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
+    """The mean of each profile (key, p) and the amplitudes of its waves cos j(w_k d + o), o the angle of the first wave.
+
+    That is the angle between the operands' circles: 0 where they share one table, where the first may be negative.
+    """
+    found, order = np.zeros((len(frequencies), HARMONICS)), np.arange(HARMONICS)
+    for row, profile, k in zip(found, profiles, frequencies, strict=True):
+        p = len(profile)
+        modes = np.exp(-2j * np.pi * (np.outer(order, k * np.arange(p)) % p) / p) @ profile / p
+        angle = np.angle(modes[1])
+        angle -= np.pi * np.sign(angle) if abs(angle) > np.pi / 2 else 0.0
+        row[:] = (modes * np.exp(-1j * order * angle)).real * np.where(2 * order * k % p == 0, 1.0, 2.0)
+    return found
 
 
 def spectrum_of(answer: Array) -> Array:

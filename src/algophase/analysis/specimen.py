@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze_subject
-from algophase.analysis.circles import Isolation, isolate_circles, isolate_components
+from algophase.analysis.circles import Isolation, isolate_components, isolate_group
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, right_answers
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
 
+_Key = tuple[frozenset[int], bool]  # frequencies of the embedding, and whether they are left out rather than kept
 MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
 MOST_ISOLATIONS = 8  # with all their logits: 1.6 MB each at p = 59
 
@@ -94,8 +95,8 @@ class Specimen(Subject):
         self.name = name or str(network.id)
         self.notes = tuple(notes)
         self.history = history
-        self._answers: OrderedDict[tuple[frozenset[int], bool], Answer] = OrderedDict()
-        self._isolations: OrderedDict[tuple[frozenset[int], bool], Isolation] = OrderedDict()
+        self._answers: OrderedDict[_Key, Answer] = OrderedDict()
+        self._isolations: OrderedDict[_Key, Isolation] = OrderedDict()
         if analysis is not None:
             self.analysis = analysis
 
@@ -105,7 +106,7 @@ class Specimen(Subject):
 
     @property
     def title(self) -> str:
-        return f"{self.name}: {self.analysis.verdict.label}"
+        return f"{self.name}: {self.analysis.label}"
 
     @cached_property
     def evidence(self) -> tuple[CircleEvidence, ...]:
@@ -130,28 +131,36 @@ class Specimen(Subject):
 
     def only(self, circles: Iterable[CircleEvidence]) -> Answer:
         """What it answers with these circles alone."""
-        return self._answer(circles, drop=False)
+        return self.answer(_frequencies(circles))
 
     def without(self, circles: Iterable[CircleEvidence]) -> Answer:
         """What it answers with all but these circles."""
-        return self._answer(circles, drop=True)
+        return self.answer(_frequencies(circles), drop=True)
+
+    def answer(self, frequencies: Iterable[int], *, drop: bool = False) -> Answer:
+        """What it answers with these frequencies of its embedding alone, circles or not, or with all but these."""
+        key = frozenset(frequencies), drop
+        if key == (frozenset(), True):
+            return self.whole
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = answer_of(self._isolated(key).logits)  # all logits are not kept for it
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)
+        return answer
 
     def isolate(self, circles: Iterable[CircleEvidence], *, drop: bool = False) -> Isolation:
         """All logits with these circles alone, or with all but these."""
-        circles = list(circles)
-        key = _key(circles, drop)
+        key = frozenset(_frequencies(circles)), drop
         if key not in self._isolations:
-            self._isolations[key] = self._isolated(circles, drop)
+            self._isolations[key] = self._isolated(key)
             while len(self._isolations) > MOST_ISOLATIONS:
                 self._isolations.popitem(last=False)
         return self._isolations[key]
 
-    def _isolated(self, circles: Iterable[CircleEvidence], drop: bool) -> Isolation:
-        circles = list(circles)
-        held = self._isolations.get(_key(circles, drop))
-        if held is not None:
-            return held
-        return isolate_circles(self.network, [item.circle for item in circles], drop=drop, principal=self.components)
+    def _isolated(self, key: _Key) -> Isolation:
+        members, drop = key
+        return self._isolations.get(key) or isolate_group(self.network, members, drop=drop, principal=self.components)
 
     def forget_logits(self) -> None:
         """Free what is large and can be computed again. For a network that is kept for long; `whole` stays known."""
@@ -166,18 +175,6 @@ class Specimen(Subject):
         members = range(1, min(count, self.components.count) + 1)
         return isolate_components(self.network, members, principal=self.components)
 
-    def _answer(self, circles: Iterable[CircleEvidence], drop: bool) -> Answer:
-        members = list(circles)
-        if drop and not members:
-            return self.whole
-        key = _key(members, drop)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = answer_of(self._isolated(members, drop).logits)  # all logits are not kept for it
-            while len(self._answers) > MOST_ANSWERS:
-                self._answers.popitem(last=False)
-        return answer
 
-
-def _key(circles: Iterable[CircleEvidence], drop: bool) -> tuple[frozenset[int], bool]:
-    return frozenset(item.circle.frequency for item in circles), drop
+def _frequencies(circles: Iterable[CircleEvidence]) -> list[int]:
+    return [item.circle.frequency for item in circles]

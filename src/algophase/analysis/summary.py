@@ -1,18 +1,21 @@
-"""One network's analysis as text a person reads in a terminal: the verdict, why, the metrics, the circles.
+"""One network's analysis as text a person reads in a terminal: the verdict, why, its instances, its program, the metrics.
 
-Pages and cards write numbers and circles the same way.
+Pages and cards write the same numbers the same way.
 """
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES, CIRCULARITY, listed, metrics
+from algophase.analysis.verdict import fit_of
 from algophase.wording import floored
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.evidence import CircleEvidence
+    from algophase.analysis.paper_label import PaperVerdict
 
 _CIRCLE_COLUMNS = ("variance_share", "role", "fve_clock", "fve_pizza", "fve_accompanying", "accuracy_alone")
 
@@ -61,38 +64,75 @@ def circle_cells(item: "CircleEvidence") -> list[str]:
     return [percent(item.circle.variance_share), item.part, *map(percent, explained), floored(item.accuracy_alone)]
 
 
+INSTANCE_HEAD = ["instance", "form", "share", "fit", "accuracy alone", "accuracy without"]
+
+
+def instance_rows(analysis: "Analysis") -> list[list[str]]:
+    """A table of the instances under `INSTANCE_HEAD`: frequencies, form, share of the logits, fit, accuracies."""
+    rows = []
+    for each, form in zip(analysis.instances.instances, analysis.verdict.forms, strict=True):
+        accuracies = (floored(each.accuracy_alone), floored(each.accuracy_without))
+        rows.append(
+            [", ".join(map(str, each.frequencies)), form, percent(each.share), percent(fit_of(each, form)), *accuracies]
+        )
+    return rows
+
+
+def program_lines(analysis: "Analysis") -> list[str]:
+    """The program in two lines: which key frequencies, and what the logits are made of."""
+    program = analysis.program
+    if not program.frequencies:
+        return ["no key frequency: nothing in the logits follows the answer"]
+    keys = ", ".join(f"{k} ({share:.1%})" for k, share in zip(program.frequencies, program.frequency_shares, strict=True))
+    count = len(program.frequencies)
+    named = "1 key frequency" if count == 1 else f"{count} key frequencies"
+    return [
+        f"{named}: {keys}; together with the read-out they explain {program.explained:.2%}",
+        f"of the logits' norm, {program.answer_share:.2%} follow the answer, {program.readout_share:.2%} are read-out, "
+        f"{program.offset_share:.2%} offsets, {program.rest:.2%} the rest",
+    ]
+
+
+def confidence_line(analysis: "Analysis") -> str:
+    sure = analysis.verdict.confidence
+    return f"of all lines that decide, that of {sure.nearest_line} is the nearest, {sure.nearest_distance:.3f} away"
+
+
+def paper_title(paper: "PaperVerdict") -> str:
+    """The paper's label with how a non-circular embedding looks."""
+    return paper.label + (f" ({paper.shape})" if paper.shape else "")
+
+
 def summary(analysis: "Analysis", name: str = "") -> str:
     """name: what to call the network, where its id does not say which one it is."""
-    verdict = analysis.verdict
-    title = f"{name or analysis.id}: {verdict.label}" + (f" ({verdict.shape})" if verdict.shape else "")
-    lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.reasons), ""]
+    verdict, paper = analysis.verdict, analysis.paper
+    said = verdict.sentence if verdict.known else paper_title(paper)
+    title = f"{name or analysis.id}: {said}"
+    lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.general)]
+    if analysis.instances.instances:
+        lines += ["", *_aligned([INSTANCE_HEAD, *instance_rows(analysis)], left=(0, 1))]
+        lines.append(f"  {percent(analysis.instances.remainder)} of the logits belong to no instance")
+    if verdict.known:
+        lines += ["", *_paragraph("program", program_lines(analysis)), *_paragraph("how sure", [confidence_line(analysis)])]
+    lines += ["", f"  by the paper's rules: {paper_title(paper)}", *(f"  - {reason}" for reason in paper.reasons), ""]
     lines += [f"  {row.name:<22} {row.value}" + (f"   ({row.which})" if row.which else "") for row in metric_rows(analysis)]
-    if analysis.circles:
-        lines += ["", *_circle_table(analysis.circles)]
+    lines += [f"  note: {caution}" for caution in analysis.cautions]
     if analysis.anatomy is not None:
         lines += _anatomy_lines(analysis)
     return "\n".join(lines)
 
 
-def _components(item: "CircleEvidence") -> str:
-    names = [str(component) for component in item.circle.components]
-    if item.circle.method == "components":
-        return "-".join(names)
-    return "mixed " + ",".join(names[:4]) + (",..." if len(names) > 4 else "")
+def _paragraph(name: str, lines: Sequence[str]) -> list[str]:
+    return [f"  {name if place == 0 else '':<9} {line}" for place, line in enumerate(lines)]
 
 
-def _circle_table(circles: tuple["CircleEvidence", ...]) -> list[str]:
-    head = [name.replace("accompanying", "accomp.") for name in circle_head("frequency", "components")]
-    rows = [[str(item.circle.frequency), _components(item), *circle_cells(item)] for item in circles]
-    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
-    left = (1, 3)  # text columns; numbers line up on the right
+def _aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+    """A table as text; left: the columns of text, for numbers line up on the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  "
-        + "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in [head, *rows]
+        + "  ".join(cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        for row in rows
     ]
 
 

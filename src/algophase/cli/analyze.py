@@ -32,7 +32,7 @@ def analyze(
     After Ctrl-C the list of --json holds what is finished; the exit code is then 130.
     """
     from algophase.analysis.summary import summary
-    from algophase.analysis.verdict import Thresholds
+    from algophase.analysis.thresholds import Thresholds
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
 

@@ -28,7 +28,7 @@ def distil(
     The file computes the logits and the answer of any pair. Its header says how well it is the network.
     Run as a script, it checks itself on all pairs.
     """
-    from algophase.analysis.account import account
+    from algophase.analysis.analyze import analyze
     from algophase.analysis.distil import distil as distil_network
     from algophase.errors import InputError
     from algophase.storage import load
@@ -40,7 +40,7 @@ def distil(
     network = load(path)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
-    echo(f"{network.id}: {account(network).answer.sentence}", err=True)
+    echo(f"{network.id}: {analyze(network).sentence}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
     size = counted(program.numbers, "number")

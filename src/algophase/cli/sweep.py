@@ -142,10 +142,10 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def tally(counts: "dict[str, int]") -> str:
-    """How many runs have each verdict; the four algorithms are always listed."""
-    from algophase.analysis.verdict import OUTCOMES, in_order
+    """How many runs have each verdict; the three algorithms are always listed."""
+    from algophase.analysis.verdict import ALGORITHMS, in_order
 
-    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*OUTCOMES[:4], *counts]))
+    return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*ALGORITHMS, *counts]))
 
 
 def _lacking(request: "Request", directory: "SweepDirectory") -> int:

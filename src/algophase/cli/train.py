@@ -194,7 +194,7 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
                 undrawn += 1
     if len(runs) > FEW:
         echo("\n".join(_table(rows)))
-    verdicts = Counter(NOTHING if analysis is None else analysis.verdict.label for _, analysis in rows)
+    verdicts = Counter(NOTHING if analysis is None else analysis.label for _, analysis in rows)
     echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
     return verdicts[NOTHING] + undrawn
 
@@ -221,7 +221,7 @@ def _numbers(analysis: "Analysis") -> list[str]:
     return [
         floored(analysis.accuracy),
         *("-" if math.isnan(value) else f"{value:.4f}" for value in values),
-        analysis.verdict.label,
+        analysis.label,
     ]
 
 

@@ -29,6 +29,8 @@ PANEL = {
     "values": "circles.value",
     "most": "keep.max",
     "leading": "keep.value",
+    "instances": "instances.options",
+    "instances_on": "instances.value",
 }
 
 
@@ -224,13 +226,25 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
 
     @app.callback(Input(f"{side}-circles", "value"), SEARCH, prevent_initial_call=True)
     def circles(values: list[int], search: str | None) -> None:
-        go(explorer.switch_circles(search, side, values))
+        after = explorer.switch_circles(search, side, values)
+        if after is not None:
+            set_props(f"{side}-instances", {"value": explorer.instances_on(after, side)})
+            go(after)
+
+    @app.callback(Input(f"{side}-instances", "value"), SEARCH, prevent_initial_call=True)
+    def instances(values: list[int], search: str | None) -> None:
+        after = explorer.switch_instances(search, side, values)
+        if after is not None:
+            set_props(f"{side}-circles", {"value": explorer.show_network(after, side).values})
+            go(after)
 
     @app.callback(Input(f"{side}-keep", "value"), SEARCH, prevent_initial_call=True)
     def keep(count: Any, search: str | None) -> None:
         after = explorer.keep_first(search, side, count)
         if after is not None:
-            set_props(f"{side}-circles", {"value": explorer.show_network(after, side).values})
+            found = explorer.show_network(after, side)
+            set_props(f"{side}-circles", {"value": found.values})
+            set_props(f"{side}-instances", {"value": found.instances_on})
             go(after)
 
     @app.callback(

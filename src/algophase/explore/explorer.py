@@ -19,6 +19,8 @@ from algophase.explore.panels import (
     circle_pictures,
     dressed,
     filter_chips,
+    instance_options,
+    instances_on,
     leading,
     logits_picture,
     metrics_table,
@@ -42,7 +44,7 @@ from algophase.explore.state import (
     region_of,
 )
 from algophase.explore.table import VERDICT, RunTable
-from algophase.report.network_section import with_shape
+from algophase.report.network_section import said_of
 from algophase.runs.selection import OPERATORS, Condition
 
 if TYPE_CHECKING:
@@ -68,6 +70,8 @@ class NetworkPanel:
     values: Sequence[int] | None = None
     circles: int = 0
     leading: int | None = None
+    instances: Sequence[dict[str, Any]] = ()
+    instances_on: Sequence[int] = ()
 
     @property
     def most(self) -> int:
@@ -176,7 +180,7 @@ class Explorer:
     def switch_circles(self, search: object, side: Side, values: object) -> str | None:
         """values: the circles that are on, as the checklist has them."""
         specimen, _ = self._specimen(search, side)
-        on = {value for value in values if isinstance(value, int)} if isinstance(values, list | tuple) else set[int]()
+        on = _integers(values)
         return None if specimen is None else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
 
     def keep_first(self, search: object, side: Side, count: object) -> str | None:
@@ -188,6 +192,24 @@ class Explorer:
         if specimen is None or wanted == leading(frequencies(specimen), off):
             return None
         return self._off(search, side, [*frequencies(specimen)[wanted:], *({REST} & set(off))])
+
+    def switch_instances(self, search: object, side: Side, values: object) -> str | None:
+        """values: the places of the instances that are on, as their checklist has them. Only what was changed changes."""
+        specimen, off = self._specimen(search, side)
+        if specimen is None:
+            return None
+        every, before = specimen.analysis.instances.instances, set(instances_on(specimen, off))
+        after, chosen = set(off), _integers(values)
+        for place, each in enumerate(every):
+            if place in chosen and place not in before:
+                after -= set(each.frequencies)
+            elif place in before and place not in chosen:
+                after |= set(each.frequencies)
+        return None if after == set(off) else self._off(search, side, sorted(after))
+
+    def instances_on(self, search: object, side: Side) -> list[int]:
+        specimen, off = self._specimen(search, side)
+        return [] if specimen is None else instances_on(specimen, off)
 
     def _off(self, search: object, side: Side, off: Sequence[int]) -> str | None:
         view = decode(search)[0]
@@ -246,9 +268,9 @@ class Explorer:
         specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{run}: {with_shape(specimen.analysis.verdict)}",
+            title=f"{which}{run}: {said_of(specimen.analysis)}",
             said=settings,
-            verdict=verdict_box(specimen),
+            verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),
             job_text=_sentences(specimen.notes),
             job_hidden=not specimen.notes,
@@ -257,6 +279,8 @@ class Explorer:
             values=[k for k in (*known, REST) if k not in off],
             leading=leading(known, off),
             circles=len(known),
+            instances=instance_options(specimen),
+            instances_on=instances_on(specimen, off),
         )
 
     def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
@@ -304,6 +328,11 @@ class Explorer:
             for side, job in jobs.items()
             if job is not None and job.active
         }
+
+
+def _integers(values: object) -> set[int]:
+    """Of a checklist's values, or whatever a request holds in their place."""
+    return {value for value in values if isinstance(value, int)} if isinstance(values, list | tuple) else set()
 
 
 def _sentences(lines: Sequence[str]) -> str:

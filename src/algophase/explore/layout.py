@@ -127,6 +127,13 @@ def _network(side: Side) -> Any:
     which = "shown" if side == "run" else "pinned"
     inside = html.Div(
         [
+            html.H3("Instances on and off"),
+            html.Fieldset(
+                [
+                    html.Legend(f"Instances of the {which} network that are switched on"),
+                    dcc.Checklist(id=f"{side}-instances", options=[], value=[]),
+                ]
+            ),
             html.H3("Circles on and off"),
             html.Fieldset(
                 [

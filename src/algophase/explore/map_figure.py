@@ -7,7 +7,7 @@ import numpy
 
 from algophase.analysis.catalogue import catalogue, label
 from algophase.explore.state import SIDES, View
-from algophase.explore.table import VERDICT, Places, RunTable
+from algophase.explore.table import PAPER_LABEL, VERDICT, Places, RunTable
 from algophase.report.phase_diagrams import PAPER_LINE
 from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
@@ -96,10 +96,10 @@ def _groups(table: RunTable, view: View, places: Places) -> dict[str, Places]:
 def _points(table: RunTable, view: View, name: str, places: Places, total: int) -> Any:
     size = 8 if total <= 500 else 6 if total <= 4000 else 5
     marker: dict[str, Any] = {"size": size, "opacity": 0.75}
-    verdict = _is_number(table, view.colour) or view.colour == VERDICT
+    verdict = _is_number(table, view.colour) or view.colour in (VERDICT, PAPER_LABEL)
     if verdict:
         marker["color"], marker["symbol"] = look(name)
-        marker["opacity"] = 0.4 if name == "non-circular" and view.colour == VERDICT else 0.75
+        marker["opacity"] = 0.4 if name == "non-circular" and view.colour in (VERDICT, PAPER_LABEL) else 0.75
     else:
         order = sorted({"none" if value is None else str(value) for value in table.columns[view.colour]}).index(name)
         marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]

@@ -46,15 +46,18 @@ def default_cache() -> Path:
 
 
 def frequencies(specimen: Specimen) -> list[int]:
-    """Of a network's circles, the largest first."""
-    return [item.circle.frequency for item in specimen.evidence]
+    """Of a network's circles, the largest first, then of its instances where they are no circles."""
+    instances = specimen.analysis.instances.instances
+    every = [item.circle.frequency for item in specimen.evidence], *(each.frequencies for each in instances)
+    return list(dict.fromkeys(k for some in every for k in some))
 
 
 def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
-    """A network without the circles of these frequencies; with REST among them, without everything that is no circle."""
+    """A network without these frequencies; with REST among them, without everything that is none of `frequencies`."""
+    known = frequencies(specimen)
     if REST in off:
-        return specimen.only(item for item in specimen.evidence if item.circle.frequency not in off)
-    return specimen.without(item for item in specimen.evidence if item.circle.frequency in off)
+        return specimen.answer(k for k in known if k not in off)
+    return specimen.answer((k for k in known if k in off), drop=True)
 
 
 Kind = Literal["training", "analysing"]
@@ -324,11 +327,12 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
 
 
 def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
-    before = row.get("verdict")
+    column = "paper_label" if row.get("verdict") is None else "verdict"
+    before, here = row.get(column), analysis.label if column == "verdict" else analysis.paper_label
     if row.get("diverged_at") is not None:
         return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
     if before is None:
         return "the table has no analysis of this run: this one was made now, from its weights"
-    if analysis.verdict.label == before:
+    if here == before:
         return f"not the network of the table, but the same verdict ({before}): training amplifies rounding"
-    return f"not the network of the table: it is {analysis.verdict.label} here, {str(before)[:40]} there"
+    return f"not the network of the table: it is {here} here, {str(before)[:40]} there"

@@ -1,20 +1,24 @@
 """Pieces of the page that a view fills: filters, statistics of a region, the table of runs, a network."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dash import dcc, html
 
+from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
 from algophase.analysis.specimen import Specimen
+from algophase.analysis.summary import confidence_line, paper_title, program_lines
 from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
 from algophase.report.figures import drawn_circles
 from algophase.report.interactive import circle_name, circle_panel, logit_figure, main_order
-from algophase.report.network_section import MEANING, NO_CIRCLES
+from algophase.report.network_section import INSTANCE_TABLE, MEANING, NO_CIRCLES, instance_table, told_of
 from algophase.report.plotly_style import Panel
+from algophase.report.program_figures import program_panels
+from algophase.runs.rows import analysis_of_row
 from algophase.wording import floored
 
 if TYPE_CHECKING:
@@ -84,7 +88,7 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
         for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
     ]
     return [
-        table(["verdict", "runs", "share", "95% interval"], counts, f"Verdicts of the {len(places):,} runs {where}"),
+        table([runs.verdict_name, "runs", "share", "95% interval"], counts, f"Verdicts of the {len(places):,} runs {where}"),
         table(["", "median", "middle half", "runs"], medians, f"Medians of the {len(places):,} runs {where}"),
     ]
 
@@ -112,21 +116,53 @@ def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[An
     return table(["run", *map(label, shown)], rows, name), page, pages
 
 
-def verdict_box(specimen: Specimen) -> Any:
-    verdict = specimen.analysis.verdict
-    return _box(MEANING[verdict.label], verdict.reasons)
+def verdict_box(analysis: Analysis, *more: Any) -> Any:
+    """What a network is and why; then its instances and its program, where they are known."""
+    told, reasons = told_of(analysis)
+    inside = program_box(analysis) if analysis.verdict.known else []
+    return html.Div([_box(told, reasons, *more), *inside])
+
+
+def program_box(analysis: Analysis) -> list[Any]:
+    """Instances and program, which need no weights: a row has their numbers."""
+    notes = [confidence_line(analysis), *program_lines(analysis), f"by the paper's rules: {paper_title(analysis.paper)}"]
+    lines = [html.P(f"{line[:1].upper()}{line[1:]}.", className="note") for line in notes]
+    if not analysis.instances.instances:
+        return lines
+    instances = table(INSTANCE_TABLE, instance_table(analysis), "Instances, the largest first")
+    pictures = html.Div([picture(panel) for panel in program_panels(analysis)], className="pictures")
+    return [instances, *lines, html.Details([html.Summary("Profiles and shares"), pictures])]
 
 
 def row_box(row: Mapping[str, Any], verdict: str) -> Any:
     """What the table says about a run whose network is not at hand."""
-    reasons = row.get("reasons")
+    note, analysis = html.P("From the table.", className="note"), analysis_of_row(row)
+    if analysis is not None:
+        return verdict_box(analysis, note)
+    reasons = row.get("reasons") or row.get("paper_reasons")
     lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
     told = MEANING.get(verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}.")
-    return _box(told, lines, html.P("From the table.", className="note"))
+    return _box(told, lines, note)
 
 
 def _box(told: str, reasons: Sequence[str], *more: Any) -> Any:
     return html.Div([html.Strong(told), html.Ul([html.Li(reason) for reason in reasons]), *more], className="verdict")
+
+
+def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
+    """One entry per instance, by its place."""
+    analysis = specimen.analysis
+    pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
+    return [
+        {"label": f"{', '.join(map(str, each.frequencies))}: {form}, {each.share:.1%} of the logits", "value": place}
+        for place, (each, form) in enumerate(pairs)
+    ]
+
+
+def instances_on(specimen: Specimen, off: Collection[int]) -> list[int]:
+    """The places of the instances all of whose frequencies are on."""
+    every = specimen.analysis.instances.instances
+    return [place for place, each in enumerate(every) if not set(each.frequencies) & set(off)]
 
 
 def metrics_table(values: Mapping[str, Any]) -> Any:
@@ -143,10 +179,9 @@ def settings_line(runs: RunTable, place: int) -> str:
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
     """One entry per circle, and one for what belongs to none."""
-    found: list[dict[str, Any]] = [
-        {"label": f"{circle_name(item)}, {item.circle.variance_share:.1%}", "value": item.circle.frequency}
-        for item in specimen.evidence
-    ]
+    circles = {item.circle.frequency: f"{circle_name(item)}, {item.circle.variance_share:.1%}" for item in specimen.evidence}
+    every = frequencies(specimen)
+    found: list[dict[str, Any]] = [{"label": circles.get(k, f"k = {k} (no circle)"), "value": k} for k in every]
     return [*found, {"label": "the rest of the embedding", "value": REST}]
 
 

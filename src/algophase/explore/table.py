@@ -14,7 +14,7 @@ from algophase.analysis.catalogue import metrics
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
-from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names
+from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names, verdict_column
 from algophase.runs.selection import Condition, kind_of, select
 from algophase.runs.statistics import Floats, Share
 from algophase.storage.runs_table import join_tables, python_columns, read_shards, refuse_moments, shard_paths
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Places = NDArray[numpy.int64]  # rows, by their place in the table
-VERDICT = "verdict"
+VERDICT, PAPER_LABEL = "verdict", "paper_label"
 KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
 KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
 X = ("attention_rate", "width")
@@ -63,7 +63,12 @@ class RunTable:
             except InputError:
                 continue  # lists: circles and reasons, shown with a run
             self.columns[column] = values
-        self.columns[VERDICT] = outcomes(self.all.get(VERDICT, [None] * self.count), self.all)
+        # An older table has the paper's labels alone: they stand in the verdicts' place, and `verdict_name` says so.
+        by, nothing = verdict_column(self.all), [None] * self.count
+        self.verdict_name = "verdict" if by == VERDICT else "paper's label"
+        self.columns[VERDICT] = outcomes(self.all.get(by, nothing), self.all)
+        if by == VERDICT and PAPER_LABEL in self.all:
+            self.columns[PAPER_LABEL] = outcomes(self.all[PAPER_LABEL], self.all)
         ids = self.all.get("run_id", [None] * self.count)
         self.places = {run_id: place for place, run_id in enumerate(ids) if isinstance(run_id, str)}
         if kept:
@@ -96,9 +101,10 @@ class RunTable:
 
     @functools.cached_property
     def colours(self) -> list[str]:
-        """Columns to colour by: the verdict, numbers, and texts of a few values."""
-        texts = [name for name in self.columns if name not in KEYS and self.kind(name) == "text" and name != VERDICT]
-        return [VERDICT, *(name for name in texts if 1 < len(set(self.columns[name])) <= MOST_COLOURS), *self.axes]
+        """Columns to colour by: the verdict, the paper's label, numbers, and texts of a few values."""
+        verdicts = [name for name in (VERDICT, PAPER_LABEL) if name in self.columns]
+        texts = [name for name in self.columns if name not in (*KEYS, *verdicts) and self.kind(name) == "text"]
+        return [*verdicts, *(name for name in texts if 1 < len(set(self.columns[name])) <= MOST_COLOURS), *self.axes]
 
     @functools.cached_property
     def filterable(self) -> list[str]:

@@ -3,7 +3,7 @@
 import re
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.summary import circle_cells, circle_head, metric_rows
+from algophase.analysis.summary import INSTANCE_HEAD, circle_cells, circle_head, instance_rows, metric_rows, paper_title
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import LinearSettings, TransformerSettings
@@ -17,15 +17,16 @@ TAGS = ("algophase", "modular-addition", "mechanistic-interpretability")
 
 def model_card(network: Network, analysis: Analysis, *, license: str | None = None, name: str | None = None) -> str:
     """Markdown with the Hub's metadata on top. name: the repository's id, to load it by; by default a directory's path."""
-    verdict = analysis.verdict
-    shape = f" ({verdict.shape})" if verdict.shape else ""
+    verdict, paper = analysis.verdict, paper_title(analysis.paper)
     lines = [
         *_metadata(analysis, license),
-        f"# {clean_id(network.id)}: {verdict.label}{shape}",
+        f"# {clean_id(network.id)}: {verdict.label}",
         "",
-        f"{_what(network)} Verdict of algophase: **{verdict.label}**.",
+        f"{_what(network)} Verdict of algophase: **{verdict.label}** ({verdict.sentence}). By the paper's rules: {paper}.",
         "",
-        *(f"- {reason}" for reason in verdict.reasons),
+        *(f"- {reason}" for reason in verdict.general),
+        "",
+        *(_table(INSTANCE_HEAD, instance_rows(analysis)) if analysis.instances.instances else []),
         "",
         f"![Correct logits by a - b and a + b]({PICTURE_FILE})",
         "",

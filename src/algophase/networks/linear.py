@@ -58,6 +58,10 @@ class Linear(Network):
             return self.embed1.weight, self.embed2.weight
         return self.embed.weight, self.embed.weight
 
+    @property
+    def concatenates(self) -> bool:
+        return self.settings.model == "delta"
+
     def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
         return F.linear(self._last_hidden(first, second, cache), self.unembed.weight)
 

@@ -65,6 +65,11 @@ class Network(nn.Module):
         """Logits (n, outputs) for operand embeddings (n, width); positional embeddings are added inside."""
         raise NotImplementedError
 
+    @property
+    def concatenates(self) -> bool:
+        """Whether the operands' embeddings are concatenated, so that each has a basis of its own."""
+        return False
+
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""
         raise NotImplementedError

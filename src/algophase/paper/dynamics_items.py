@@ -112,7 +112,7 @@ def clock_training(sources: Sources) -> Product:
             (
                 "a Pizza early that is gone at the end is the way of most networks with attention (our question)",
                 _share(pizza & gone),
-                f"all runs end as: {_counts(_ends(table)['verdict'])}",
+                f"all runs end as: {_counts(_ends(table)['paper_label'])}",
             ),
         )
     ]

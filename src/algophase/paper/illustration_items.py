@@ -284,7 +284,7 @@ def _not_circular(sources: Sources) -> tuple[list[tuple[str, ...]], Claim, list[
         except Missing as error:
             problem = problem or str(error)
             continue
-        verdict = found.analysis.verdict
+        verdict = found.analysis.paper
         ours = f"{verdict.shape or 'circle'} (circularity {found.analysis.circularity:.4f})"
         claim = judged(
             text,

@@ -130,7 +130,7 @@ def clock_isolated(sources: Sources) -> Product:
         f"k = {item.circle.frequency} ({item.role}): {_relative_spread(b, item):.2f}" for item in shown if item.role != "Clock"
     )
     kept = b.first_components(6).accuracy
-    verdict = b.analysis.verdict
+    verdict = b.analysis.paper
     share = verdict.pizza_share
     roles = ", ".join(f"{item.circle.frequency} {item.role}" for item in b.evidence)
     claims = (

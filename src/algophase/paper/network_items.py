@@ -95,7 +95,7 @@ def whole_logits(sources: Sources) -> Product:
         Claim(
             "which algorithm Models A and B have learned",
             "A Clock, B Pizza",
-            f"A {a.analysis.verdict.label}, B {b.analysis.verdict.label}",
+            f"A {a.analysis.paper_label}, B {b.analysis.paper_label}",
             "paper contradicts itself",
             note=swapped,
         ),
@@ -121,10 +121,10 @@ def straightness(coordinate: Tensor) -> float:
 
 def _shapes(sources: Sources) -> list[Claim]:
     """How often the two shapes occur, and circles in spite of them, where there are runs to count."""
-    found = optional(sources.runs, "fixed-width", "verdict", "shape")
+    found = optional(sources.runs, "fixed-width", "paper_label", "shape")
     if found is None:
         return []
-    runs = found.where(found["verdict"] == "non-circular")
+    runs = found.where(found["paper_label"] == "non-circular")
     of = f"non-circular runs of {found.source}"
     counted = [
         some_claim(
@@ -169,7 +169,7 @@ def not_circular(sources: Sources) -> Product:
     shares = frequency_shares(line.components)[0]
     frequency = int(shares.argmax()) + 1
     straight = straightness(line.components.coordinates[0, :, 0])
-    limit, shapes = THRESHOLDS.circularity, [one.analysis.verdict.shape for one in (line, curve)]
+    limit, shapes = THRESHOLDS.circularity, [one.analysis.paper.shape for one in (line, curve)]
     claims = (
         judged(
             "both networks are non-circular",

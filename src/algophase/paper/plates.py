@@ -75,7 +75,7 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
         name=exhibit.name,
         network_id=str(exhibit.network.id),
         circles=len(exhibit.evidence),
-        label=analysis.verdict.label,
+        label=analysis.paper_label,
         circularity=exhibit.circularity,
         gradient_symmetricity=analysis.gradient_symmetricity,
         distance_irrelevance=analysis.distance_irrelevance,

@@ -31,7 +31,7 @@ Kinds = Mapping[str, Runs]
 
 
 def by_verdict(runs: Runs) -> Kinds:
-    return {kind: runs.where(runs["verdict"] == kind) for kind in ("Pizza", "hybrid", "Clock")}
+    return {kind: runs.where(runs["paper_label"] == kind) for kind in ("Pizza", "hybrid", "Clock")}
 
 
 def _scatter(axes: "Axes", x: Any, y: Any, size: float, **style: Any) -> Any:

@@ -127,7 +127,7 @@ def _typical(known: Runs) -> list[Claim]:
 
 
 def onelayer(sources: Sources) -> Product:
-    one = population(sources, "fixed-width", "attention_rate", "verdict")
+    one = population(sources, "fixed-width", "attention_rate", "paper_label")
     runs = one.circular
     found, asymmetric = transitions(runs), ASYMMETRIC.of(runs)
     loose = runs.share(asymmetric | INSIDE.of(runs))
@@ -150,7 +150,7 @@ def onelayer(sources: Sources) -> Product:
 def _between(runs: Runs) -> list[Claim]:
     """Networks between the two algorithms, and the way the paper thinks they can be."""
     what = "circular runs with verdict hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
-    claims = [some_claim("networks lie between Clock and Pizza", runs.share(runs["verdict"] == "hybrid"), what)]
+    claims = [some_claim("networks lie between Clock and Pizza", runs.share(runs["paper_label"] == "hybrid"), what)]
     if "circles.role" in runs:
         both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool)
         text = "some principal components act as the Clock and some as the Pizza"
@@ -171,7 +171,7 @@ def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
         text, where = f"the {name} dominates {side} the phase change point", f"at rates {side} {rate:.2f}"
         share = there.share(sides[0].of(there) & sides[1].of(there))
         claims.append(share_claim(f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"))
-        own, hybrid = (there.share(there["verdict"] == verdict) for verdict in (name, "hybrid"))
+        own, hybrid = (there.share(there["paper_label"] == verdict) for verdict in (name, "hybrid"))
         claims.append(share_claim(f"{text}, by our verdict", own, MOST, f"{where}; hybrid there: {hybrid}"))
     return claims
 

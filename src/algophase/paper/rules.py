@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.paper.product import Claim, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import Exhibit

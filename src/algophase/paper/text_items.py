@@ -135,7 +135,7 @@ def _cost(sources: Sources) -> tuple[Claim, tuple[tuple[str, ...], ...]]:
 
 def words(sources: Sources) -> Product:
     """Statements of sections 1 to 4 about networks in general, each judged on a population."""
-    one = population(sources, "fixed-width", "attention_rate", "verdict", "pizza_share")
+    one = population(sources, "fixed-width", "attention_rate", "paper_label", "pizza_share")
     runs = one.circular
     claims: list[Claim] = []
     used = [one.source]
@@ -144,7 +144,7 @@ def words(sources: Sources) -> Product:
         if found is not None:
             used.append(found.source)
             claims.append(_first_circle(found, rate))
-    pizzas = runs.where(runs["verdict"] == "Pizza")
+    pizzas = runs.where(runs["paper_label"] == "Pizza")
     claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources, one)]
     return Product("; ".join(used), {}, {}, tuple(claims))
 

@@ -41,7 +41,7 @@ def _pizza(text: str, label: str, irrelevance: float, symmetricity: float) -> Cl
 
 def _is_pizza(text: str, one: Exhibit) -> Claim:
     found = one.analysis
-    return _pizza(text, found.verdict.label, found.distance_irrelevance, found.gradient_symmetricity)
+    return _pizza(text, found.paper_label, found.distance_irrelevance, found.gradient_symmetricity)
 
 
 def linear_pizza(sources: Sources) -> Product:
@@ -107,11 +107,11 @@ def wide_pizza(sources: Sources) -> Product:
 
 def _tries(sources: Sources) -> list[Claim]:
     """How many such networks it takes, where there is a sweep of them."""
-    runs = optional(sources.runs, "wide", "verdict")
+    runs = optional(sources.runs, "wide", "paper_label")
     if runs is None:
         return []
     note = f"{runs.source}; circular Pizzas by `algophase analyze`"
-    return [some_claim("after several tries there is a circular one", runs.share(runs["verdict"] == "Pizza"), note)]
+    return [some_claim("after several tries there is a circular one", runs.share(runs["paper_label"] == "Pizza"), note)]
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:

@@ -18,6 +18,7 @@ from algophase.analysis.metrics import embedding_gradients, paper_triples
 from algophase.analysis.principal import PrincipalComponents
 from algophase.analysis.specimen import Specimen
 from algophase.networks import Network, Transformer
+from algophase.report.program_figures import draw_program
 from algophase.report.style import (
     COLOURS,
     DIVERGING,
@@ -55,6 +56,8 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
         ("correct_logits", draw_correct_logits),
         ("gradients", draw_gradients),
     ]
+    if analysis.verdict.known:
+        pictures.append(("program", lambda specimen: draw_program(specimen.analysis, specimen.title)))
     if specimen.evidence:
         pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
     if isinstance(network, Transformer):

@@ -13,6 +13,7 @@ from torch import Tensor
 from algophase.analysis.catalogue import IRRELEVANCE, label, quantity
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.instances import Instance
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.networks import Transformer
 from algophase.report.figures import attention_ends, attention_patterns, axis_names, circle_order, logit_cells, order_frequency
@@ -179,6 +180,18 @@ def isolated_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
         logit_figure(answer, order),
         f"only {circle_name(item)}, accuracy {floored(answer.accuracy)}{_spacing(order)}",
         f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it {_doing(item)}.",
+    )
+
+
+def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
+    """Correct logits with one instance kept, rows and columns in steps of its leading frequency."""
+    answer = specimen.answer(instance.frequencies)
+    order = circle_order(specimen.modulus, instance.frequencies[0]).tolist()
+    name = ", ".join(map(str, instance.frequencies))
+    return Panel(
+        logit_figure(answer, order),
+        f"only {name} ({form}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
+        f"Correct logits with only the instance of the frequencies {name} kept, which has the form: {form}.",
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.report.network_section import add_index, add_network, add_population, read_history
 from algophase.report.page import Page, paragraph

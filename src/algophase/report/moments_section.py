@@ -9,6 +9,7 @@ from algophase.analysis.verdict import in_order
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
+from algophase.runs.overview import verdict_column
 from algophase.wording import counted
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     page.heading(3, "Along training")
     runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
-    told = "share of each verdict by epoch"
-    panels = [Panel(verdicts_by_epoch(moments), told, f"The {told}, {runs:,} runs.")] if "verdict" in moments else []
+    column = verdict_column({name: moments[name].tolist() for name in ("verdict", "paper_label") if name in moments})
+    told = f"share of each {'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
+    panels = [Panel(verdicts_by_epoch(moments, column), told, f"The {told}, {runs:,} runs.")] if column in moments else []
     for metric in followed_metrics():
         if metric not in moments:
             continue
@@ -53,10 +55,8 @@ def _epoch_axis(figure: "Figure") -> None:
     figure.update_xaxes(type="log", dtick="D2", tickformat=",")
 
 
-def verdicts_by_epoch(moments: "pandas.DataFrame") -> "Figure":
-    shares = (
-        moments["verdict"].fillna("not analysed").groupby(moments["epoch"]).value_counts(normalize=True).unstack(fill_value=0)
-    )
+def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "Figure":
+    shares = moments[column].fillna("not analysed").groupby(moments["epoch"]).value_counts(normalize=True).unstack(fill_value=0)
     figure = new_figure(x="epoch", y="share of runs", height=380)
     for verdict in in_order(shares.columns):
         colour, _ = look(verdict)

@@ -5,19 +5,38 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, label, quantity
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.summary import circle_cells, circle_head, metric_rows
-from algophase.analysis.verdict import Verdict, in_order
+from algophase.analysis.summary import (
+    INSTANCE_HEAD,
+    circle_cells,
+    circle_head,
+    confidence_line,
+    instance_rows,
+    metric_rows,
+    paper_title,
+    percent,
+    program_lines,
+)
+from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.figures import drawn_circles
-from algophase.report.interactive import attention_panels, circle_panel, correct_logits_panel, history_panels, isolated_panel
+from algophase.report.interactive import (
+    attention_panels,
+    circle_panel,
+    correct_logits_panel,
+    history_panels,
+    instance_panel,
+    isolated_panel,
+)
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look
+from algophase.report.program_figures import MOST_PROFILES, program_panels
 from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
 from algophase.storage.network_files import clean_id, read_json
@@ -31,10 +50,21 @@ MEANING = {
     "depends on the distance a\u00a0−\u00a0b.",
     "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both carry its answers.",
     "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
+    "other": "It answers every pair right, but by no algorithm that is known here.",
+    "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
 
 
+ABOUT_INSTANCES = (
+    "A network runs a few small algorithms side by side. Each instance is a key frequency of the logits with the circles that "
+    "belong to it, kept alone or left out. Share: of the network's logits. Fit: of what the instance writes alone, how much "
+    "its form explains. Kept: of that, how much is in the network's own logits."
+)
+ABOUT_PROGRAM = (
+    "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of g(d) cos(2πkr/p) and smaller parts. "
+    "A Clock's profile g is flat, a Pizza's is |cos(πkd/p)|, and a circle of twice the frequency adds −cos(2πkd/p) to either."
+)
 NO_CIRCLES = "No frequency of the embedding stands out as a circle."
 ABOUT_CIRCLES = (
     "FVE: fraction of the variance of the logits, with one circle kept, that each formula explains (the paper's). Isolation "
@@ -48,9 +78,24 @@ ABOUT_LOGITS = (
 INDEXED = ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)  # the columns of a table of networks
 
 
-def with_shape(verdict: Verdict) -> str:
-    """A verdict with how a non-circular embedding looks."""
-    return verdict.label + (f" ({verdict.shape})" if verdict.shape else "")
+def said_of(analysis: Analysis) -> str:
+    """What a network is in one phrase: the verdict's sentence, or for a row of an older table the paper's label."""
+    return analysis.sentence if analysis.verdict.known else paper_title(analysis.paper)
+
+
+def told_of(analysis: Analysis) -> tuple[str, Sequence[str]]:
+    """What its label means, and the reasons for it."""
+    verdict = analysis.verdict
+    return MEANING[analysis.label], verdict.general if verdict.known else analysis.paper.reasons
+
+
+INSTANCE_TABLE = [*INSTANCE_HEAD, "kept"]
+
+
+def instance_table(analysis: Analysis) -> list[list[str]]:
+    """The rows of a table of instances under `INSTANCE_TABLE`."""
+    instances = analysis.instances.instances
+    return [[*row, percent(each.kept)] for row, each in zip(instance_rows(analysis), instances, strict=True)]
 
 
 def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
@@ -92,16 +137,16 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     rows = []
     for number, item in enumerate(specimens, 1):
         values = [each.text(item.analysis.metrics[each.name]) for each in shown]
-        rows.append([number, Link(anchor(number), item.name), item.analysis.verdict.label, *values])
-    head = ["", "network", "verdict", *(each.family for each in shown)]
-    page.add(table(head, rows, "All networks of this page", numbers=(0, *range(3, len(head)))))
+        rows.append([number, Link(anchor(number), item.name), item.analysis.label, said_of(item.analysis), *values])
+    head = ["", "network", "verdict", "in words", *(each.family for each in shown)]
+    page.add(table(head, rows, "All networks of this page", numbers=(0, *range(4, len(head)))))
 
 
 def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], matched: Sequence[bool]) -> None:
     """The population as phase diagrams, with the networks that belong to it marked by their numbers."""
     population = population.drawable()
     marks = [
-        Mark(number, item.name, item.analysis.verdict.label, _rate(item.network), item.analysis.metrics)
+        Mark(number, item.name, item.analysis.label, _rate(item.network), item.analysis.metrics)
         for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1)
         if fits
     ]
@@ -112,7 +157,9 @@ def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], 
     numbered = (
         "the large marker is this network" if len(specimens) == 1 else "numbered markers are the networks of the table above"
     )
-    page.add(paragraph(f"{len(population):,} runs, those at full accuracy drawn, coloured by verdict; {numbered}."))
+    page.add(
+        paragraph(f"{len(population):,} runs, those at full accuracy drawn, coloured by {population.verdict_name}; {numbered}.")
+    )
     left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
     if left:
         page.add(paragraph(f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"))
@@ -135,11 +182,17 @@ def _rate(network: Network) -> float:
 
 def add_network(page: Page, number: int, item: Specimen, population: Runs | None, of: int = 1) -> None:
     """One network's section. population: the runs it is compared with, None if there are none like it; of: how many follow."""
-    analysis, verdict, circles = item.analysis, item.analysis.verdict, drawn_circles(item)
+    analysis, circles = item.analysis, drawn_circles(item)
     counted = f"{number}. " if of > 1 else ""
-    page.heading(2, f"{counted}{item.name}: {with_shape(verdict)}", anchor(number))
-    page.add(f'<div class="verdict"><strong>{text(MEANING[verdict.label])}</strong>{listed(verdict.reasons)}</div>')
+    page.heading(2, f"{counted}{item.name}: {said_of(analysis)}", anchor(number))
+    told, reasons = told_of(analysis)
+    page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
     page.add(paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes))
+    if analysis.verdict.known:
+        _add_program(page, item)
+        page.heading(3, f"By the paper's rules: {paper_title(analysis.paper)}")
+        page.add(listed(analysis.paper.reasons))
+    page.add(*(paragraph(f"Note: {caution}.", "note") for caution in analysis.cautions))
     _add_metrics(page, item, None if population is None else population.drawable())
     page.heading(3, "Circles in the embedding")
     if not circles:
@@ -162,6 +215,29 @@ def add_network(page: Page, number: int, item: Specimen, population: Runs | None
     if item.history is not None:
         page.heading(3, "Training")
         page.pictures(history_panels(item.history))
+
+
+def _add_program(page: Page, item: Specimen) -> None:
+    """Instances, program, their pictures, and the logits of each instance alone."""
+    analysis = item.analysis
+    page.heading(3, "Instances")
+    if analysis.instances.instances:
+        page.add(paragraph(ABOUT_INSTANCES))
+        page.add(table(INSTANCE_TABLE, instance_table(analysis), "Instances of the network", numbers=(2, 3, 4, 5, 6)))
+    else:
+        page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
+    page.add(paragraph(_sentence(confidence_line(analysis)), "note"))
+    page.heading(3, "Program")
+    page.add(paragraph(ABOUT_PROGRAM), *(paragraph(_sentence(line), "note") for line in program_lines(analysis)))
+    page.pictures(program_panels(analysis))
+    pairs = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))
+    if pairs:
+        page.heading(3, "Correct logits of each instance alone")
+        page.pictures([instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]])
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _add_attention(page: Page, item: Specimen, panels: Sequence[Panel]) -> None:
@@ -211,7 +287,7 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     if not placed:
         page.add(paragraph(f"{population.name} has no runs to compare it with.", "note"))
         return
-    below = "Below, the runs' metrics, stacked by verdict; the upright line is this network."
+    below = f"Below, the runs' metrics, stacked by {population.verdict_name}; the upright line is this network."
     page.add(paragraph(f"{among} {below}".strip(), "note"), key(placed))
     drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]
     page.pictures(

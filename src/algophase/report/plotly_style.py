@@ -22,10 +22,19 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-se
 HEATMAP = "Viridis"
 LONGEST = 200  # characters of a text from a file
 # plotly's names of the house's markers
-_SYMBOLS = {"o": "circle", "s": "square", "D": "diamond", "x": "x", "^": "triangle-up", "v": "triangle-down"}
+_SYMBOLS = {
+    "o": "circle",
+    "s": "square",
+    "D": "diamond",
+    "x": "x",
+    "^": "triangle-up",
+    "v": "triangle-down",
+    "P": "cross",
+    "X": "star",
+}
 VERDICTS: dict[str, tuple[str, str]] = {
     **{verdict: (colour, _SYMBOLS[marker]) for verdict, (colour, marker) in style.VERDICTS.items()},
-    "not analysed": (COLOURS[4], "cross"),
+    "not analysed": ("#882255", "hourglass"),
 }
 OTHER = (COLOURS[4], "pentagon")
 

@@ -26,6 +26,8 @@ VERDICTS = {
     "Pizza": (COLOURS[1], "s"),
     "hybrid": (COLOURS[2], "D"),
     "non-circular": (GREY, "x"),
+    "other": (COLOURS[4], "P"),
+    "lookup": (COLOURS[6], "X"),
     "not learned": (COLOURS[3], "^"),
     "diverged": (COLOURS[5], "v"),
 }

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, label, quantity, value_text
-from algophase.analysis.verdict import Thresholds, in_order
+from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.report.moments_section import add_moments, followed_metrics
 from algophase.report.page import Page, listed, paragraph, table, text
@@ -40,10 +41,12 @@ MOST_SITTINGS = 200
 MOST_COMPARED = 4
 MOST_KEPT = 60  # networks named
 IN_SHORT = {
-    "Clock": "circular; multiplies to add the angles of its inputs",
-    "Pizza": "circular; averages its inputs and reads the sum off their middle",
-    "hybrid": "circular; both ways carry its answers",
+    "Clock": "multiplies to add the angles of its inputs",
+    "Pizza": "averages its inputs and reads the sum off their middle",
+    "hybrid": "both ways carry its answers",
     "non-circular": "answers every pair, but its embedding is not circular",
+    "other": "answers every pair, by no algorithm that is known here",
+    "lookup": "answers every pair as a lookup table does",
     "not learned": "does not answer every pair right",
     "diverged": "training broke down",
     "not analysed": "there was no network to measure",
@@ -119,7 +122,9 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     if population.core_name == CIRCULAR_RUNS:
         told = f"circularity from {Thresholds().circularity:g}"
         rows.append(["circular, of those at full accuracy", str(population.circular_share_of_accurate), told])
-    page.add(table(["verdict", "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts"))
+    page.add(
+        table([population.verdict_name, "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts")
+    )
     caption = "verdicts, as shares of all runs, with 95% intervals"
     told = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
     page.pictures([Panel(shares_figure(shares), caption, f"Shares of the verdicts: {told}.")], "wide")
@@ -144,7 +149,7 @@ def _add_group(page: Page, group: Runs) -> None:
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
-    drawn = f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by verdict"
+    drawn = f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by {group.verdict_name}"
     if group.rates_vary:
         if group.continuous_width:
             alt = f"Attention rate against width for {len(group.core):,} {group.core_name}, coloured by verdict."

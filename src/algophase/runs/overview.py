@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from algophase.analysis.lines import reaches
-from algophase.analysis.verdict import Thresholds, in_order
+from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict import in_order
 from algophase.runs.selection import Columns
 from algophase.settings import SECTIONS, LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
 
-NEEDED = ("verdict", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
+NEEDED = ("verdict", "paper_label", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
 TOGETHER = ("attention_rate", "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "warmup_steps")  # share an ensemble
 
@@ -54,11 +55,21 @@ def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    return outcomes([row.get("verdict")], {"diverged_at": [row.get("diverged_at")]})[0]
+    return outcomes([row.get("verdict") or row.get("paper_label")], {"diverged_at": [row.get("diverged_at")]})[0]
 
 
-def verdict_counts(columns: Columns) -> Counter[str]:
-    return Counter(outcomes(columns["verdict"], columns))
+def verdict_column(columns: Columns) -> str:
+    """Which column says what a run learned: `verdict`, or `paper_label` in tables where some runs have that alone."""
+    labels = columns.get("paper_label")
+    if labels is None:
+        return "verdict"
+    verdicts = columns.get("verdict", [None] * len(labels))
+    pairs = zip(labels, verdicts, strict=True)
+    return "paper_label" if any(isinstance(label, str) and not isinstance(own, str) for label, own in pairs) else "verdict"
+
+
+def verdict_counts(columns: Columns, column: str = "verdict") -> Counter[str]:
+    return Counter(outcomes(columns[column], columns))
 
 
 def unfair_sample(space: Mapping[str, Any], indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> str:
@@ -91,9 +102,11 @@ def describe_space(description: Mapping[str, Any], columns: Columns, sittings: S
 def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -> list[str]:
     """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among those."""
     lines = []
-    if columns.get("verdict"):
-        counts = verdict_counts(columns)
-        lines.append(", ".join(f"{name} {_share(counts[name], counts.total())}" for name in in_order(counts)))
+    column = verdict_column(columns)
+    for name, start in ((column, ""), ("paper_label", "by the paper's rules: ")):
+        if columns.get(name) and (name == column) == (start == ""):
+            counts = verdict_counts(columns, name)
+            lines.append(start + ", ".join(f"{each} {_share(counts[each], counts.total())}" for each in in_order(counts)))
     accuracies = columns.get("validation_accuracy", [])
     full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and reaches(accuracy, 1)]
     if accuracies:

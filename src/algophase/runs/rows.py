@@ -9,12 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, get_args
 
+import numpy as np
+
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.catalogue import metrics
+from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.circles import Circle
 from algophase.analysis.evidence import CircleEvidence, Role
+from algophase.analysis.forms import FITTED
+from algophase.analysis.instances import Instance, Instances
 from algophase.analysis.moments import MomentDetails
-from algophase.analysis.verdict import Label, Shape, Verdict
+from algophase.analysis.paper_label import Measurements, PaperLabel, PaperVerdict, Shape, circularity_name
+from algophase.analysis.program import Program
+from algophase.analysis.record import SHARES
+from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verdict
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
@@ -48,9 +55,11 @@ def make_row(
     row |= {"epochs_trained": trained.epochs, "diverged_at": trained.diverged_at}
     row |= {name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES}
     if analysis is None:
-        return {**row, "verdict": None}
+        return {**row, "verdict": None, "paper_label": None}
     record = analysis.to_dict()
     del record["id"]
+    if "program" in record:  # a row keeps their harmonics
+        del record["program"]["profiles"]
     if record["anatomy"] is None:  # its fields are columns, where a network has one
         del record["anatomy"]
     return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record)}
@@ -111,7 +120,8 @@ def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = N
     """The analysis a row was made from; None if the row lacks or garbles anything.
 
     circles: those found in the run's weights, which must be the row's; without them, as the row describes them. What an older
-    table does not hold is NaN. A linear network's anatomy is left out: a row holds only its numbers.
+    table does not hold is NaN, and there is no verdict where it has the paper's label alone. Profiles of the program and of its
+    instances are left out, and so is a linear network's anatomy: a row holds only their numbers.
     """
     try:
         return _read_analysis(row, circles)
@@ -125,21 +135,116 @@ def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> 
         circles = [_read_circle(row, place) for place in range(len(frequencies))]
     if frequencies != [circle.frequency for circle in circles]:
         raise ValueError("the row has other circles")
+    evidence = tuple(_read_evidence(row, place, circle) for place, circle in enumerate(circles))
+    by_operand = tuple(_number(value) for value in row.get("operand_circularity") or [row["circularity"]])
+    paper = _read_paper(row)
+    values = {quantity.name: _number(row.get(quantity.name)) for quantity in metrics()}
+    program, instances = _read_program(row), _read_instances(row)
+    return Analysis(
+        id=str(row["run_id"]),
+        metrics=values,
+        operand_circularity=by_operand,
+        verdict=NO_VERDICT if row.get("verdict") is None else _read_verdict(row, instances),
+        program=program,
+        instances=instances,
+        paper=paper,
+        measured=Measurements(
+            accuracy=values["accuracy"],
+            wrong_pairs=round((1 - values["accuracy"]) * int(row["modulus"]) ** 2) if values["accuracy"] >= 0 else 0,
+            distance_irrelevance=values[IRRELEVANCE],
+            gradient_symmetricity=values[EXACT],
+            circularity=min(by_operand),
+            circularity_name=circularity_name(len(by_operand)),
+            shape=_read_shape(paper),
+        ),
+        circles=evidence,
+        anatomy=None,
+        cautions=_texts(row.get("cautions") or []),
+    )
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """A few texts of bounded length: a table from elsewhere can say anything."""
+    return tuple(str(value)[:400] for value in values[:40])
+
+
+def _read_paper(row: Mapping[str, Any]) -> PaperVerdict:
     shape, agree = row.get("shape"), row.get("metrics_agree")
-    verdict = Verdict(
-        label=_one_of(row["verdict"], get_args(Label)),
-        reasons=tuple(str(reason)[:400] for reason in row["reasons"][:20]),
+    return PaperVerdict(
+        label=_one_of(row["paper_label"], get_args(PaperLabel)),
+        reasons=_texts(row["paper_reasons"]),
         metrics_agree=None if agree is None else bool(agree),
         shape=None if shape is None else _one_of(shape, get_args(Shape)),
         pizza_share=None if row.get("pizza_share") is None else _number(row["pizza_share"]),
     )
-    return Analysis(
-        id=str(row["run_id"]),
-        metrics={quantity.name: _number(row.get(quantity.name)) for quantity in metrics()},
-        operand_circularity=tuple(_number(value) for value in row.get("operand_circularity") or [row["circularity"]]),
-        verdict=verdict,
-        circles=tuple(_read_evidence(row, place, circle) for place, circle in enumerate(circles)),
-        anatomy=None,
+
+
+def _read_shape(paper: PaperVerdict) -> tuple[Shape, str] | None:
+    """The shape with the reason that describes it."""
+    if paper.shape is None:
+        return None
+    told = {"several frequencies": "a curve through"}.get(paper.shape, paper.shape)
+    return paper.shape, next((reason for reason in paper.reasons if reason.startswith(told)), paper.shape)
+
+
+def _read_program(row: Mapping[str, Any]) -> Program:
+    """The program as a row keeps it: shares, key frequencies and the harmonics of their profiles."""
+    p, keys = int(row["modulus"]), tuple(int(k) for k in row.get("program.frequencies") or [])
+    nothing = np.zeros((len(keys), 0))
+    rows = row.get("program.harmonics") or []
+    return Program(
+        modulus=p,
+        accuracy=_number(row.get("accuracy")),
+        **{name: _number(row.get(f"program.{name}")) for name in (*SHARES, "answer_accuracy", "norm")},
+        frequencies=keys,
+        frequency_shares=tuple(_number(value) for value in row.get("program.frequency_shares") or []),
+        harmonics=np.array([[_number(value) for value in each] for each in rows]).reshape(len(keys), -1),
+        spectrum=np.zeros(0),
+        profiles=nothing,
+        sine_profiles=nothing,
+        readout=nothing.astype(np.complex128),
+        readout_spectrum=nothing,
+        offsets=np.zeros(0),
+        answer=np.zeros((0, 0)),
+    )
+
+
+def _read_instances(row: Mapping[str, Any]) -> Instances:
+    found = []
+    for place, frequencies in enumerate(row.get("instances.frequencies") or []):
+        number = {
+            field.name: _number(row[f"instances.{field.name}"][place]) for field in fields(Instance) if field.type is float
+        }
+        fits = [_number(value) for value in row["instances.fits"][place]]
+        found.append(
+            Instance(
+                frequencies=tuple(int(k) for k in frequencies),
+                keys=tuple(int(k) for k in row["instances.keys"][place]),
+                profile=np.zeros(0),
+                leading_profile=np.zeros(0),
+                fits=dict(zip(FITTED, fits, strict=True)),
+                **number,
+            )
+        )
+    remainder = 1.0 - sum(each.share for each in found)
+    return Instances(tuple(found), (), _number(row.get("additivity")), remainder, int(row.get("outstanding") or 0))
+
+
+def _read_verdict(row: Mapping[str, Any], instances: Instances) -> Verdict:
+    """As the row has it, which may have been decided by other lines than the published ones."""
+    forms = row.get("instances.form") or []
+    if len(forms) != len(instances.instances):
+        raise ValueError("a form for each instance")
+    share = row.get("pizza_logit_share")
+    nearest = str(row["nearest_line"])[:80], _number(row["nearest_distance"])
+    return Verdict(
+        label=_one_of(row["verdict"], get_args(Label)),
+        sentence=str(row["sentence"])[:400],
+        reasons=_texts(row["reasons"]),
+        forms=tuple(_one_of(form, get_args(Form)) for form in forms),
+        pizza_share=None if share is None else _number(share),
+        distances={},
+        confidence=Confidence(instances.additivity, _number(row["named_share"]), *nearest),
     )
 
 

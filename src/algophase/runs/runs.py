@@ -2,7 +2,7 @@
 
 Which runs are accurate, circular, in which tenth of the attention rate; groups of equal settings; phase boundaries. Reports,
 comparisons, the explorer and the paper's items all work on it. The DataFrame is in `frame`, with a few columns of our own
-whose names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict`.
+whose names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict` (the paper's label, where some runs have that alone).
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,10 @@ import numpy
 
 from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line, metrics
 from algophase.analysis.lines import reaches
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
+from algophase.runs.overview import verdict_column
 from algophase.runs.statistics import NO_RATE, Floats, Share, tenths
 from algophase.storage.runs_table import read_ends
 
@@ -120,6 +121,12 @@ class Runs:
         return runs.without(has_width(frame), NO_WIDTH) if runs.continuous_width else runs
 
     @property
+    def verdict_name(self) -> str:
+        """What `_verdict` is: verdicts, or in an older table the paper's labels."""
+        column = verdict_column({name: self.frame[name].tolist() for name in ("verdict", "paper_label") if name in self.frame})
+        return "verdict" if column == "verdict" else "paper's label"
+
+    @property
     def accurate(self) -> Self:
         """Runs that answer every pair right."""
         return replace(self, frame=accurate(self.frame))
@@ -202,7 +209,8 @@ def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pa
     import pandas
 
     instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(diverged, "diverged")
-    given = frame["verdict"].astype(object) if "verdict" in frame else pandas.Series(None, index=frame.index, dtype=object)
+    column = verdict_column({name: frame[name].tolist() for name in ("verdict", "paper_label") if name in frame})
+    given = frame[column].astype(object) if column in frame else pandas.Series(None, index=frame.index, dtype=object)
     return given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.verdict import Thresholds
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage import find_networks, load

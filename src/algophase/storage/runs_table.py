@@ -1,6 +1,7 @@
 """The runs table: Parquet shards in a directory, one row per run, read as one table whatever version wrote each shard.
 
-A column that a shard lacks is null for its rows; one that only some shards have is kept. A list of objects (the circles of
+A column that a shard lacks is null for its rows; one that only some shards have is kept. The column `verdict` of shards from
+before there was a `paper_label` beside it is read as that. A list of objects (the circles of
 `analyze --json`) becomes one list column a field: `circles.frequency`, `circles.role`, ...
 
 A file may come from anywhere. It is checked before it is used: its checksum, the sizes it declares (`shard_checks`), the types
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 METADATA_KEY = b"algophase"
+# Before there was a verdict of our own, the paper's label stood in its place.
+FORMER_NAMES = {"paper_label": "verdict", "paper_reasons": "reasons"}
 KEYS = ("index", "run_id")  # which run a row is
 EPOCH = "epoch"  # of a row that is a run along training; a run's own row has no such column
 Row = Mapping[str, Any]
@@ -110,9 +113,12 @@ def _read(file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str
 
     try:
         there = file.schema_arrow.names
-        table = file.read(columns=None if columns is None else [name for name in dict.fromkeys(columns) if name in there])
+        former = _former_names(there)
+        wanted = None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
+        table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
         table.validate(full=True)  # the text is text
-        table = check_types(table, path)
+        now = {then: name for name, then in former.items()}
+        table = check_types(table.rename_columns([now.get(name, name) for name in table.column_names]), path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if "index" in table.column_names:
@@ -166,6 +172,11 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
                 "move it elsewhere"
             )
     owners |= {index: (run_id, path) for index, run_id in here.items()}
+
+
+def _former_names(there: Sequence[str]) -> dict[str, str]:
+    """Which columns of an older shard have another name now: now -> then."""
+    return {} if "paper_label" in there else {now: then for now, then in FORMER_NAMES.items() if then in there}
 
 
 def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
@@ -270,7 +281,12 @@ def refuse_moments(columns: Collection[str], path: str | Path) -> None:
 
 def column_names(path: str | Path) -> list[str]:
     """Every column that any of the shards has."""
-    return list(dict.fromkeys(name for shard in _shards(path) for name in _schema(shard).names))
+    found: dict[str, None] = {}
+    for shard in _shards(path):
+        there = _schema(shard).names
+        now = {then: now for now, then in _former_names(there).items()}
+        found |= dict.fromkeys(now.get(name, name) for name in there)
+    return list(found)
 
 
 def _shards(path: str | Path) -> list[Path]:

@@ -93,5 +93,5 @@ def _known() -> tuple[frozenset[str], frozenset[str]]:
     values = {name: value for each in settings for name, value in each.items()}
     texts = {name for name, value in values.items() if isinstance(value, str)}
     numbers = {"seed", "epoch", "epochs_trained", "diverged_at", "pizza_share", *CURVES, *values.keys() - texts}
-    texts |= {"space", "run_id", "kind", "verdict", "shape", "engine", "device", "precision"}
+    texts |= {"space", "run_id", "kind", "verdict", "paper_label", "shape", "engine", "device", "precision"}
     return frozenset(texts), frozenset(numbers | {each.name for each in metrics()})

@@ -173,16 +173,16 @@ class SweepDirectory:
         return data
 
     def finished(self) -> dict[int, tuple[str, str | None]]:
-        """Index of every finished run, with its id and verdict."""
+        """Index of every finished run, with its id and the paper's label."""
         found: dict[int, tuple[str, str | None]] = {}
         paths = shard_paths(self.path) if self.path.is_dir() else []
-        for path, table in read_shards(paths, self.path, ("index", "run_id", "verdict")).items():
+        for path, table in read_shards(paths, self.path, ("index", "run_id", "paper_label")).items():
             shard = table.to_pydict()
             try:
                 indices, ids = shard["index"], shard["run_id"]
             except KeyError as error:
                 raise InputError(f"{path} has no column {error}: it is no shard of a sweep; move it elsewhere") from None
-            found |= dict(zip(indices, zip(ids, shard.get("verdict", [None] * len(ids)), strict=True), strict=True))
+            found |= dict(zip(indices, zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True), strict=True))
         return found
 
     def add(

@@ -182,7 +182,7 @@ def _measured(record: Mapping[str, Any], shard: Shard) -> set[str]:
 
     A merged shard has the columns of all its sources, so a null in it may be such a lack, unless the run has no analysis.
     """
-    lacks = shard.merged and record.get("verdict") is not None
+    lacks = shard.merged and record.get("paper_label") is not None
     return {name for name in shard.columns if name not in HOW and not (lacks and record[name] is None)}
 
 

@@ -100,7 +100,7 @@ def _on_loopback() -> Iterator[None]:
 
     Ray has no option for that. It does so on systems where it knows no clusters; this makes it take ours for one.
     """
-    constants = importlib.import_module("ray._private.ray_constants")
+    constants: Any = importlib.import_module("ray._private.ray_constants")
     before, told = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(NO_CLUSTER)
     constants.ENABLE_RAY_CLUSTER, os.environ[NO_CLUSTER] = False, "0"  # here, and in the processes it starts
     try:

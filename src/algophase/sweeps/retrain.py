@@ -191,12 +191,13 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     A table also has null where only newer shards have a column, so a null in the row of an analysed run counts as lacking.
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
-    analysed = row.get("verdict") is not None
+    analysed = row.get("paper_label") is not None
     lacking = {name for name, value in made.items() if analysed and value is not None and row.get(name) is None}
     lacking.discard("diverged_at")  # null in every run that did not
     names = [name for name in row if name in made and name not in settings | lacking]
     differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
-    return Difference(made.get("verdict"), row.get("verdict"), len(names), differing)
+    column = "verdict" if row.get("verdict") is not None else "paper_label"
+    return Difference(made.get(column), row.get(column), len(names), differing)
 
 
 def train_again(

@@ -17,7 +17,7 @@ import torch
 from algophase.devices import device_name
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.runs.overview import outcome, outcomes
+from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import SweepDirectory
@@ -178,10 +178,10 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
-    wanted = ("index", "run_id", "verdict", "diverged_at")
+    wanted = ("index", "run_id", "verdict", "paper_label", "diverged_at")
     columns = python_columns(read_table(directory.path, wanted), directory.path)
-    ids = columns["run_id"]
-    return dict(zip(ids, outcomes(columns.get("verdict", [None] * len(ids)), columns), strict=True))
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {row["run_id"]: outcome(row) for row in rows}
 
 
 def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore) -> Outcome:
