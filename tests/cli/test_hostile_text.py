@@ -67,7 +67,7 @@ def test_a_complaint_quotes_no_more_than_a_few_lines_of_a_file(tmp_path: Path) -
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
 def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(tmp_path: Path, start: str) -> None:
     formula = f"{start}HYPERLINK(1)"
-    sweep_of(tmp_path / "sweep", [row(0, verdict=formula, note=formula) | {formula: -0.5}])
+    sweep_of(tmp_path / "sweep", [row(0, verdict=formula, paper_label=formula, note=formula) | {formula: -0.5}])
     done = call("runs", tmp_path / "sweep", "--csv", "-")
     (names, cells) = csv.reader(io.StringIO(done.stdout, newline=""))
     held, quoted = dict(zip(names, cells, strict=True)), f"'{formula}".replace("\r", "\n")

@@ -24,6 +24,7 @@ ROWS = {
     "index": [0, 1],
     "run_id": ["000000000000", "111111111111"],
     "verdict": ["Pizza", "Clock"],
+    "paper_label": ["Pizza", "Clock"],
     "validation_accuracy": [1.0, 1.0],
     "circularity": [0.999, 0.9],
     "gradient_symmetricity": [0.99, 0.1],
