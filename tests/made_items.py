@@ -80,7 +80,7 @@ def transformers(
             "operand_circularity": [[float(value)] * (1 + separate) for value in circularity],
             "parameter_norm": 24 + small[3],
             "pizza_share": numpy.where(pizza, 0.97, 0.05),
-            "verdict": numpy.where(is_circular, numpy.where(pizza, "Pizza", "Clock"), "non-circular"),
+            "paper_label": numpy.where(is_circular, numpy.where(pizza, "Pizza", "Clock"), "non-circular"),
             **settings,
         }
     )
@@ -103,7 +103,7 @@ def linear(
             "distance_irrelevance_wrong_logit": (irrelevance + spread * small[0]).clip(0, 1),
             "circularity": numpy.nan if prime else circularity,
             "operand_circularity": [[float(value)] * (1 + prime) for value in circularity],
-            "verdict": "Pizza",
+            "paper_label": "Pizza",
             **settings,
         }
     )

@@ -36,6 +36,7 @@ def row(index: int, space: Space = TINY, seed: int = 0, **changes: Any) -> dict[
         "circularity": 0.999,
         "gradient_symmetricity": 0.1 * index,
         "verdict": "Clock" if index % 2 else "Pizza",
+        "paper_label": "Clock" if index % 2 else "Pizza",
         "metrics_agree": True,
         **changes,
     }

@@ -107,7 +107,7 @@ def test_a_network_in_training_mode_is_seen_as_at_inference(name: str) -> None:
     for one in (found, again):
         assert torch.equal(one, expected) if isinstance(expected, Tensor) else one == expected
     if name == "analyze":
-        assert expected.startswith("own: a Clock")
+        assert expected.startswith("own: two Clocks")
 
 
 def test_the_mode_is_restored_where_the_network_fails() -> None:

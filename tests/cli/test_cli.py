@@ -37,9 +37,11 @@ def test_help_shows_every_command_with_an_example() -> None:
 def test_summary_is_readable(networks: Path) -> None:
     result = run("analyze", networks)
     assert result.exit_code == 0
-    assert "clock-p11-k1-3: Clock\n" in result.stdout
-    assert "pizza-p11-k1-3: Pizza\n" in result.stdout
-    assert "FVE Pizza" in result.stdout
+    assert "clock-p11-k1-3: two Clocks\n" in result.stdout
+    assert "pizza-p11-k1-3: two Pizzas\n" in result.stdout
+    for words in ("accuracy without", "key frequencies", "nearest", "by the paper's rules: Pizza", "by construction"):
+        assert words in result.stdout
+    assert "FVE" not in result.stdout  # numbers that decide nothing
 
 
 def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
@@ -76,8 +78,8 @@ def test_networks_of_one_id_are_told_apart_by_their_files(networks: Path) -> Non
     torch.save({}, networks / "model_x.pt")  # its id cannot be read, and it is only complained of
     result = run("analyze", networks, copy)
     for path in (networks / "clock.safetensors", copy):
-        assert f"clock-p11-k1-3 ({path}): Clock\n" in result.stdout
-    assert "pizza-p11-k1-3: Pizza\n" in result.stdout
+        assert f"clock-p11-k1-3 ({path}): two Clocks\n" in result.stdout
+    assert "pizza-p11-k1-3: two Pizzas\n" in result.stdout
     records = json.loads(run("analyze", networks, copy, "--json").stdout)
     assert [record["path"] for record in records] == [str(path) for path in (*sorted(networks.glob("*.safetensors")), copy)]
     assert list(records[0])[:3] == ["id", "path", "accuracy"]
@@ -165,7 +167,7 @@ def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
     if as_json == ("--json",):
         assert [record["id"] for record in json.loads(result.stdout)] == ["clock-p11-k1-3"]
     else:
-        assert result.stdout.startswith("clock-p11-k1-3: Clock\n" if name == "analyze" else "")
+        assert result.stdout.startswith("clock-p11-k1-3: two Clocks\n" if name == "analyze" else "")
     assert not (networks / "page.html").exists()
 
 

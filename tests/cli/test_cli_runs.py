@@ -58,16 +58,17 @@ def test_runs_say_what_a_sweep_holds(sweep: Path) -> None:
     head, *lines = done("runs", sweep).splitlines()
     assert head == "space mini (tiny networks), seed 0: 6 of the 6 runs"
     assert lines[0] == "not learned 6 (100.0%)"
-    assert lines[1].startswith("full validation accuracy 0 (0.0%)")
-    assert lines[2].startswith("made 20")
-    assert lines[2].endswith(": 6 runs")
-    assert lines[3] == ""
-    assert lines[4].split() == [
+    assert lines[1] == "by the paper's rules: not learned 6 (100.0%)"
+    assert lines[2].startswith("full validation accuracy 0 (0.0%)")
+    assert lines[3].startswith("made 20")
+    assert lines[3].endswith(": 6 runs")
+    assert lines[4] == ""
+    assert lines[5].split() == [
         *("index", "run_id", "width", "attention_rate", "verdict"),
         *("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance"),
     ]
-    assert [line.split()[0] for line in lines[5:]] == list("012345")
-    assert len({len(line) for line in lines[4:]}) == 1
+    assert [line.split()[0] for line in lines[6:]] == list("012345")
+    assert len({len(line) for line in lines[5:]}) == 1
 
 
 def test_an_unfinished_sweep_is_no_fair_sample(sweep: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
     file = tmp_path / "table.parquet"
     file.write_bytes(shard.read_bytes())
     text = done("runs", file)
-    assert text.startswith("6 runs\nnot learned 6 (100.0%)\n")
+    assert text.startswith("6 runs\nnot learned 6 (100.0%)\nby the paper's rules: not learned 6 (100.0%)\n")
     assert "made 20" in text
     assert "width" in text
     assert json.loads(done("runs", file, "--json")) == read_table(sweep).to_pylist()

@@ -55,7 +55,10 @@ def test_a_run_that_diverged_lacks_no_weights_and_makes_up_for_none(space: Path)
     for shard in shard_paths(directory.path):
         shard.unlink()
     lost = [row["index"] in (0, 3) for row in rows]  # one without weights, one with
-    rows = [row | {"verdict": None, "diverged_at": 3} if diverged else row for row, diverged in zip(rows, lost, strict=True)]
+    rows = [
+        row | {"verdict": None, "paper_label": None, "diverged_at": 3} if diverged else row
+        for row, diverged in zip(rows, lost, strict=True)
+    ]
     directory.add(rows, {})
     assert lacking(sweep(space, 4, "--keep-weights", "all")) == 2
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from explored_tables import text_of
+from test_networks import settled
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer
@@ -20,7 +21,10 @@ CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    return Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
+    explorer = Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
+    for run_id in (CLOCK, HYBRID):  # its table has the paper's labels alone: they are analysed when they are asked for
+        settled(explorer.networks, run_id)
+    return explorer
 
 
 def test_axes_stand_in_the_address_only_where_they_were_chosen(explorer: Explorer) -> None:
@@ -39,7 +43,7 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
     assert len(chips) == 2
     assert not problems
     runs = read_runs(gallery)
-    met = ((runs.attention_rate < 0.5) & (runs.verdict == "Pizza")).sum()
+    met = ((runs.attention_rate < 0.5) & (runs.paper_label == "Pizza")).sum()
     assert status == f"{met} of 2,000 runs on the map"
     assert explorer.add_filter(two, "verdict", "=", "Pizza") is None
     assert explorer.remove_filter(two, 0) == "?where=verdict%3DPizza"
@@ -110,13 +114,16 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
 def test_a_kept_network_is_shown_with_its_evidence(explorer: Explorer) -> None:
     panel = explorer.show_network(f"?run={CLOCK}", "run")
     assert not panel.hidden
-    assert panel.title == f"{CLOCK}: Clock"
-    assert "circularity" in text_of(panel.verdict)
-    assert panel.job_hidden
+    assert panel.title == f"{CLOCK}: two Clocks and a Pizza (3.3%)"
+    told = text_of(panel.verdict)
+    assert all(
+        words in told for words in ("It learned the Clock", "Instances, the largest first", "By the paper's rules: Clock")
+    )
+    assert "the paper's label alone" in panel.job_text
     assert not panel.inside_hidden
     assert panel.values is not None
     assert len(panel.options) == len(panel.values) == panel.circles + 1
-    assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles
+    assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles - 1  # a companion that is no circle
     assert explorer.show_network(f"?run={CLOCK}", "pin").hidden
     assert explorer.show_network("", "run").hidden
 
@@ -139,6 +146,21 @@ def test_switching_a_circle_off_changes_logits_and_accuracy(explorer: Explorer) 
     assert explorer.switch_circles("", "run", []) is None
 
 
+def test_switching_an_instance_off_switches_its_frequencies_off(explorer: Explorer) -> None:
+    search = f"?run={CLOCK}"
+    panel = explorer.show_network(search, "run")
+    assert list(panel.instances_on) == [0, 1, 2]
+    assert "Pizza with companion" in panel.instances[2]["label"]
+    after = explorer.switch_instances(search, "run", [0, 1])
+    members = decode(after)[0].off
+    assert len(members) == 2  # a Pizza and its companion
+    assert explorer.show_network(after, "run").instances_on == [0, 1]
+    assert explorer.instances_on(f"{search}&off={members[0]}", "run") == [0, 1]
+    assert explorer.switch_instances(f"{search}&off={members[0]}", "run", [0, 1]) is None  # nothing was changed
+    assert explorer.switch_instances(after, "run", [0, 1, 2]) == search
+    assert explorer.switch_instances("", "run", []) is None
+
+
 def test_keeping_the_first_circles_switches_the_others_off(explorer: Explorer) -> None:
     search = f"?pin={CLOCK}"
     known = [value for value in explorer.show_network(search, "pin").values or () if value != REST]
@@ -158,8 +180,8 @@ def test_two_networks_are_compared_by_pinning_one(explorer: Explorer) -> None:
     pinned = explorer.pin(f"?run={CLOCK}&off=0")
     assert pinned == f"?pin={CLOCK}&pin-off=0"
     both = explorer.open_run(pinned, HYBRID)
-    assert explorer.show_network(both, "run").title == f"{HYBRID}: hybrid"
-    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: Clock"
+    assert explorer.show_network(both, "run").title == f"{HYBRID}: a mixture of both and two Pizzas (33.5%)"
+    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: two Clocks and a Pizza (3.3%)"
     assert explorer.close(both, "pin") == f"?run={HYBRID}"
     assert explorer.pin("") is None
 
@@ -181,7 +203,7 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 
 def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     run, row = explorer.table.run_id(0), explorer.table.row(0)
-    monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None})
+    monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
     monkeypatch.setitem(explorer.table.columns, "verdict", ["diverged", *explorer.table.columns["verdict"][1:]])
     panel = explorer.show_network(f"?run={run}", "run")
     assert panel.title == f"{run}: diverged"

@@ -77,7 +77,7 @@ def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(tiny:
     assert sorted(path.name for path in tiny.rglob("*")) == before  # looking changes nothing
     again = opened(tiny, tmp_path / "cache").look(run_id)
     assert again.specimen is not None
-    assert again.specimen.analysis.verdict == look.specimen.analysis.verdict
+    assert again.specimen.analysis.verdict.reasons == look.specimen.analysis.verdict.reasons
 
 
 def test_a_cache_in_the_sweep_is_written_as_its_only_writer(copy: Path) -> None:
@@ -183,7 +183,7 @@ def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: P
 def test_weights_of_a_run_that_diverged_are_shown_as_such(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     networks = opened(copy, tmp_path)
     run_id, row = run_ids(networks)[0], networks.table.row(0)
-    monkeypatch.setattr(networks.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None})
+    monkeypatch.setattr(networks.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
     assert specimen.notes == ("training diverged at epoch 7: these are the weights it was stopped with",)
@@ -283,7 +283,7 @@ def test_a_row_that_says_anything_is_no_analysis(tiny: Path, tmp_path: Path) -> 
 
 def test_circles_are_switched_off_one_by_one(gallery: Path, tmp_path: Path) -> None:
     networks = opened(gallery, tmp_path)
-    specimen = networks.look("b857b640c143").specimen
+    specimen = settled(networks, "b857b640c143").specimen
     assert specimen is not None
     known = frequencies(specimen)
     assert switched_off(specimen, []).accuracy == 1.0

@@ -65,7 +65,7 @@ def test_a_row_is_shown_whatever_it_holds() -> None:
 
 def test_a_network_is_shown_with_its_circles_on_and_off() -> None:
     specimen = Specimen(handmade_pizza(13, (1, 5)))
-    assert "It learned the Pizza" in text_of(verdict_box(specimen))
+    assert "It learned the Pizza" in text_of(verdict_box(specimen.analysis))
     assert [option["value"] for option in circle_options(specimen)][-1] == REST
     assert len(circle_pictures(specimen)) == 2
     whole, one, none = (logits_picture(specimen, off) for off in ([], [1], [1, 5, REST]))

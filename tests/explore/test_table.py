@@ -27,6 +27,16 @@ def test_every_run_has_a_verdict() -> None:
     assert all(share.count == 1 and share.total == 4 for _, share in counts)
 
 
+def test_runs_are_coloured_by_either_verdict() -> None:
+    both = RunTable(columns(paper_label=["Pizza", None, "non-circular", None]), "made up")
+    assert both.colours[:2] == ["verdict", "paper_label"]
+    assert both.columns["paper_label"] == ["Pizza", "diverged", "non-circular", "not analysed"]
+    assert both.verdict_name == "verdict"
+    older = RunTable(columns(verdict=[None] * 4, paper_label=["Pizza", None, "non-circular", None]), "made up")
+    assert older.columns["verdict"] == ["Pizza", "diverged", "non-circular", "not analysed"]
+    assert older.verdict_name == "paper's label"
+
+
 def test_runs_are_filtered_by_settings_metrics_and_verdicts() -> None:
     assert places("attention_rate<0.5", y="width") == [0, 1]
     assert places("attention_rate<0.5", "width>16", y="width") == [1]

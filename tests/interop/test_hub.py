@@ -45,7 +45,7 @@ def test_a_directory_holds_the_network_its_card_and_a_picture(pizza: Path) -> No
     ]
     for text in ("# pizza-p11-k1-3: Pizza", "![Correct logits", "| circularity | 1.0000 |", "algophase.from_pretrained("):
         assert text in body
-    assert all(f"- {reason}\n" in body for reason in algophase.analyze(original).verdict.reasons)
+    assert all(f"- {reason}\n" in body for reason in algophase.analyze(original).verdict.general)
     assert (pizza / "correct_logits.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -52,7 +52,7 @@ def run_of(space: str, index: int, way: str = "dissolves", costs: tuple[float | 
             "accuracy": 1.0,
             "gradient_symmetricity": 0.5 + share / 2,
             "distance_irrelevance": 1 - share / 2,
-            "verdict": "Pizza" if share > 0.5 else "Clock",
+            "paper_label": "Pizza" if share > 0.5 else "Clock",
             "pairs.frequency": [3, 8, 11],
             "pairs.clock_weight": [1.0, 10 * (1 - share), None],
             "pairs.pizza_weight": [0.0, 10 * share, None],

@@ -61,7 +61,7 @@ def test_onelayer_counts_verdicts_on_either_side(tmp_path: Path) -> None:
     good = claims_of("onelayer", tmp_path / "good")
     assert verdict(good, "Clock dominates", "verdict") == "supported"
     assert verdict(good, "between Clock and Pizza") == "not supported"
-    runs["verdict"] = runs["verdict"].where(runs["verdict"] == "non-circular", "hybrid")
+    runs["paper_label"] = runs["paper_label"].where(runs["paper_label"] == "non-circular", "hybrid")
     write_sweep(tmp_path / "bad", "fixed-width", runs)
     bad = claims_of("onelayer", tmp_path / "bad")
     assert verdict(bad, "Clock dominates", "verdict") == "not supported"

@@ -54,7 +54,7 @@ def words_of(
     tmp_path: Path, roles: list[list[str]], frequencies: list[list[int]], companions: list[list[int | None]]
 ) -> tuple[Claim, ...]:
     count = len(roles)
-    runs = transformers(count, circular=1.0).assign(verdict="Pizza", pizza_share=1.0)
+    runs = transformers(count, circular=1.0).assign(paper_label="Pizza", pizza_share=1.0)
     runs["circles.role"], runs["circles.frequency"], runs["circles.accompanies"] = roles, frequencies, companions
     runs["circles.accuracy_alone"] = [[0.3] * len(each) for each in roles]
     write_sweep(tmp_path, "fixed-width", with_settings(runs))

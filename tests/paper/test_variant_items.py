@@ -62,7 +62,7 @@ def test_tries_of_a_wide_network_are_counted_where_there_is_a_sweep(gallery: Pat
     made = make_one("widepizza", Sources(gallery.parent), tmp_path / "ours")
     assert find(made.claims, "after several tries").verdict == "supported"
     for count, verdict in ((2, "undecided"), (48, "undecided"), (100, "not supported")):  # none: among few, that says little
-        runs = pandas.DataFrame({"verdict": ["Clock"] * count, "width": 1024, "validation_accuracy": 1.0})
+        runs = pandas.DataFrame({"paper_label": ["Clock"] * count, "width": 1024, "validation_accuracy": 1.0})
         write_sweep(tmp_path / str(count), "wide", runs)
         made = make_one("widepizza", Sources(gallery.parent, (tmp_path / str(count) / "wide",)), tmp_path / "none")
         tries = find(made.claims, "after several tries")

@@ -19,7 +19,7 @@ def names(network: Network, directory: Path, image_format: str = "png") -> set[s
 
 
 def test_each_network_gets_the_pictures_that_apply(tmp_path: Path) -> None:
-    everyone = {"correct_logits", "gradients"}
+    everyone = {"correct_logits", "gradients", "program"}
     assert names(handmade_clock(11, (1, 2)), tmp_path / "clock") == {*everyone, "circles", "isolated_logits"}
     pizza = names(handmade_pizza(12, (1, 5), accompanied=True), tmp_path / "pizza")
     assert pizza >= {*everyone, "circles", "isolated_logits"}

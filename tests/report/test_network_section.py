@@ -25,10 +25,14 @@ def test_a_network_is_told_in_plain_words() -> None:
     network = handmade_pizza(13, (1, 5))
     analysis = analyze(network)
     found = of_network(Specimen(network, analysis))
-    assert found.texts["h2"] == [f"{analysis.id}: Pizza"]
+    assert found.texts["h2"] == [f"{analysis.id}: two Pizzas"]
     assert any("It learned the Pizza" in words for words in found.texts["strong"])
-    assert [reason for reason in analysis.verdict.reasons if reason not in found.texts["li"]] == []
+    assert [reason for reason in (*analysis.verdict.general, *analysis.paper.reasons) if reason not in found.texts["li"]] == []
     headings = [
+        "Instances",
+        "Program",
+        "Correct logits of each instance alone",
+        "By the paper's rules: Pizza",
         "Metrics",
         "Circles in the embedding",
         "What each circle does alone",
@@ -36,7 +40,8 @@ def test_a_network_is_told_in_plain_words() -> None:
         "Correct logits",
     ]
     assert found.texts["h3"] == headings
-    assert len(found.figures) == 2 + 2 + 1 + 2  # circles, their readouts, the whole network, each circle alone
+    # Shares, profiles, each instance alone, circles, their readouts, the whole network, each circle alone.
+    assert len(found.figures) == 1 + 2 + 2 + 2 + 2 + 1 + 2
     cells = found.texts["td"]
     for item in analysis.circles:
         assert f"{100 * item.fve_pizza:.2f}%" in cells
@@ -70,7 +75,7 @@ def test_a_network_is_set_among_its_population() -> None:
     assert "percentile" in found.texts["th"]
     assert any("Percentiles are those among" in line and "accurate runs of made <b>." in line for line in found.texts["p"])
     assert any("Unlike the runs of made <b>, this network has" in line for line in found.texts["p"])
-    captions = found.texts["figcaption"][:4]
+    captions = found.texts["figcaption"]
     assert sum("percentile" in caption for caption in captions) == 2
     # A perfect Clock's logits are all equal.
     assert "distance irrelevance is undefined" in captions

@@ -32,7 +32,7 @@ def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None
     found = parsed(page)
     headings = ["Shares", "Phase diagrams", "Transitions", "Histograms", "Networks of these runs", "Where the runs come from"]
     assert found.texts["h3"] == headings
-    assert "circular; averages its inputs and reads the sum off their middle" in found.texts["td"]  # what a Pizza is
+    assert "averages its inputs and reads the sum off their middle" in found.texts["td"]  # what a Pizza is
     assert found.texts["pre"] == [f"algophase retrain {tmp_path / 'made'} INDEX --out networks/"]  # none was kept
     assert any("space made-up (some runs), seed 0: 400 runs" in line for line in found.texts["li"])
     assert any("[" in cell and "of 400" in cell for cell in found.texts["td"])
@@ -44,7 +44,8 @@ def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_
     runs = made_runs(30, diverged_at=[7.0] + [None] * 29)
     path, rows = tmp_path / "made", runs.to_dict("records")
     SweepDirectory(path).describe({"name": "made-up"}, 0)
-    SweepDirectory(path).add([rows[0] | {"verdict": None}, *(row | {"diverged_at": None} for row in rows[1:])], {})
+    lost = {"verdict": None, "paper_label": None}
+    SweepDirectory(path).add([rows[0] | lost, *(row | {"diverged_at": None} for row in rows[1:])], {})
     for place in (0, 3):
         network = handmade_clock(7, (1,))
         network.id = str(runs["run_id"][place])

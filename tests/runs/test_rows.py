@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.summary import summary
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
-from algophase.runs.rows import make_row, run_from_row, settings_columns
+from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.runs.rows import analysis_of_row, make_row, run_from_row, settings_columns
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.runs_table import read_runs, read_table, write_shard
 from algophase.sweeps.paper_spaces import PAPER_SPACES
@@ -132,3 +135,42 @@ def test_a_diverged_run_has_no_metrics_and_says_when(tmp_path: Path, rows: list[
     diverged = read_table(tmp_path).to_pylist()[0]
     assert diverged["circularity"] is None
     assert run_from_row(diverged) == run
+
+
+def test_a_row_gives_its_verdict_instances_and_program_back(
+    tmp_path: Path, outcomes: list[tuple[TrainedRun, Analysis]], rows: list[dict[str, Any]]
+) -> None:
+    """All that a person reads, and other lines without another analysis; what is left out are functions and anatomy."""
+    trained, _ = outcomes[2]
+    for place, network in enumerate((handmade_pizza(7, (1, 3), accompanied=True), handmade_clock(7, (1,)))):
+        analysis = replace(analyze(network), id=trained.id, anatomy=None)
+        write_shard(tmp_path / f"{place}.parquet", [make_row("made", 0, trained, analysis)], {})
+        (row,) = read_table(tmp_path / f"{place}.parquet").to_pylist()
+        again = analysis_of_row(row)
+        assert again is not None
+        assert summary(again) == summary(analysis)
+        assert again.verdict.forms == analysis.verdict.forms
+        lines = Thresholds(program=1.0, hybrid_share=0.0, circularity=1.0)
+        assert again.decide(lines).verdict == analysis.decide(lines).verdict
+        assert again.decide(lines).paper == analysis.decide(lines).paper
+        assert again.program.profiles.size == 0
+        np.testing.assert_allclose(again.program.drawn_profiles, analysis.program.profiles, atol=0.05 * analysis.program.norm)
+    for change in ({"instances.form": []}, {"verdict": "magic"}, {"program.harmonics": [["x"]]}):
+        assert analysis_of_row({**row, **change}) is None
+
+
+def test_the_verdict_of_an_older_table_is_the_papers_label(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    ours = ("sentence", "additivity", "outstanding", "named_share", "nearest_", "pizza_logit", "program.", "instances.")
+    older = {name: value for name, value in rows[0].items() if not name.startswith(ours)}
+    older |= {"verdict": older.pop("paper_label"), "reasons": older.pop("paper_reasons")}
+    write_shard(tmp_path / "runs-old.parquet", [older], {"device": "old"})
+    (row,) = read_table(tmp_path).to_pylist()
+    assert (row["paper_label"], row["paper_reasons"]) == (rows[0]["paper_label"], rows[0]["paper_reasons"])
+    assert "verdict" not in row
+    again = analysis_of_row(row)
+    assert again is not None
+    assert (again.label, again.verdict.label, again.verdict.known) == (row["paper_label"], "not analysed", False)
+    assert "by the paper's rules" in repr(again)
+    assert read_table(tmp_path, ["paper_label", "index"]).column_names == ["paper_label", "index"]
+    write_shard(tmp_path / "runs-new.parquet", [rows[1]], {})
+    assert [row["verdict"] for row in read_table(tmp_path).to_pylist()] == [rows[1]["verdict"], None]

@@ -20,7 +20,7 @@ SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind
 
 
 def rows(*indices: int, **more: Any) -> list[dict[str, Any]]:
-    return [{"index": index, "run_id": f"id{index}", "verdict": "Pizza", **more} for index in indices]
+    return [{"index": index, "run_id": f"id{index}", "paper_label": "Pizza", **more} for index in indices]
 
 
 def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     path = directory.add(rows(4, 2), {"device": "one"})
     assert path.name.startswith("runs-000002-2-")
-    directory.add([{"index": 3, "run_id": "id3", "verdict": None}], {"device": "two"})
+    directory.add([{"index": 3, "run_id": "id3", "paper_label": None}], {"device": "two"})
     directory.add([{"index": 7, "run_id": "id7"}], {})  # a version without verdicts
     assert directory.finished() == {2: ("id2", "Pizza"), 4: ("id4", "Pizza"), 3: ("id3", None), 7: ("id7", None)}
     assert [record.get("device") for record in directory.sittings()] == ["one", "two", None]

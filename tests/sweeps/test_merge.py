@@ -113,7 +113,7 @@ def test_a_null_beside_a_number_in_shards_that_both_have_the_column_differs(tmp_
 
 
 def test_a_run_that_diverged_in_one_of_two_merged_sweeps_differs(tmp_path: Path) -> None:
-    lost = row(0, verdict=None, diverged_at=3, circularity=None, gradient_symmetricity=None, frequencies=None)
+    lost = row(0, verdict=None, paper_label=None, diverged_at=3, circularity=None, gradient_symmetricity=None, frequencies=None)
     sweep_of(tmp_path / "a", [lost])
     sweep_of(tmp_path / "b", [row(0)])
     for name in "ab":

@@ -115,7 +115,8 @@ def test_what_differs_is_told(made: dict[str, Any]) -> None:
     )
     verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
     assert str(verdict) == "not the network of the table: it is not learned here, Pizza there"
-    assert str(compare({**made, "verdict": None}, made, RUN)).endswith("it is not learned here, no verdict there")
+    nothing = {**made, "verdict": None, "paper_label": None}
+    assert str(compare(nothing, made, RUN)).endswith("it is not learned here, no verdict there")
 
 
 def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> None:
@@ -127,8 +128,8 @@ def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> No
     older = compare({**made, "circularity": None, "frequencies": None}, made, RUN)
     assert older.same
     assert older.compared == compare(made, made, RUN).compared - 2
-    lost = {**made, "verdict": None, "diverged_at": 3, "circularity": None}
-    assert set(compare(lost, made, RUN).differing) == {"verdict", "diverged_at", "circularity"}
+    lost = {**made, "verdict": None, "paper_label": None, "diverged_at": 3, "circularity": None}
+    assert set(compare(lost, made, RUN).differing) == {"verdict", "paper_label", "diverged_at", "circularity"}
 
 
 def test_a_run_that_diverges_does_so_again() -> None:

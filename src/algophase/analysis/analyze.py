@@ -78,7 +78,7 @@ class Analysis:
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
     >>> analysis
-    <Analysis of pizza-p23-k1-5: two Pizzas; additivity 100.00%, program 99.63%>
+    <Analysis of pizza-p23-k1-5: two Pizzas; additivity 100.00%, program 99.09%>
     >>> round(analysis.gradient_symmetricity, 4), analysis.verdict.label, analysis.paper_label
     (1.0, 'Pizza', 'Pizza')
     >>> [instance.frequencies for instance in analysis.instances.instances]

@@ -257,7 +257,7 @@ class Networks:
     def _analyse(self, job: Job, network: Network) -> Specimen:
         row, _ = self._run(job.run_id)
         specimen = Specimen(network)
-        specimen.notes = (_unlike(specimen.analysis, row),)
+        specimen.notes = (_unlike(specimen, row),)
         return specimen
 
     def _train(self, job: Job) -> Specimen:
@@ -314,25 +314,34 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
     """A network with what its row says about it, or None if a few quick numbers say that the row is about another network."""
     specimen = Specimen(network)
     analysis = analysis_of_row(row, specimen.circles)
-    if analysis is None:
+    if analysis is None or not analysis.verdict.known or not _agrees(specimen, analysis):
         return None
-    for name in (IRRELEVANCE, CIRCULARITY):
-        measure = quantity(name).measure
-        assert measure is not None
-        measured, told = float(measure(specimen)), analysis.metrics[name]
-        if not (abs(measured - told) <= AGREE or (math.isnan(measured) and math.isnan(told))):
-            return None
     specimen.analysis = analysis
     return specimen
 
 
-def _unlike(analysis: Analysis, row: Mapping[str, Any]) -> str:
+def _agrees(specimen: Specimen, told: Analysis) -> bool:
+    """Whether a few quick numbers of a network are those of an analysis."""
+    for name in (IRRELEVANCE, CIRCULARITY):
+        measure = quantity(name).measure
+        assert measure is not None
+        measured, there = float(measure(specimen)), told.metrics[name]
+        if not (abs(measured - there) <= AGREE or (math.isnan(measured) and math.isnan(there))):
+            return False
+    return True
+
+
+def _unlike(specimen: Specimen, row: Mapping[str, Any]) -> str:
+    """What is to be said of an analysis that was made now."""
+    analysis, told = specimen.analysis, analysis_of_row(row, specimen.circles)
     column = "paper_label" if row.get("verdict") is None else "verdict"
     before, here = row.get(column), analysis.label if column == "verdict" else analysis.paper_label
     if row.get("diverged_at") is not None:
         return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
     if before is None:
         return "the table has no analysis of this run: this one was made now, from its weights"
+    if told is not None and not told.verdict.known and _agrees(specimen, told):
+        return "the table has the paper's label alone: the verdict was made now, from the same weights"
     if here == before:
         return f"not the network of the table, but the same verdict ({before}): training amplifies rounding"
     return f"not the network of the table: it is {here} here, {str(before)[:40]} there"

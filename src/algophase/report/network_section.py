@@ -229,7 +229,9 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.add(paragraph(_sentence(confidence_line(analysis)), "note"))
     page.heading(3, "Program")
     page.add(paragraph(ABOUT_PROGRAM), *(paragraph(_sentence(line), "note") for line in program_lines(analysis)))
-    page.pictures(program_panels(analysis))
+    shares, *profiles = program_panels(analysis)
+    page.pictures([shares], "wide")
+    page.pictures(profiles)
     pairs = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))
     if pairs:
         page.heading(3, "Correct logits of each instance alone")

@@ -73,8 +73,8 @@ def shares(analysis: Analysis) -> list[tuple[str, list[tuple[str, str, float]]]]
     program = analysis.program
     keys = sum(program.frequency_shares)
     classes = [
-        ("key frequencies", COLOURS[0], keys),
-        ("other frequencies", COLOURS[4], program.answer_share - keys),
+        ("key frequencies", "#5E4C8A", keys),
+        ("other frequencies", "#B3A6D9", program.answer_share - keys),
         ("read-out", COLOURS[3], program.readout_share),
         ("offsets", COLOURS[6], program.offset_share),
         ("rest", GREY, program.rest),
@@ -98,7 +98,7 @@ def _shares_panel(analysis: Analysis) -> Panel:
                     y=[bar],
                     orientation="h",
                     marker={"color": colour, "line": {"color": "white", "width": 1}},
-                    text=name if share > 0.12 else "",
+                    text=name.partition(":")[0] if share > 0.08 else "",
                     textposition="inside",
                     insidetextanchor="middle",
                     textangle=0,
@@ -144,6 +144,8 @@ def _profile_panel(profile: Profile) -> Panel:
 
 def draw_program(analysis: Analysis, title: str) -> "Figure":
     """The same for print: profiles of up to eight instances over the bars of shares."""
+    from matplotlib.patches import Patch
+
     drawn = profiles(analysis)
     columns = min(4, max(1, len(drawn)))
     rows = -(-len(drawn) // columns)
@@ -167,10 +169,13 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
         for name, colour, share in parts:
             axes.barh(-place, share, left=left, color=colour, edgecolor="white", linewidth=0.6)
             if share > 0.12:
-                shade = "white" if colour in (COLOURS[0], COLOURS[6]) else "black"
+                shade = "white" if colour in (COLOURS[0], COLOURS[6], "#5E4C8A") else "black"
                 axes.text(left + share / 2, -place, name.partition(":")[0], ha="center", va="center", fontsize=7, color=shade)
             left += share
         axes.text(-0.01, -place, bar, ha="right", va="center", transform=axes.get_yaxis_transform())
-    axes.set(yticks=[], xlabel="share of the logits", xlim=(0, max(1.0, axes.get_xlim()[1])))
+    ends = [sum(share for _, _, share in parts) for _, parts in shares(analysis)]
+    axes.set(yticks=[], xlabel="share of the logits", xlim=(0, 1.005 * max(1.0, *ends)))
+    handles = [Patch(color=colour, label=name) for name, colour, _ in shares(analysis)[1][1]]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
     set_title(figure, f"{title}, its program")
     return figure

@@ -198,7 +198,7 @@ def _read_program(row: Mapping[str, Any]) -> Program:
         **{name: _number(row.get(f"program.{name}")) for name in (*SHARES, "answer_accuracy", "norm")},
         frequencies=keys,
         frequency_shares=tuple(_number(value) for value in row.get("program.frequency_shares") or []),
-        harmonics=np.array([[_number(value) for value in each] for each in rows]).reshape(len(keys), -1),
+        harmonics=np.array([[_number(value) for value in each] for each in rows]) if keys else nothing,
         spectrum=np.zeros(0),
         profiles=nothing,
         sine_profiles=nothing,

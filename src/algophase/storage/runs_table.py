@@ -118,7 +118,8 @@ def _read(file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str
         table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
         table.validate(full=True)  # the text is text
         now = {then: name for name, then in former.items()}
-        table = check_types(table.rename_columns([now.get(name, name) for name in table.column_names]), path)
+        about, renamed = table.schema.metadata, table.rename_columns([now.get(name, name) for name in table.column_names])
+        table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if "index" in table.column_names:
