@@ -73,3 +73,10 @@ def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(tmp_path: Pat
     held, quoted = dict(zip(names, cells, strict=True)), f"'{formula}".replace("\r", "\n")
     assert held["verdict"] == held["note"] == quoted
     assert held[quoted] == "-0.5"  # a number stays one
+
+
+def test_an_export_is_exact_so_that_no_formula_appears_where_a_colour_was(tmp_path: Path) -> None:
+    """Found by the campaign: printed by click, a pipe would get the cell without its colour code."""
+    sweep_of(tmp_path / "sweep", [row(0, note="\x1b[2J=HYPERLINK(1)")])
+    (_, cells) = csv.reader(io.StringIO(call("runs", tmp_path / "sweep", "--columns", "note", "--csv", "-").stdout))
+    assert cells == ["\x1b[2J=HYPERLINK(1)"]

@@ -152,7 +152,8 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
         return
     text = _csv(columns, places)
     if csv == "-":
-        typer.echo(plain(text) if sys.stdout.isatty() else text, nl=False)
+        # Not by typer, which cuts colour codes out of text: what follows one could be a formula then.
+        sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
         return
     from algophase.storage.files import write_atomically
 
