@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +56,14 @@ def constants(description: Mapping[str, Any]) -> dict[str, Any]:
     return {"space": space.get("name"), **fixed}
 
 
-def strangeness(about: Mapping[str, Any], table: "pyarrow.Table", description: Mapping[str, Any]) -> str | None:
-    """Why a shard is not of a sweep, or None if nothing says so. table: has its columns of `constants`."""
+def strangeness(
+    about: Mapping[str, Any], read: "Callable[[Iterable[str]], pyarrow.Table]", description: Mapping[str, Any]
+) -> str | None:
+    """Why a shard is not of a sweep, or None if nothing says so. read: gives some of its columns."""
     told = about.get(IDENTITY)
     if isinstance(told, str):
         return None if told == identity(description) else "it is of another space or seed"
+    table = read(constants(description))
     for name, wanted in constants(description).items():
         held = set(_hashable(table[name].to_pylist())) if name in table.column_names else {wanted}
         for value in sorted(held - {wanted, None}, key=str):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from algophase.errors import InputError
 from algophase.settings import shown
 from algophase.storage.files import given_path, read_bytes, write_atomically
-from algophase.storage.identity import constants, described, strangeness
+from algophase.storage.identity import described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types
 
@@ -155,7 +155,7 @@ def read_shards(
 
 
 def _check_belongs(file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]) -> None:
-    why = strangeness(origin(file.schema_arrow), _read(file, path, constants(description)), description)
+    why = strangeness(origin(file.schema_arrow), lambda columns: _read(file, path, columns), description)
     if why is not None:
         raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
 
