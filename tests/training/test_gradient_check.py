@@ -7,19 +7,66 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import gradient_check
-from algophase.training.gradient_check import Comparison, away_from_kinks, cases, check, compare, quick, telling_run
+from algophase.training.gradient_check import (
+    Agreement,
+    Comparison,
+    away_from_kinks,
+    cases,
+    check,
+    compare,
+    expected,
+    quick,
+    telling_run,
+)
 from algophase.training.grid import GridTransformer
 from algophase.training.plan import distinct_engines
+from algophase.training.states import STATES, states
 
 CPU = torch.device("cpu")
 RUN = RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=9, attention_rate=0.37))
 
 
+def test_engines_pass_in_every_state() -> None:
+    some = [(name, runs) for name, runs in cases(small=True) if name in ("1 layer, p 7, relu", "linear beta, p 7")]
+    results = list(check(distinct_engines(), CPU, ("float32", "float64"), some))
+    assert {(result.engine, result.state) for result in results} == {(name, s) for name in ("stacked", "grid") for s in STATES}
+    assert [result for result in results if not result.passed] == []
+
+
+@pytest.mark.slow
 def test_every_engine_passes_on_small_shapes() -> None:
-    results = list(check(distinct_engines(), CPU, ("float32", "float64"), small=True))
+    results = list(check(distinct_engines(), CPU, ("float32", "float64"), cases(small=True)))
     assert {result.engine for result in results} == {"stacked", "grid"}
     assert len({result.case for result in results}) == len(list(cases(small=True)))
     assert [result for result in results if not result.passed] == []
+
+
+def test_a_late_state_has_a_loss_near_1e_minus_7_and_dead_attention_no_pull() -> None:
+    found = states([RUN], CPU)
+    assert list(found) == list(STATES)
+    assert expected([RUN], CPU, found["late"])[0].loss < 1e-6
+    assert expected([RUN], CPU, found["middle"])[0].loss > 1e-5
+    (dead,) = expected([RUN], CPU, found["dead attention"])
+    assert dead.gradient["blocks.0.attn.W_Q"].norm() < 1e-6 * dead.gradient["blocks.0.attn.W_V"].norm()
+
+
+class CutOff(GridTransformer):
+    """Cuts the read-out off towards zero after eleven bits, as a TF32 product in Triton does."""
+
+    def loss_and_gradient(self) -> Tensor:
+        exact = self.parameters.flat.clone()
+        self.parameters["IU"].copy_((self.parameters["IU"].view(torch.int32) & ~0x1FFF).view(torch.float32))
+        loss = super().loss_and_gradient()
+        self.parameters.flat.copy_(exact)
+        return loss
+
+
+def test_rounding_that_only_shows_late_is_found() -> None:
+    found = states([RUN], CPU)
+    assert compare(CutOff, [RUN], CPU, "float32").error < 2e-2
+    late = compare(CutOff, [RUN], CPU, "float32", found["late"])
+    assert late.error > 5 * compare(CutOff, [RUN], CPU, "float32").error
+    assert compare(GridTransformer, [RUN], CPU, "float32", found["late"]).error < 5e-3
 
 
 class Wrong(GridTransformer):
@@ -39,19 +86,19 @@ class LeakyPadding(GridTransformer):
 
 
 def test_a_wrong_gradient_is_found_and_named() -> None:
-    where, error = compare(Wrong, [RUN], CPU, "float32")
+    where, error, _ = compare(Wrong, [RUN], CPU, "float32")
     assert where == "blocks.0.attn.W_Q"
     assert error == pytest.approx(0.3, rel=1e-3)
     with pytest.raises(
-        InputError, match=r"grid engine gives a wrong gradient on cpu in float32: blocks\.0\.attn\.W_Q is off by 3"
+        InputError, match=r"grid engine gives a wrong gradient on cpu in float32 \(start\): blocks\.0\.attn\.W_Q is off by 3"
     ):
         quick(RUN, Wrong, CPU, "float32")
-    assert quick(RUN, GridTransformer, CPU, "float32").passed
+    assert [result.state for result in quick(RUN, GridTransformer, CPU, "float32") if result.passed] == list(STATES)
 
 
 def test_a_gradient_in_the_padding_is_found() -> None:
     wide = RunSettings(task=RUN.task, network=TransformerSettings(width=16))
-    where, error = compare(LeakyPadding, [RUN, wide], CPU, "float32")
+    where, error, _ = compare(LeakyPadding, [RUN, wide], CPU, "float32")
     assert where == "blocks.0.mlp.W_out (padding)"
     assert error == float("inf")
 
@@ -60,12 +107,14 @@ def test_an_ensemble_is_checked_by_its_widest_network_with_most_attention() -> N
     sizes = [(9, 1.0), (16, 0.0), (16, 0.6), (16, 0.2)]
     runs = [RunSettings(task=RUN.task, network=TransformerSettings(width, attention_rate=rate)) for width, rate in sizes]
     assert telling_run(runs) == runs[2]
-    assert compare(Wrong, [runs[1]], CPU, "float32")[1] < 1e-5  # at rate 0 the mistake does not show
-    assert compare(Wrong, [telling_run(runs)], CPU, "float32")[1] > 0.1
+    assert compare(Wrong, [runs[1]], CPU, "float32").error < 1e-5  # at rate 0 the mistake does not show
+    assert compare(Wrong, [telling_run(runs)], CPU, "float32").error > 0.1
 
 
 def test_nan_does_not_pass() -> None:
-    assert not Comparison("grid", "cpu", "float32", "case", "loss", float("nan"), 1.0).passed
+    for found in (Agreement("loss", float("nan"), 1.0), Agreement("loss", 0.0, float("nan"))):
+        assert not Comparison("grid", "cpu", "float32", "case", "start", found, 1.0, 1.0).passed
+    assert Comparison("grid", "cpu", "float32", "case", "start", Agreement("loss", 0.0, 1.0), 1.0, 1.0).passed
 
 
 def test_a_seed_on_a_kink_is_moved_to_the_next_off_it() -> None:

@@ -196,5 +196,6 @@ def test_the_plan_is_told_in_words() -> None:
 
 def test_every_engine_goes_by_its_own_name() -> None:
     for name, choose in ENGINES.items():
-        assert choose(a_run()).name == name
-        assert choose(a_run(LinearSettings())).name == name
+        for precision in ("float32", "half"):
+            assert choose(a_run(), precision).name == name
+            assert choose(a_run(LinearSettings()), precision).name == name

@@ -21,7 +21,7 @@ _CIRCLE_COLUMNS = ("variance_share", "role", "fve_clock", "fve_pizza", "fve_acco
 
 
 def percent(value: float) -> str:
-    return "-" if math.isnan(value) else f"{100 * value:.2f}%"
+    return "-" if math.isnan(value) else f"{round(100 * value, 2) + 0.0:.2f}%"  # + 0.0: no minus zero
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ def program_lines(analysis: "Analysis") -> list[str]:
     named = "1 key frequency" if count == 1 else f"{count} key frequencies"
     return [
         f"{named}: {keys}; together with the read-out they explain {program.explained:.2%}",
-        f"of the logits' norm, {program.answer_share:.2%} follow the answer, {program.readout_share:.2%} are read-out, "
-        f"{program.offset_share:.2%} offsets, {program.rest:.2%} the rest",
+        f"of the logits' norm, {percent(program.answer_share)} follow the answer, {percent(program.readout_share)} are "
+        f"read-out, {percent(program.offset_share)} offsets, {percent(program.rest)} the rest",
     ]
 
 
@@ -110,8 +110,8 @@ def summary(analysis: "Analysis", name: str = "") -> str:
     title = f"{name or analysis.id}: {said}"
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.general)]
     if analysis.instances.instances:
-        lines += ["", *_aligned([INSTANCE_HEAD, *instance_rows(analysis)], left=(0, 1))]
-        lines.append(f"  {percent(analysis.instances.remainder)} of the logits belong to no instance")
+        remainder = ["remainder", "", percent(analysis.instances.remainder), "", "", ""]
+        lines += ["", *_aligned([INSTANCE_HEAD, *instance_rows(analysis), remainder], left=(0, 1))]
     if verdict.known:
         lines += ["", *_paragraph("program", program_lines(analysis)), *_paragraph("how sure", [confidence_line(analysis)])]
     lines += ["", f"  by the paper's rules: {paper_title(paper)}", *(f"  - {reason}" for reason in paper.reasons), ""]
@@ -131,7 +131,10 @@ def _aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  "
-        + "  ".join(cell.ljust(w) if i in left else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
+        + "  ".join(
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in rows
     ]
 

@@ -8,7 +8,7 @@ import typer
 
 DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
-PRECISIONS = "float32, float64; on a GPU also tf32, tf32x3."
+PRECISIONS = "float32, float64; on a GPU also tf32, tf32x3, half."
 
 
 class ImageFormat(StrEnum):

@@ -93,7 +93,8 @@ def _handful(path: Path, there: Sequence[str]) -> list[str]:
     else:
         known = read_columns(path, [name for name in setting_names() if name in there])
         settings = [name for name in setting_names() if name in known and len(set(map(str, known[name]))) > 1]
-    return [name for name in ("index", "run_id", "epoch", *settings, "verdict", *METRICS) if name in there] or list(there)[:8]
+    verdict = "verdict" if "verdict" in there else "paper_label"
+    return [name for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS) if name in there] or list(there)[:8]
 
 
 def _rows(table: "Columns") -> str:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network, build, initialise, template
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TransformerSettings
+from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 
 
 def exact_size(size: int) -> int:
@@ -58,10 +58,15 @@ def stack_key(run: RunSettings) -> tuple[object, ...]:
 def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[str, Tensor]:
     """Every run's own start, drawn from its seed, in the leading corner of (n, *shape in the padded network)."""
     check_stackable(runs)
-    shapes = {name: parameter.shape for name, parameter in template(runs[0].task, padded).named_parameters()}
-    stacked = {name: torch.zeros(len(runs), *shape) for name, shape in shapes.items()}
-    for index, run in enumerate(runs):
-        for name, parameter in initialise(run).named_parameters():
+    return stack([dict(initialise(run).named_parameters()) for run in runs], runs[0].task, padded)
+
+
+def stack(networks: Sequence[Mapping[str, Tensor]], task: TaskSettings, padded: NetworkSettings) -> dict[str, Tensor]:
+    """Parameters of several networks, each in the leading corner of (n, *shape in the padded network)."""
+    shapes = {name: parameter.shape for name, parameter in template(task, padded).named_parameters()}
+    stacked = {name: torch.zeros(len(networks), *shape) for name, shape in shapes.items()}
+    for index, network in enumerate(networks):
+        for name, parameter in network.items():
             _corner(stacked[name][index], parameter.shape).copy_(parameter.detach())
     return stacked
 

@@ -103,8 +103,8 @@ def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -
     """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among those."""
     lines = []
     column = verdict_column(columns)
-    for name, start in ((column, ""), ("paper_label", "by the paper's rules: ")):
-        if columns.get(name) and (name == column) == (start == ""):
+    for name, start in (("verdict", ""), ("paper_label", "by the paper's rules: ")):
+        if columns.get(name) and name in (column, "paper_label"):
             counts = verdict_counts(columns, name)
             lines.append(start + ", ".join(f"{each} {_share(counts[each], counts.total())}" for each in in_order(counts)))
     accuracies = columns.get("validation_accuracy", [])

@@ -5,20 +5,20 @@ An engine holds its parameters in a `Flat`, in whatever layout suits it; `export
 specification's names.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks.stacking import exact_size, padded_settings, round_size, stack_initial
+from algophase.networks.stacking import exact_size, padded_settings, round_size, stack, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
 from algophase.task import labels, split
 from algophase.training.crew import Crew
 from algophase.training.flat import Flat
 
-PRECISIONS = ("float32", "tf32", "tf32x3", "float64")
+PRECISIONS = ("float32", "tf32", "tf32x3", "half", "float64")
 
 
 class Engine:
@@ -84,6 +84,10 @@ class Engine:
         """Fill the parameters from stacked tensors under the specification's names."""
         for name, value in stacked.items():
             self.parameters[name].copy_(value)
+
+    def put(self, networks: Sequence[Mapping[str, Tensor]]) -> None:
+        """Fill the parameters with one network for each run, given at its own size."""
+        self.load(stack(networks, self.task, self.settings))
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
         """Parameters (or gradients, or anything of their shape) as stacked tensors under the specification's names."""

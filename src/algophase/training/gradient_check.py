@@ -5,12 +5,18 @@ hidden values moves a gradient by about 1 / sqrt(N) of its norm, far more than r
 128). So the cases here use, for each network, the first seed that keeps its pre-activations away from 0 in float32, and
 TF32, which flips hundreds, is held tightly with GELU and loosely with ReLU. A wrong formula, as opposed to rounding, moves
 a gradient by far more than either.
+
+Trained states (`training.states`) have their own tolerances: the network is what it is, kinks and all. There a parameter's
+error is relative to its gradient's norm or to a thousandth of the whole gradient's, whichever is larger, and the whole
+gradient's cosine with float64 counts too.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
+from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import initialise
@@ -18,6 +24,7 @@ from algophase.networks.stacking import stack_key
 from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.training.engine import Engine
 from algophase.training.plain import PlainEngine
+from algophase.training.states import Parameters, states
 
 # Largest |g - g_plain| / |g_plain| of any parameter: (smooth activation, ReLU away from its kink, ReLU anywhere)
 TOLERANCES = {
@@ -25,52 +32,110 @@ TOLERANCES = {
     "float32": (2e-5, 2e-5, 5e-3),
     "tf32x3": (2e-5, 2e-5, 5e-3),
     "tf32": (1e-2, 5e-2, 5e-2),
+    "half": (1e-2, 5e-2, 5e-2),
 }
+# The same in trained states, and the most that the whole gradient's cosine may lack of 1
+TRAINED_TOLERANCES = {
+    "float64": (1e-9, 1e-12),
+    "float32": (5e-3, 1e-5),
+    "tf32x3": (5e-3, 1e-5),
+    "tf32": (0.1, 1e-3),
+    "half": (0.05, 5e-4),
+}
+# Triton's TF32 product cuts its operands off towards zero where the library's rounds: late in training little is right.
+CUT_OFF = (5.0, 0.05)
+# Eleven bits flip hidden units at their kink, which averages out over pairs and units: a network with N hidden values in all is
+# allowed AVERAGING / sqrt(N) if that is more (0.04 at p = 59, width 128).
+ELEVEN_BITS, AVERAGING = ("tf32", "half"), 50.0
+SMALL_GRADIENT = 1e-3  # of the whole gradient's norm
 KINK = 5e-7  # pre-activations closer to 0 than this, relative to their size, may flip in float32
 MOST_SEEDS = 200
 
 
+class Agreement(NamedTuple):
+    """The parameter that agrees least, its relative error, and the lowest cosine of a whole gradient with float64's."""
+
+    parameter: str
+    error: float
+    cosine: float
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """One engine on one ensemble: the parameter that agrees least, and by how much."""
+    """One engine on one ensemble in one state."""
 
     engine: str
     device: str
     precision: str
     case: str
-    parameter: str
-    error: float
+    state: str
+    found: Agreement
     tolerance: float
+    cosine_gap: float = float("inf")  # the most that the cosine may lack of 1
 
     @property
     def passed(self) -> bool:
-        return self.error <= self.tolerance  # NaN does not pass
+        return self.found.error <= self.tolerance and 1 - self.found.cosine <= self.cosine_gap  # NaN does not pass
 
 
-def compare(engine_class: type[Engine], runs: Sequence[RunSettings], device: torch.device, precision: str) -> tuple[str, float]:
-    """The least agreeing parameter and its relative error, over all networks of an ensemble; the loss counts as one."""
+class Expected(NamedTuple):
+    """Loss and gradient of one network by the plain engine in float64."""
+
+    loss: float
+    gradient: dict[str, Tensor]
+
+
+def expected(runs: Sequence[RunSettings], device: torch.device, state: Sequence[Parameters] | None = None) -> list[Expected]:
+    """What every engine must find, for the networks' own starts or a state of theirs."""
+    found = []
+    for index, run in enumerate(runs):
+        plain = PlainEngine([run], device, "float64")
+        if state is not None:
+            plain.put([state[index]])
+        loss = plain.loss_and_gradient().item()
+        found.append(Expected(loss, {name: value[0].clone() for name, value in plain.gradients.items()}))
+    return found
+
+
+def compare(
+    engine_class: type[Engine],
+    runs: Sequence[RunSettings],
+    device: torch.device,
+    precision: str,
+    state: Sequence[Parameters] | None = None,
+    wanted: Sequence[Expected] | None = None,
+) -> Agreement:
+    """The least agreeing parameter of all networks of an ensemble; the loss counts as one. state: trained parameters, which
+    are held less tightly where a gradient is small."""
     engine = engine_class(list(runs), device, precision)
+    if state is not None:
+        engine.put(state)
     losses = engine.loss_and_gradient()
     gradients = engine.export(engine.gradients)
-    worst, where = 0.0, "none"
-    for index, run in enumerate(runs):
-        plain = PlainEngine([run], torch.device("cpu"), "float64")
-        expected_loss = plain.loss_and_gradient().item()
-        errors = {"loss": abs(losses[index].item() - expected_loss) / expected_loss}
-        for name, expected in plain.gradients.items():
-            size = tuple(slice(0, length) for length in expected.shape[1:])
-            ours = gradients[name][index]
-            difference = ours[size].double().cpu() - expected[0]
-            norm = expected.norm().item()
+    worst, where, cosine = 0.0, "none", 1.0
+    for index, one in enumerate(wanted or expected(runs, device, state)):
+        errors = {"loss": abs(losses[index].item() - one.loss) / one.loss}
+        whole = sum(value.norm().item() ** 2 for value in one.gradient.values()) ** 0.5
+        product = ours_squared = 0.0
+        for name, right in one.gradient.items():
+            size = tuple(slice(0, length) for length in right.shape)
+            ours = gradients[name][index].double()
+            inside = ours[size]
+            norm = max(right.norm().item(), 0.0 if state is None else SMALL_GRADIENT * whole)
             # a gradient that is exactly zero (queries under constant attention) must be exactly zero here too
-            errors[name] = difference.norm().item() / norm if norm > 0 else (0.0 if not ours.any() else float("inf"))
-            padding = ours.double().norm().item() ** 2 - ours[size].double().norm().item() ** 2
+            errors[name] = (inside - right).norm().item() / norm if norm > 0 else (0.0 if not ours.any() else float("inf"))
+            padding = ours.norm().item() ** 2 - inside.norm().item() ** 2
             if padding > 1e-12 * max(norm, 1e-30) ** 2 and padding > 0:
                 errors[f"{name} (padding)"] = float("inf")
+            product += (inside * right).sum().item()
+            ours_squared += inside.norm().item() ** 2
         for name, error in errors.items():
             if not error <= worst:  # NaN wins
                 worst, where = error, name
-    return where, worst
+        similarity = product / (whole * ours_squared**0.5) if whole > 0 and ours_squared > 0 else float(whole == ours_squared)
+        if not similarity >= cosine:
+            cosine = similarity
+    return Agreement(where, worst, cosine)
 
 
 def away_from_kinks(run: RunSettings) -> RunSettings:
@@ -137,21 +202,40 @@ def _transformers(
 
 
 def check(
-    engines: Sequence[type[Engine]], device: torch.device, precisions: Sequence[str], *, small: bool
+    engines: Sequence[type[Engine]],
+    device: torch.device,
+    precisions: Sequence[str],
+    chosen: Iterable[tuple[str, list[RunSettings]]],
 ) -> Iterator[Comparison]:
-    """Every engine on every case it supports, in every precision."""
-    for case, wanted in cases(small):
-        runs = [run if _smooth(run) else away_from_kinks(run) for run in wanted]
+    """Every engine on every case it supports (`cases`), in every precision and state."""
+    for case, ensemble in chosen:
+        runs = [run if _smooth(run) else away_from_kinks(run) for run in ensemble]
         assert len({stack_key(run) for run in runs}) == 1
-        for engine_class in engines:
-            if engine_class.unsupported(runs[0], device) is not None:
-                continue
-            for precision in precisions:
-                if precision not in engine_class.precisions(device):
+        for name, state in states(runs, device).items():
+            values = None if name == "start" else state
+            wanted = expected(runs, device, values)
+            for engine in engines:
+                if engine.unsupported(runs[0], device) is not None:
                     continue
-                where, error = compare(engine_class, runs, device, precision)
-                tolerance = TOLERANCES[precision][0 if _smooth(runs[0]) else 1]
-                yield Comparison(engine_class.name, str(device), precision, case, where, error, tolerance)
+                for precision in precisions:
+                    if precision in engine.precisions(device):
+                        found = compare(engine, runs, device, precision, values, wanted)
+                        allowed = _allowed(engine, precision, name, runs, off_kinks=True)
+                        yield Comparison(engine.name, str(device), precision, case, name, found, *allowed)
+
+
+def _allowed(
+    engine: type[Engine], precision: str, state: str, runs: Sequence[RunSettings], *, off_kinks: bool
+) -> tuple[float, float]:
+    """Largest error of a parameter, and the most that the whole gradient's cosine may lack of 1."""
+    if state == "start":
+        return TOLERANCES[precision][0 if _smooth(runs[0]) else 1 if off_kinks else 2], float("inf")
+    error, gap = CUT_OFF if (engine.name, precision) == ("fused", "tf32") else TRAINED_TOLERANCES[precision]
+    if precision in ELEVEN_BITS:
+        units = min(4 * getattr(run.network, "width", 0) for run in runs)
+        spread = AVERAGING / (runs[0].task.modulus ** 2 * units) ** 0.5
+        return max(error, spread), max(gap, spread**2 / 4)
+    return error, gap
 
 
 def telling_run(runs: Sequence[RunSettings]) -> RunSettings:
@@ -162,14 +246,18 @@ def telling_run(runs: Sequence[RunSettings]) -> RunSettings:
     return max(runs, key=lambda run: (getattr(run.network, "width", 0), getattr(run.network, "attention_rate", 0.0)))
 
 
-def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> Comparison:
-    """The very run, engine, shape and precision about to be used. Raises if a gradient is wrong."""
-    where, error = compare(engine, [run], device, precision)
-    tolerance = TOLERANCES[precision][0 if _smooth(run) else 2]
-    result = Comparison(engine.name, str(device), precision, f"run {run.run_id}", where, error, tolerance)
-    if not result.passed:
-        raise InputError(
-            f"the {engine.name} engine gives a wrong gradient on {device} in {precision}: {where} is off by {error:.1e} of its "
-            f"norm, {tolerance:.0e} is allowed; nothing was trained. Choose another engine or precision"
-        )
-    return result
+def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> list[Comparison]:
+    """The very run, engine, shape and precision about to be used, in every state. Raises if a gradient is wrong."""
+    results = []
+    for name, state in states([run], device).items():
+        found = compare(engine, [run], device, precision, None if name == "start" else state)
+        allowed = _allowed(engine, precision, name, [run], off_kinks=False)
+        result = Comparison(engine.name, str(device), precision, f"run {run.run_id}", name, found, *allowed)
+        if not result.passed:
+            raise InputError(
+                f"the {engine.name} engine gives a wrong gradient on {device} in {precision} ({name}): {found.parameter} is "
+                f"off by {found.error:.1e} of its norm, {result.tolerance:.0e} is allowed; its cosine is {found.cosine:.6f}; "
+                "nothing was trained. Choose another engine or precision"
+            )
+        results.append(result)
+    return results

@@ -85,24 +85,25 @@ class GridTransformer(Engine):
         return Flat(self.count, layout, self.device, self.dtype, self.capacity)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
-        P, m = self.parameters, self.hidden
+        P, m, heads, size = self.parameters, self.hidden, self.settings.heads, self.settings.head_size
         P["embed"].copy_(stacked["embed.W_E"])
         P["pos"].copy_(stacked["pos_embed.W_pos"])
         for index, name in enumerate("QKV"):
-            P["QKV"][:, :, index].copy_(stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2))
-        P["O"].copy_(stacked["blocks.0.attn.W_O"])
+            P["QKV"][:, :, index, :heads, :size].copy_(stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2))
+        P["O"][:, :heads, :size].copy_(stacked["blocks.0.attn.W_O"])
         P["IU"][:, :, :m].copy_(stacked["blocks.0.mlp.W_in"])
         P["IU"][:, :, m : m + self.outputs].copy_(stacked["unembed.W_U"])
         for name in ("b_in", "W_out", "b_out"):
             P[name].copy_(stacked[f"blocks.0.mlp.{name}"])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        P, m = self.parameters if values is None else values, self.hidden
+        P, m, heads, size = values or self.parameters, self.hidden, self.settings.heads, self.settings.head_size
+        qkv = P["QKV"][:, :, :, :heads, :size].transpose(1, 3)  # (n, h, 3, d, e)
         return {
             "embed.W_E": P["embed"],
             "pos_embed.W_pos": P["pos"],
-            **{f"blocks.0.attn.W_{name}": P["QKV"][:, :, index].transpose(1, 2) for index, name in enumerate("QKV")},
-            "blocks.0.attn.W_O": P["O"],
+            **{f"blocks.0.attn.W_{name}": qkv[:, :, index] for index, name in enumerate("QKV")},
+            "blocks.0.attn.W_O": P["O"][:, :heads, :size],
             "blocks.0.mlp.W_in": P["IU"][:, :, :m],
             **{f"blocks.0.mlp.{name}": P[name] for name in ("b_in", "W_out", "b_out")},
             "unembed.W_U": P["IU"][:, :, m : m + self.outputs],

@@ -83,7 +83,8 @@ class Ensemble:
         self.engine = group.engine_class(list(group.runs), group.device, group.precision)
         on_gpu = group.device.type == "cuda"
         kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
-        self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel)
+        few = kernel and group.precision == "half"  # other engines' bits stay as they were
+        self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel, two_launches=few)
         # the epoch at which each network's training loss was first not finite, -1 before that
         self.diverged_at = torch.full((len(group.runs),), -1, dtype=torch.int64, device=group.device)
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
@@ -108,11 +109,7 @@ class Ensemble:
     def _update(self) -> None:
         """What an epoch does, all of it on the device. A network whose loss is not finite stops here, before it is updated."""
         loss = self.engine.loss_and_gradient()
-        diverged = ~torch.isfinite(loss)
-        first = diverged & (self.diverged_at < 0)
-        self.diverged_at.copy_(torch.where(first, self.optimizer.steps.long(), self.diverged_at))
-        self.optimizer.freeze(diverged)
-        self.optimizer.step(self.engine.gradients)
+        self.optimizer.epoch(self.engine.gradients, loss, self.diverged_at)
 
     def _captured(self) -> torch.cuda.CUDAGraph:
         """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not count as training."""

@@ -18,9 +18,12 @@ from algophase.training.flat import Flat
 
 
 class AdamW:
-    def __init__(self, parameters: Flat, runs: Sequence[RunSettings], *, fused: bool = False) -> None:
-        """fused: one Triton kernel instead of torch operations; the same formula."""
-        self.fused = fused
+    def __init__(
+        self, parameters: Flat, runs: Sequence[RunSettings], *, fused: bool = False, two_launches: bool = False
+    ) -> None:
+        """fused: one Triton kernel instead of torch operations; the same formula. two_launches: in `epoch` a second one for
+        everything else, which otherwise takes about thirty."""
+        self.fused, self.two_launches = fused, two_launches
         self.parameters = parameters.flat
         self.first_moment = torch.zeros_like(self.parameters)
         self.second_moment = torch.zeros_like(self.parameters)
@@ -38,6 +41,8 @@ class AdamW:
         self.steps = torch.zeros((), dtype=torch.float64, device=device)
         # 1 for a network in training, 0 for one that is frozen because it diverged.
         self.alive = torch.ones(len(runs), 1, dtype=torch.float64, device=device)
+        self.settings = torch.cat([self.rate, self.decay, self.beta1, self.beta2, self.epsilon, self.warmup], dim=1)
+        self.held = torch.zeros(len(runs), 7, device=device)
 
     def coefficients(self) -> tuple[Tensor, Tensor, Tensor]:
         """Advance the step count; per network (n, 1): shrink factor, step size over 1 - b1^t, and 1 / sqrt(1 - b2^t)."""
@@ -49,13 +54,27 @@ class AdamW:
         return 1 - rate * self.decay, step_size, correction
 
     @torch.no_grad()
+    def epoch(self, gradients: Flat, loss: Tensor, diverged_at: Tensor) -> None:
+        """A step that first freezes networks whose loss (n,) is not finite, and notes the step count in diverged_at (n,)."""
+        if self.two_launches:
+            from algophase.training.kernels.adamw import adamw, coefficients
+
+            coefficients(loss, self.settings, self.steps, self.alive, diverged_at, self.held)
+            adamw(self.parameters, gradients.flat, self.first_moment, self.second_moment, self.held, self.steps, count=True)
+            return
+        diverged = ~torch.isfinite(loss)
+        diverged_at.copy_(torch.where(diverged & (diverged_at < 0), self.steps.long(), diverged_at))
+        self.freeze(diverged)
+        self.step(gradients)
+
+    @torch.no_grad()
     def step(self, gradients: Flat) -> None:
         if self.fused:
             from algophase.training.kernels.adamw import adamw
 
             columns = [*self.coefficients(), 1 - self.beta1, 1 - self.beta2, self.epsilon, self.alive]
-            coefficients = torch.cat(columns, dim=1).float()
-            adamw(self.parameters, gradients.flat, self.first_moment, self.second_moment, coefficients)
+            moments = (self.first_moment, self.second_moment)
+            adamw(self.parameters, gradients.flat, *moments, torch.cat(columns, dim=1).float(), self.steps)
             return
         if self.parameters.device.type == "cpu":
             with one_thread():  # so that no bit depends on how many there are

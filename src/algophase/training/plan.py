@@ -17,6 +17,7 @@ from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_linear import GridLinear
+from algophase.training.half import HalfTransformer
 from algophase.training.plain import PlainEngine
 from algophase.training.precision import missing_triton
 from algophase.training.sizing import largest_ensemble
@@ -26,20 +27,20 @@ from algophase.wording import counted
 log = logging.getLogger(__name__)
 
 
-def _grid(run: RunSettings) -> type[Engine]:
+def _grid(run: RunSettings, precision: str) -> type[Engine]:
     return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
 
 
-# What trains a run under each name: engines of one name differ by kind of network.
-ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
-    "plain": lambda run: PlainEngine,
-    "stacked": lambda run: StackedEngine,
+# What trains a run under each name: engines of one name differ by kind of network or by precision.
+ENGINES: dict[str, Callable[[RunSettings, str], type[Engine]]] = {
+    "plain": lambda run, precision: PlainEngine,
+    "stacked": lambda run, precision: StackedEngine,
     "grid": _grid,
-    "fused": lambda run: FusedTransformer,
+    "fused": lambda run, precision: HalfTransformer if precision == "half" else FusedTransformer,
 }
 
 # The default precision of each kind of device, and the others it offers (evidence: docs/). TF32 products exist on a GPU only.
-PRECISIONS = {"cuda": ("tf32", "float32", "tf32x3", "float64"), "cpu": ("float32", "float64")}
+PRECISIONS = {"cuda": ("tf32", "float32", "tf32x3", "half", "float64"), "cpu": ("float32", "float64")}
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Group:
 
     @property
     def engine_class(self) -> type[Engine]:
-        return ENGINES[self.engine](self.runs[0])
+        return ENGINES[self.engine](self.runs[0], self.precision)
 
     def halves(self) -> tuple["Group", "Group"]:
         cut = (len(self.runs) + 1) // 2
@@ -95,12 +96,12 @@ def plan(
     names = [choose_engine(run, engine, chosen, chosen_precision) for run in runs]
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in enumerate(runs):
-        padded = ENGINES[names[index]](run).padded([run], chosen)
+        padded = ENGINES[names[index]](run, chosen_precision).padded([run], chosen)
         families.setdefault((names[index], run.training.epochs, *stack_key(run), padded), []).append(index)
     groups = []
     for members in families.values():
         name, first = names[members[0]], runs[members[0]]
-        padded = ENGINES[name](first).padded([first], chosen)
+        padded = ENGINES[name](first, chosen_precision).padded([first], chosen)
         limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, chosen_precision)
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
@@ -150,7 +151,10 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
         preference = ["fused", "grid", "stacked"]
         if device.type == "cuda" and isinstance(run.network, TransformerSettings):
             preference.remove("grid")  # it takes the networks one by one, which leaves a GPU idle
-        return next(name for name in preference if _refusal(run, name, device, precision) is None)
+        for name in preference:
+            if _refusal(run, name, device, precision) is None:
+                return name
+        raise InputError(f"run {run.run_id} cannot be trained in {precision}: {_refusal(run, 'fused', device, precision)}")
     refusal = _refusal(run, engine, device, precision)
     if refusal is not None:
         able = [name for name in ENGINES if _refusal(run, name, device, precision) is None]
@@ -159,9 +163,9 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
 
 
 def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
-    if engine == "fused" and precision == "float64":
-        return "it has no float64"
-    return ENGINES[engine](run).unsupported(run, device)
+    if (precision == "float64" and engine == "fused") or (precision == "half" and engine != "fused"):
+        return f"it has no {precision}"
+    return ENGINES[engine](run, precision).unsupported(run, device)
 
 
 def describe(groups: Sequence[Group]) -> list[str]:
@@ -177,4 +181,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, HalfTransformer]

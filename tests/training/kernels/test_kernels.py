@@ -100,7 +100,7 @@ class StackedWithKernels(StackedEngine):
 def test_stacked_engine_with_kernels_has_the_specifications_gradients(task: TaskSettings, layers: int, activation: str) -> None:
     networks = [TransformerSettings(8, layers, 2, activation, rate) for rate in (0.0, 0.4, 1.0)]
     runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
-    parameter, error = compare(StackedWithKernels, runs, DEVICE, "float32")
+    parameter, error, _ = compare(StackedWithKernels, runs, DEVICE, "float32")
     assert error < 2e-5, parameter
 
 
@@ -211,7 +211,7 @@ def test_fused_engine_has_the_specifications_gradients(
     monkeypatch.setattr(fused, "block_size", lambda _: 2)  # two blocks, the last one with a spare network
     monkeypatch.setattr(fused, "MOST_CHANNELS", most_channels)
     runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
-    parameter, error = compare(FusedTransformer, runs, DEVICE, "float32")
+    parameter, error, _ = compare(FusedTransformer, runs, DEVICE, "float32")
     assert error < 2e-5, parameter
     engine = FusedTransformer(runs, DEVICE, "float32")
     loss = engine.loss_and_gradient()

@@ -1,10 +1,10 @@
-"""What an account of a network costs, and how well accounts hold on fresh runs of the paper's main experiment.
+"""What an analysis costs, and how well verdicts hold on fresh runs of the paper's main experiment.
 
-    .venv/bin/python benchmarks/account.py --runs 256                 # needs a GPU: four minutes on an H200
-    .venv/bin/python benchmarks/account.py --runs 4 --epochs 2000     # tries it on a CPU
+    .venv/bin/python benchmarks/verdicts.py --runs 256                 # needs a GPU: four minutes on an H200
+    .venv/bin/python benchmarks/verdicts.py --runs 4 --epochs 2000     # tries it on a CPU
 
 Trains one-layer networks (p = 59, width 128) at attention rates drawn from 0 to 1, then prints milliseconds per network of
-`analyze_many` and of `accounts`, measured in this run, and for the networks that answer every pair right: quantiles of the
+`analyze_many`, measured in this run, and for the networks that answer every pair right: quantiles of the
 program's share of the logits and of the instances' additivity, the rate at which half are Pizzas, our labels beside the
 paper's and by tenth of the rate, and on how many networks the distilled program agrees with every pair. With --out, one JSON
 row per network is kept.
@@ -17,7 +17,6 @@ from collections import Counter
 from pathlib import Path
 
 import numpy
-from algophase.analysis.account import Account, accounts
 
 from algophase import RunSettings, TrainingSettings, TransformerSettings, analyze_many, distil, train
 from algophase.analysis.analyze import Analysis
@@ -45,29 +44,26 @@ def main() -> None:
     begun = time.perf_counter()
     networks = [each.network for each in train(runs, device=str(device)) if each.network is not None]
     print(f"trained {len(networks)} networks on {device}, {(time.perf_counter() - begun) / len(runs):.3g} s per run")
-    analyses, found = [], []
+    analyses = list[Analysis]()
     for name in ("first", "again"):  # the first round warms up
         begun = time.perf_counter()
         analyses = [each for each in analyze_many(networks, device=device) if isinstance(each, Analysis)]
-        middle = time.perf_counter()
-        found = [each for each in accounts(networks, device=device) if isinstance(each, Account)]
-        each = [1e3 * seconds / len(networks) for seconds in (middle - begun, time.perf_counter() - middle)]
-        print(f"{name}: analysis {each[0]:.1f} ms per network, account {each[1]:.1f} ms")
+        print(f"{name}: analysis {1e3 * (time.perf_counter() - begun) / len(networks):.1f} ms per network")
     right = [place for place, each in enumerate(analyses) if each.accuracy == 1]
     print(f"{len(right)} of {len(networks)} answer every pair right")
     circular = [place for place in right if reaches(analyses[place].circularity, Thresholds().circularity)]
     for name, places in (("circular", circular), ("others", sorted({*right} - {*circular})), ("all", right)):
         if places:
-            program = quantiles([found[i].program.explained for i in places])
-            additivity = quantiles([found[i].instances.additivity for i in places])
+            program = quantiles([analyses[i].program.explained for i in places])
+            additivity = quantiles([analyses[i].additivity for i in places])
             print(f"{name} ({len(places)}), 5%, 25% and median: program {program}, additivity {additivity}")
-            pizzas = numpy.array([found[i].answer.label == "Pizza" for i in places], float)
+            pizzas = numpy.array([analyses[i].verdict.label == "Pizza" for i in places], float)
             boundary = phase_boundary(numpy.array([rates[i] for i in places]), pizzas)
             print(f"    attention rate at which half are Pizzas: {boundary}")
-    for (paper, ours), count in Counter((analyses[i].verdict.label, found[i].answer.label) for i in right).most_common():
+    for (paper, ours), count in Counter((analyses[i].paper_label, analyses[i].verdict.label) for i in right).most_common():
         print(f"{count:5}  paper's {paper}, ours {ours}")
     for tenth in range(10):
-        labels = Counter(found[i].answer.label for i in right if int(10 * rates[i]) == tenth)
+        labels = Counter(analyses[i].verdict.label for i in right if int(10 * rates[i]) == tenth)
         print(
             f"rate {tenth / 10:.1f} to {(tenth + 1) / 10:.1f}: {', '.join(f'{n} {label}' for label, n in labels.most_common())}"
         )
@@ -76,10 +72,10 @@ def main() -> None:
         f"the distilled program answers every pair as the network does in {sum(p.agreeing == p.pairs for p in proofs)} networks"
     )
     if options.out is not None:
-        rows = [{"attention_rate": rates[i], "seed": runs[i].seed, "paper_label": analyses[i].verdict.label,
-                 "circularity": analyses[i].metrics[CIRCULARITY], "label": found[i].answer.label,
-                 "sentence": found[i].answer.sentence, "explained": found[i].program.explained,
-                 "additivity": found[i].instances.additivity, "accuracy": analyses[i].accuracy}
+        rows = [{"attention_rate": rates[i], "seed": runs[i].seed, "paper_label": analyses[i].paper_label,
+                 "circularity": analyses[i].metrics[CIRCULARITY], "label": analyses[i].verdict.label,
+                 "sentence": analyses[i].sentence, "explained": analyses[i].program.explained,
+                 "additivity": analyses[i].additivity, "accuracy": analyses[i].accuracy}
                 for i in range(len(networks))]  # fmt: skip
         options.out.write_text(json.dumps(rows, indent=1))
 

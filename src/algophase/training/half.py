@@ -1,0 +1,360 @@
+"""One-layer transformers with products in half precision: the gradient in nine Triton kernels.
+
+Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to nearest and where needed
+after scaling by an exact power of two (`kernels.scaling`). Tables over tokens keep 22 bits; parameters, moments, gradients,
+sums, softmax and loss are float32. Up to 256 channels, hidden units and their gradients never leave the chip.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks.stacking import padded_settings
+from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.training.flat import Flat
+from algophase.training.grid import GridTransformer
+from algophase.training.precision import missing_triton
+
+MOST_OUTPUTS = 128  # more would not fit into the registers
+MOST_WIDTH = 1024
+WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
+TILE = 64  # hidden units, or pairs, that a program takes at a time
+GROUPS = 4  # parts the values of b are cut into on the way back to the scores
+ALIKE = 8  # networks that take about as long as one
+
+
+class Step(NamedTuple):
+    """A kernel ready to launch."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def launch(self) -> None:
+        self.kernel[self.grid](*self.arguments, **self.options)
+
+
+def power_of_two(value: int, least: int = 16) -> int:
+    return max(least, 1 << (value - 1).bit_length())
+
+
+class HalfTransformer(GridTransformer):
+    """A network's result is the same bits in any ensemble: no program sees more than one network, sums have a fixed order, and
+    no size of a kernel depends on how many networks there are."""
+
+    name: ClassVar[str] = "fused"
+
+    @classmethod
+    def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
+        reason = super().unsupported(run, device)
+        if reason is not None:
+            return reason
+        assert isinstance(run.network, TransformerSettings)
+        if run.task.vocabulary > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
+        if run.network.width > MOST_WIDTH:
+            return f"in half precision it takes widths up to {MOST_WIDTH}, not {run.network.width}"
+        if run.network.heads > 8:
+            return f"in half precision it takes at most 8 heads, not {run.network.heads}"
+        if device.type != "cuda":
+            return "it needs a CUDA device"
+        return missing_triton()
+
+    @classmethod
+    def precisions(cls, device: torch.device) -> tuple[str, ...]:
+        return ("half",)
+
+    @classmethod
+    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
+        return padded_settings(runs, power_of_two)
+
+    @classmethod
+    def block(cls, run: RunSettings) -> int:
+        return ALIKE
+
+    @property
+    def table_width(self) -> int:
+        return self.hidden + power_of_two(self.outputs, TILE)
+
+    def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
+        """Heads and their size are padded to powers of two: padding is exactly zero and stays so."""
+        heads, d, size = shapes["blocks.0.attn.W_Q"]
+        return super().allocate({**shapes, "blocks.0.attn.W_Q": (power_of_two(heads, 1), d, power_of_two(size))})
+
+    def prepare(self, rate: Tensor, scale: Tensor) -> None:
+        if self.precision != "half":
+            raise InputError(f"precision is {self.precision!r}; this engine has half")
+        p, d, m, w = self.modulus, self.settings.width, self.hidden, self.table_width
+        heads, size = self.parameters.shapes["O"][:2]
+        c, vp, equals = heads * size, w - m, self.task.equals_sign
+        across = power_of_two(p)  # a, padded
+        self.runs_of_blocks = 1 if across <= 64 or c > WIDE else 2
+        blocks = -(-p // (4 * self.runs_of_blocks)) * self.runs_of_blocks  # of four b
+        rows = blocks * 4 * across
+        self.wide = c > WIDE
+        tiles = rows // (min(2 * TILE, 4 * across) if self.wide else TILE)
+        self.rate, self.scale = rate.contiguous(), scale.contiguous()
+        self.give = 3 - 2 * rate if equals else 2 - rate
+        self.row_weights = self._to_rows(self.weights, across, blocks)
+        maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
+        # before the grid, ...
+        self.soft, self.tables, self.y = self._new(maps, heads, rows), self._new(tables, across, c), self._new(across, d)
+        self.z, self.Q, self.R = self._new(rows, c, dtype=half), self._new(c, w, dtype=half), self._new(m, vp, dtype=half)
+        self.base = self._new(blocks, 16, w, dtype=half)
+        # ... from it, ...
+        self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
+        self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
+        self.tile_loss, self.loss = self._new(tiles), self._new()
+        self.dQ, self.dR = self._new(self.runs_of_blocks, w, c), self._new(self.runs_of_blocks, m, vp)
+        self.dbase = self._new(blocks, w, 4)
+        programs = (w // TILE, c // min(128, c) + 1) if self.wide else (m // TILE + 1, self.runs_of_blocks)
+        self.largest = self._new(*programs, dtype=torch.int32)
+        if self.wide:
+            self.x, self.dx = self._new(rows, m, dtype=half), self._new(rows, w, dtype=half)
+        # ... and after it
+        self.d_score, self.d_other = self._new(heads, blocks * 4, across), self._new(heads, blocks * 4)
+        self.d_v1, self.d_vq = self._new(GROUPS, across, c), self._new(maps, across, c)
+        self.dy, self.d_tables = self._new(across, d), self._new(tables, across, c)
+        self.pair_loss, self.pair_right = self._new(rows), self._new(rows, dtype=torch.int8)
+        self.steps = self._steps()
+        self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+
+    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
+
+    def _to_rows(self, grid: Tensor, across: int, blocks: int) -> Tensor:
+        """(n, a, b) in the kernels' order of rows (n, T), zero in padding."""
+        p = self.modulus
+        full = grid.new_zeros(len(grid), across, blocks * 4)
+        full[:, :p, :p] = grid
+        return full.unflatten(2, (blocks, 4)).transpose(1, 2).flatten(1).contiguous()
+
+    def _to_grid(self, rows: Tensor) -> Tensor:
+        """The way back."""
+        p, across = self.modulus, power_of_two(self.modulus)
+        return rows.unflatten(1, (-1, across, 4)).transpose(1, 2).flatten(2)[:, :p, :p]
+
+    def _steps(self) -> dict[str, Step]:
+        """Every kernel of an epoch, and `judge`."""
+        from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
+        from algophase.training.kernels.after_units import after_units
+        from algophase.training.kernels.tables import attend, mix, project, read_tokens
+
+        n, d, m, runs = self.count, self.settings.width, self.hidden, self.runs_of_blocks
+        flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
+        (rows, c), vp, heads = self.z.shape[1:], self.R.shape[2], self.soft.shape[2]
+        e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
+        starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
+
+        def at(*names: str) -> dict[str, int]:
+            return {f"AT_{name}": starts[name] for name in names}
+
+        tokens = {
+            "P": self.modulus,
+            "SECOND": self.modulus if self.task.separate_vocabularies else 0,
+            "EQUALS": self.outputs - 1 if self.task.equals_sign else 0,
+        }
+        equals = {"EQUALS": tokens["EQUALS"]}
+        grid, of_heads = {"PA": across, "T": rows}, {"H": heads, "E": e}
+        bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
+        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
+        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
+        weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
+        warps = {"num_warps": 4 if across <= 64 else 8}
+        columns, counted = (m + vp) // TILE, self.largest[0].numel()
+        at_once = TILE if c <= 128 else TILE // 4
+        return {
+            "read_tokens": Step(
+                read_tokens,
+                (tables * (c // bc), n),
+                (flat, self.tables, size),
+                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bc, "BK": bk, **warps},
+            ),
+            "attend": Step(
+                attend,
+                (heads + d // bd, n),
+                (flat, self.scale, self.give, self.tables, self.soft, self.y, size),
+                {
+                    **at("EMBED", "POS", "O"),
+                    **tokens,
+                    **grid,
+                    "D": d,
+                    **of_heads,
+                    "BD": bd,
+                    "BK": min(32, c),
+                    "BE": be,
+                    **warps,
+                },
+            ),
+            "mix": Step(
+                mix,
+                (rows // at_once, n),
+                (self.rate, self.soft, self.tables, self.z),
+                {**equals, **grid, **of_heads, "ROWS": at_once, "num_warps": 4},
+            ),
+            "project": Step(
+                project,
+                (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.Q, self.base, self.R, size),
+                {**weights, **grid, **wide, "BK": bk, **warps},
+            ),
+            **(self._wide_grid() if self.wide else self._grid()),
+            "after_units": Step(
+                after_units,
+                ((2 + c // bc + columns + m // TILE) * (d // min(128, d)), n),
+                (flat, found, self.y, self.dQ, self.dbase, self.dR, self.largest, self.dy, size),
+                {
+                    **weights,
+                    **grid,
+                    **wide,
+                    "BD": min(128, d),
+                    "BB": min(64, across),
+                    "RUNS": runs,
+                    "COUNT": counted,
+                    "COUNT_P": power_of_two(counted),
+                    "num_warps": 8,
+                },
+            ),
+            "after_rows": Step(
+                after_rows,
+                (heads * GROUPS, n),
+                (
+                    *(self.rate, self.scale, self.soft, self.tables, self.dz, self.dz_exponent),
+                    *(self.d_score, self.d_other, self.d_v1, self.d_vq),
+                ),
+                {
+                    **equals,
+                    **grid,
+                    **of_heads,
+                    "TILES": tiles,
+                    "GROUPS": GROUPS,
+                    "STAGES": 3,
+                    "num_warps": max(1, min(8, across * e // 2048)),
+                },
+            ),
+            "after_attention": Step(
+                after_attention,
+                (c // be + c // bc * (d // bd), n),
+                (
+                    *(flat, found, self.give, self.tables, self.d_score, self.d_other, self.d_v1, self.d_vq),
+                    *(self.dy, self.d_tables, size),
+                ),
+                {
+                    **at("O"),
+                    "P": self.modulus,
+                    **equals,
+                    **grid,
+                    "D": d,
+                    **of_heads,
+                    "BE": be,
+                    "BC": bc,
+                    "BD": bd,
+                    "BK": bk,
+                    "GROUPS": GROUPS,
+                    **warps,
+                },
+            ),
+            "after_tables": Step(
+                after_tables,
+                (d // min(32, d) + 3 * (c // bc) * (d // bd) + 1, n),
+                (flat, found, self.d_tables, self.dy, self.tile_loss, self.loss, size),
+                {
+                    **at("EMBED", "POS", "QKV"),
+                    **tokens,
+                    "PA": across,
+                    "D": d,
+                    "C": c,
+                    "BC": bc,
+                    "BD": bd,
+                    "BX": min(32, d),
+                    "BK": min(32, c),
+                    **of_tiles,
+                    **warps,
+                },
+            ),
+        }
+
+    def _core(self) -> dict[str, Any]:
+        (rows, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
+        return {"PA": self.y.shape[1], "T": rows, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
+
+    def _grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.by_rows import by_rows
+        from algophase.training.kernels.by_units import by_units
+
+        n, tiles, runs = self.count, self.exponent.shape[1], self.runs_of_blocks
+        roomy, narrow = self.Q.shape[1] * self.R.shape[2] <= 128 * 64, self.Q.shape[1] <= 128
+        core = {**self._core(), "BM": TILE, "ROWS": TILE, "STAGES": 3 if roomy else 2, "num_warps": 4 if narrow else 8}
+        read = (self.z, self.Q, self.base, self.R)
+        by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
+        of_rows = {"P": self.modulus, "V": self.outputs, **core}
+        return {
+            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
+            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
+            "by_units": Step(
+                by_units,
+                (self.hidden // TILE + 1, runs, n),
+                (*read, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
+                {**core, "TILES": tiles, "TILES_P": power_of_two(tiles), "RUNS": runs},
+            ),
+        }
+
+    def _wide_grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.wide import wide_back, wide_rows, wide_units
+
+        n, tiles, core = self.count, self.exponent.shape[1], self._core()
+        rows, c, w = core["T"], core["C"], self.table_width
+        bm, bc, bk, of_tile = min(128, core["M"]), min(128, c), min(TILE, c), rows // tiles
+        read = (self.z, self.Q, self.base, self.R, self.row_weights)
+        by_row = (*read, self.x, self.dx, self.slope, self.exponent, self.dz_exponent)
+        of_rows = {"P": self.modulus, "V": self.outputs, **core, "BM": bm, "BK": bk, "ROWS": of_tile, "num_warps": 8}
+        return {
+            "by_rows": Step(wide_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
+            "judge": Step(wide_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
+            "wide_back": Step(
+                wide_back,
+                (tiles * (c // bc), n),
+                (self.dx, self.Q, self.dz),
+                {"T": rows, "W": w, "C": c, "ROWS": of_tile, "BC": bc, "BK": TILE, "num_warps": 8},
+            ),
+            "by_units": Step(
+                wide_units,
+                (w // TILE * (c // bc + 1), n),
+                (self.z, self.x, self.dx, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
+                {**core, "BM": TILE, "BC": bc, "ROWS": TILE, "TILES": tiles, "TILES_P": power_of_two(tiles), "num_warps": 4},
+            ),
+        }
+
+    def _go(self, *names: str) -> None:
+        for name in names:
+            self.steps[name].launch()
+
+    def _beside(self, first: Sequence[str], second: Sequence[str]) -> None:
+        """Two chains of kernels that do not need each other, on a GPU at the same time."""
+        if self.side is None:
+            self._go(*first, *second)
+            return
+        main = torch.cuda.current_stream(self.device)
+        self.side.wait_stream(main)
+        self._go(*first)
+        with torch.cuda.stream(self.side):
+            self._go(*second)
+        main.wait_stream(self.side)
+
+    @torch.no_grad()
+    def loss_and_gradient(self) -> Tensor:
+        self._go("read_tokens", "attend")
+        self._beside(["project"], ["mix"])
+        self._go("by_rows")
+        self._beside(["by_units", "after_units"], [*(["wide_back"] if self.wide else []), "after_rows"])
+        self._go("after_attention", "after_tables")
+        return self.loss
+
+    @torch.no_grad()
+    def all_pairs(self) -> tuple[Tensor, Tensor]:
+        self._go("read_tokens", "attend", "mix", "project", "judge")
+        return self._to_grid(self.pair_loss).clone(), self._to_grid(self.pair_right).bool()

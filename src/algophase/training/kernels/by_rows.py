@@ -1,0 +1,113 @@
+"""The grid by rows: each pair from z to its loss and back to dz, in one kernel. Hidden units never leave the chip.
+
+    x = z Q + base[b];   logits = act(x[:m]) R + x[m:];   slope = d loss / d logits
+    dx = (slope R^T) act'(x);   dz = dx Q^T
+
+A program takes ROWS rows (`tables` has their order), which have four b, so the base joins the product as 16 more columns: the
+one-hot of b, three times, against the base in three parts. Operands are float16, sums float32. The slope and dz of a program
+are scaled by powers of two of its own.
+
+ReLU keeps one bit of each hidden unit on the way forward; GELU computes x again on the way back. JUDGE stops at the loss of
+each row, and whether the label's logit is strictly the largest.
+"""
+
+import triton
+import triton.language as tl
+
+from algophase.training.kernels.cross_entropy import weighted_loss
+from algophase.training.kernels.hidden import activate_both
+from algophase.training.kernels.scaling import exponent, power, up
+
+
+@triton.jit
+def one_hot(row, j):
+    """(rows, 16) float16: which of its block's four b a row has, once for each part of the base."""
+    return ((j[None, :] % 4 == row[:, None] % 4) & (j[None, :] < 12)).to(tl.float16)
+
+
+@triton.jit
+def by_rows(
+    Z,  # (n, T, C) float16
+    Q,  # (n, C, W) float16
+    BASE,  # (n, BLOCKS, 16, W) float16
+    R,  # (n, M, VP) float16
+    WEIGHTS,  # (n, T) float32, 0 in padding
+    SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
+    EXPONENT,  # out (n, TILES) int32: of the slope
+    DZ,  # out (n, T, C) float16, the largest of a tile in [2^12, 2^13)
+    DZ_EXPONENT,  # out (n, TILES) int32
+    LOSS,  # out (n, TILES) float32, or (n, T) with JUDGE
+    RIGHT,  # out (n, T) int8 with JUDGE
+    P: tl.constexpr,
+    PA: tl.constexpr,
+    T: tl.constexpr,
+    M: tl.constexpr,
+    V: tl.constexpr,
+    C: tl.constexpr,
+    VP: tl.constexpr,
+    BM: tl.constexpr,
+    ROWS: tl.constexpr,
+    GELU: tl.constexpr,
+    JUDGE: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    W: tl.constexpr = M + VP
+    TILES: tl.constexpr = T // ROWS
+    tile = tl.program_id(0)
+    network = tl.program_id(1).to(tl.int64)
+    row = tile * ROWS + tl.arange(0, ROWS)
+    block = tile * ROWS // (4 * PA)
+    a, b = (row // 4) % PA, block * 4 + row % 4
+    v, k, j = tl.arange(0, VP), tl.arange(0, C), tl.arange(0, 16)
+    Z += network * T * C
+    Q += network * C * W
+    BASE += (network * (T // (4 * PA)) + block) * 16 * W
+    R += network * M * VP
+    z = tl.load(Z + row[:, None] * C + k[None, :])
+    of_b = one_hot(row, j)
+    direct = tl.load(Q + k[:, None] * W + M + v[None, :])
+    logits = tl.dot(of_b, tl.load(BASE + j[:, None] * W + M + v[None, :]))
+    logits = tl.dot(z, direct, logits)
+    active = tl.zeros((ROWS, BM), tl.int32)
+    for step in tl.range(0, M // BM, num_stages=STAGES):
+        m = step * BM + tl.arange(0, BM)
+        q = tl.load(Q + k[:, None] * W + m[None, :])
+        base = tl.load(BASE + j[:, None] * W + m[None, :])
+        r = tl.load(R + m[:, None] * VP + v[None, :])
+        x = tl.dot(z, q, tl.dot(of_b, base))
+        if not GELU:
+            active |= (x > 0.0).to(tl.int32) << step
+        post, _ = activate_both(x, GELU)
+        logits = tl.dot(post.to(tl.float16), r, logits)
+
+    is_label = v[None, :] == ((a + b) % P)[:, None]
+    outside = v[None, :] >= V
+    if JUDGE:
+        loss, _ = weighted_loss(logits, is_label, outside, tl.full((ROWS,), 1.0, tl.float32))
+        at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
+        below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
+        tl.store(LOSS + network * T + row, loss)
+        tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
+    else:
+        loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))
+        tl.store(LOSS + network * TILES + tile, tl.sum(loss))
+        top = exponent(slope)
+        tl.store(EXPONENT + network * TILES + tile, top)
+        s = (slope * power(254 - top)).to(tl.float16)
+        tl.store(SLOPE + network * T * VP + row[:, None] * VP + v[None, :], s)
+        dz = tl.dot(s, tl.trans(tl.load(Q + k[:, None] * W + M + v[None, :])))
+        for step in tl.range(0, M // BM, num_stages=STAGES):
+            m = step * BM + tl.arange(0, BM)
+            q = tl.load(Q + k[:, None] * W + m[None, :])
+            r = tl.load(R + m[:, None] * VP + v[None, :])
+            dx = tl.dot(s, tl.trans(r))
+            if GELU:
+                base = tl.load(BASE + j[:, None] * W + m[None, :])
+                _, steep = activate_both(tl.dot(z, q, tl.dot(of_b, base)), GELU)
+                dx *= steep
+            else:
+                dx = tl.where(((active >> step) & 1) != 0, dx, 0.0)
+            dz = tl.dot(dx.to(tl.float16), tl.trans(q), dz)
+        top_dz = exponent(dz)
+        tl.store(DZ_EXPONENT + network * TILES + tile, top_dz + top - 127)
+        tl.store(DZ + network * T * C + row[:, None] * C + k[None, :], (dz * up(top_dz)).to(tl.float16))

@@ -1,0 +1,73 @@
+"""Numbers for half-precision products: float16 rounds to nearest and keeps eleven bits, but spans only 2^-14 to 2^16. So what
+may be small or large is multiplied by an exact power of two first, and the product by the one that undoes it."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def exponent(x):
+    """Biased exponent (0 to 253) of the largest magnitude in a matrix."""
+    top = tl.max(tl.max(tl.abs(x), axis=1), axis=0)
+    return tl.minimum(top.to(tl.int32, bitcast=True) >> 23, 253)
+
+
+@triton.jit
+def power(biased):
+    """2 ** (biased - 127), and 0 for biased <= 0."""
+    return (tl.maximum(biased, 0) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def up(biased):
+    """The power of two that takes a largest element of that exponent to [2^12, 2^13): float16 then keeps all eleven bits of
+    elements 2^26 times smaller, and sums of a few still fit."""
+    return power(tl.minimum(266 - biased, 254))
+
+
+@triton.jit
+def down(biased):
+    """The way back."""
+    return power(biased - 12)
+
+
+@triton.jit
+def scaled(x):
+    """A matrix in float16, and what its products are to be multiplied by."""
+    top = exponent(x)
+    return (x * up(top)).to(tl.float16), down(top)
+
+
+@triton.jit
+def rounded_product(a, b):
+    """Of two float32 matrices, each rounded to float16."""
+    a_half, a_back = scaled(a)
+    b_half, b_back = scaled(b)
+    return tl.dot(a_half, b_half) * a_back * b_back
+
+
+@triton.jit
+def halves(x):
+    """A matrix as two in float16 that add up to 22 bits of it, and what their products are to be multiplied by."""
+    top = exponent(x)
+    x = x * up(top)
+    first = x.to(tl.float16)
+    return first, (x - first.to(tl.float32)).to(tl.float16), down(top)
+
+
+@triton.jit
+def product(a, b):
+    """Of two float32 matrices, to about float32's precision."""
+    a_first, a_second, a_back = halves(a)
+    b_first, b_second, b_back = halves(b)
+    total = tl.dot(a_first, b_second, tl.dot(a_second, b_first))
+    return tl.dot(a_first, b_first, total) * a_back * b_back
+
+
+@triton.jit
+def parts(START, place, stride, COUNT: tl.constexpr):
+    """Parts of a sum, added up in order."""
+    total = tl.load(START + place)
+    for part in tl.static_range(1, COUNT):
+        total += tl.load(START + part * stride + place)
+    return total

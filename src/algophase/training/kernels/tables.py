@@ -1,0 +1,251 @@
+"""Everything before the grid, for the half-precision engine: attention, z, and the projection W_O [W_in | W_U].
+
+    x_1[a], x_2[b] the operands' embeddings with positions; x_q[b] of the position that attends: x_2[b], or x_3 for every b
+    q = x_q W_Q,  k_i = x_i W_K,  v_i = x_i W_V
+    S = softmax over positions of scale q[b] . k_i;   A = rate S + 1 - rate
+    z[a, b] = A_1 (v_1[a] - v_q[b])  [+ A_2 (v_2[b] - v_q[b]) with an equals sign]
+    y[b] = x_q[b] + give v_q[b] W_O,  give = 2 - rate  [3 - 2 rate];   base = y IU + bias
+    Q = W_O IU,   R = W_out W_U
+
+Pairs are rows in blocks of four b and all a (padded to PA): row = (b // 4 PA + a) 4 + b % 4, T of them.
+
+An error made here is the same for every pair, so it does not average out in a gradient, and late in training gradients are
+small differences. These products are small, too: each operand is two float16 numbers that add up to 22 bits. Only the results
+that the grid multiplies, z, Q and R, are rounded to float16; the base is three.
+
+PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
+"""
+
+import triton
+import triton.language as tl
+
+from algophase.training.kernels.scaling import product
+
+
+@triton.jit
+def inputs(
+    PARAMETERS,
+    position,
+    i,
+    d,
+    AT_EMBED: tl.constexpr,
+    AT_POS: tl.constexpr,
+    P: tl.constexpr,
+    SECOND: tl.constexpr,
+    EQUALS: tl.constexpr,
+    D: tl.constexpr,
+):
+    """Rows i and columns d of x_1, x_2 or x_3 (position 0, 1, 2), zero in padding. SECOND: the first token of the second
+    operand; EQUALS: the equals sign's token, or 0."""
+    token = tl.where(position == 0, i, tl.where(position == 1, SECOND + i, EQUALS))
+    inside = (i < P)[:, None]
+    embedded = tl.load(PARAMETERS + AT_EMBED + token[:, None] * D + d[None, :], mask=inside, other=0.0)
+    return tl.where(inside, embedded + tl.load(PARAMETERS + AT_POS + position * D + d)[None, :], 0.0)
+
+
+@triton.jit
+def read_tokens(
+    PARAMETERS,  # (n, size)
+    TABLES,  # out (n, 5 or 7, PA, C) float32: q, k_1, k_q, v_1, v_q, with an equals sign k_2, v_2
+    size,
+    AT_EMBED: tl.constexpr,
+    AT_POS: tl.constexpr,
+    AT_QKV: tl.constexpr,
+    P: tl.constexpr,
+    SECOND: tl.constexpr,
+    EQUALS: tl.constexpr,
+    PA: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    BC: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """Queries, keys and values: BC columns of one table."""
+    ASKING: tl.constexpr = 2 if EQUALS > 0 else 1
+    network = tl.program_id(1).to(tl.int64)
+    PARAMETERS += network * size
+    table = tl.program_id(0) // (C // BC)
+    matrix = tl.where(table == 0, 0, tl.where((table == 1) | (table == 2) | (table == 5), 1, 2))
+    position = tl.where((table == 1) | (table == 3), 0, tl.where(table >= 5, 1, ASKING))
+    i, c = tl.arange(0, PA), tl.program_id(0) % (C // BC) * BC + tl.arange(0, BC)
+    total = tl.zeros((PA, BC), tl.float32)
+    for k in range(0, D, BK):
+        d = k + tl.arange(0, BK)
+        x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
+        total += product(x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :]))
+    tl.store(TABLES + ((network * tl.num_programs(0) // (C // BC) + table) * PA + i[:, None]) * C + c[None, :], total)
+
+
+@triton.jit
+def attend(
+    PARAMETERS,
+    SCALE,  # (n,)
+    GIVE,  # (n,)
+    TABLES,
+    SOFT,  # out (n, maps, H, T) float32: the weight of a, and with an equals sign of b
+    Y,  # out (n, PA, D) float32
+    size,
+    AT_EMBED: tl.constexpr,
+    AT_POS: tl.constexpr,
+    AT_O: tl.constexpr,
+    P: tl.constexpr,
+    SECOND: tl.constexpr,
+    EQUALS: tl.constexpr,
+    PA: tl.constexpr,
+    T: tl.constexpr,
+    D: tl.constexpr,
+    H: tl.constexpr,
+    E: tl.constexpr,
+    BD: tl.constexpr,
+    BK: tl.constexpr,
+    BE: tl.constexpr,
+):
+    """Roles: the scores of one head; BD columns of y."""
+    C: tl.constexpr = H * E
+    MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
+    network = tl.program_id(1).to(tl.int64)
+    i = tl.arange(0, PA)
+    TABLES += network * (3 + 2 * MAPS) * PA * C
+    if tl.program_id(0) < H:
+        h = tl.program_id(0)
+        score = tl.zeros((PA, PA), tl.float32)  # (a, b)
+        own = tl.zeros((PA,), tl.float32)
+        other = tl.zeros((PA,), tl.float32)
+        for k in range(0, E, BE):
+            place = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
+            q = tl.load(place)
+            score += product(tl.load(place + PA * C), tl.trans(q))
+            own += tl.sum(q * tl.load(place + 2 * PA * C), axis=1)
+            if EQUALS > 0:
+                other += tl.sum(q * tl.load(place + 5 * PA * C), axis=1)
+        scale = tl.load(SCALE + network)
+        score *= scale
+        own_score = _along_columns(own * scale, i)
+        row = (i[None, :] // 4 * PA + i[:, None]) * 4 + i[None, :] % 4
+        SOFT += (network * MAPS * H + h) * T
+        if EQUALS > 0:
+            other_score = _along_columns(other * scale, i)
+            top = tl.maximum(tl.maximum(own_score, other_score)[None, :], score)
+            soft, soft_2 = tl.exp(score - top), tl.exp(other_score[None, :] - top)
+            whole = soft + soft_2 + tl.exp(own_score[None, :] - top)
+            tl.store(SOFT + row, soft / whole, mask=row < T)
+            tl.store(SOFT + H * T + row, soft_2 / whole, mask=row < T)
+        else:
+            tl.store(SOFT + row, 1.0 / (1.0 + tl.exp(own_score[None, :] - score)), mask=row < T)
+    else:
+        PARAMETERS += network * size
+        d = (tl.program_id(0) - H) * BD + tl.arange(0, BD)
+        total = tl.zeros((PA, BD), tl.float32)
+        for k in range(0, C, BK):
+            c = k + tl.arange(0, BK)
+            v = tl.load(TABLES + (4 * PA + i[:, None]) * C + c[None, :])
+            total += product(v, tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]))
+        x = inputs(PARAMETERS, MAPS, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)  # the asking position
+        tl.store(Y + (network * PA + i[:, None]) * D + d[None, :], x + tl.load(GIVE + network) * total)
+
+
+@triton.jit
+def _along_columns(x, i):
+    """A vector that lies along rows, along columns."""
+    return tl.sum(tl.where(i[:, None] == i[None, :], x[:, None], 0.0), axis=0)
+
+
+@triton.jit
+def mix(
+    RATE,  # (n,)
+    SOFT,
+    TABLES,
+    Z,  # out (n, T, C) float16
+    EQUALS: tl.constexpr,
+    PA: tl.constexpr,
+    T: tl.constexpr,
+    H: tl.constexpr,
+    E: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """z of some rows: a few a, four b, all heads."""
+    C: tl.constexpr = H * E
+    MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
+    network = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * ROWS
+    some, four, h, e = tl.arange(0, ROWS // 4), tl.arange(0, 4), tl.arange(0, H), tl.arange(0, E)
+    rate = tl.load(RATE + network)
+    a, b = (first // 4) % PA + some, first // (4 * PA) * 4 + four
+    V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h[None, :, None] * E + e[None, None, :]
+    v1, vq = tl.load(V + a[:, None, None] * C), tl.load(V + (PA + b)[:, None, None] * C)  # (some, H, E), (four, H, E)
+    row = first + some[:, None] * 4 + four[None, :]
+    SOFT += (network * MAPS * H + h[None, None, :]) * T + row[:, :, None]  # (some, four, H)
+    z = (rate * tl.load(SOFT) + (1.0 - rate))[:, :, :, None] * (v1[:, None, :, :] - vq[None, :, :, :])
+    if EQUALS > 0:
+        v2 = tl.load(V + (3 * PA + b)[:, None, None] * C)
+        z += (rate * tl.load(SOFT + H * T) + (1.0 - rate))[:, :, :, None] * (v2 - vq)[None, :, :, :]
+    place = (network * T + row[:, :, None, None]) * C + (h[:, None] * E + e[None, :])[None, None, :, :]
+    tl.store(Z + place, z.to(tl.float16))
+
+
+@triton.jit
+def project(
+    PARAMETERS,
+    Y,
+    Q,  # out (n, C, W) float16
+    BASE,  # out (n, BLOCKS, 16, W) float16: of each four b three parts that add up to the float32 value, then zeros
+    R,  # out (n, M, VP) float16
+    size,
+    AT_O: tl.constexpr,
+    AT_IU: tl.constexpr,
+    AT_B_IN: tl.constexpr,
+    AT_W_OUT: tl.constexpr,
+    AT_B_OUT: tl.constexpr,
+    PA: tl.constexpr,
+    T: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    M: tl.constexpr,
+    VP: tl.constexpr,
+    BW: tl.constexpr,
+    BC: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden units and BW outputs."""
+    W: tl.constexpr = M + VP
+    BLOCKS: tl.constexpr = T // (4 * PA)
+    network = tl.program_id(1).to(tl.int64)
+    PARAMETERS += network * size
+    if tl.program_id(0) < W // BW:
+        i, w = tl.arange(0, PA), tl.program_id(0) * BW + tl.arange(0, BW)
+        base = tl.zeros((PA, BW), tl.float32)
+        bias = tl.zeros((BW,), tl.float32)
+        for k in range(0, D, BK):
+            d = k + tl.arange(0, BK)
+            iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            base += product(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu)
+            bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
+        if tl.program_id(0) < M // BW:
+            bias = tl.load(PARAMETERS + AT_B_IN + w)
+        base += bias[None, :]
+        place = BASE + (network * BLOCKS * 16 + (i[:, None] // 4) * 16 + i[:, None] % 4) * W + w[None, :]
+        inside = (i < BLOCKS * 4)[:, None]
+        first = base.to(tl.float16)
+        rest = base - first.to(tl.float32)
+        second = rest.to(tl.float16)
+        tl.store(place, first, mask=inside)
+        tl.store(place + 4 * W, second, mask=inside)
+        tl.store(place + 8 * W, (rest - second.to(tl.float32)).to(tl.float16), mask=inside)
+    elif tl.program_id(0) < (1 + C // BC) * (W // BW):
+        role = tl.program_id(0) - W // BW
+        c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)
+        q = tl.zeros((BC, BW), tl.float32)
+        for k in range(0, D, BK):
+            d = k + tl.arange(0, BK)
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
+            q += product(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]))
+        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], q.to(tl.float16))
+    else:
+        role = tl.program_id(0) - (1 + C // BC) * (W // BW)
+        m, v = role // (VP // BW) * BW + tl.arange(0, BW), role % (VP // BW) * BW + tl.arange(0, BW)
+        r = tl.zeros((BW, BW), tl.float32)
+        for k in range(0, D, BK):
+            d = k + tl.arange(0, BK)
+            w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
+            r += product(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]))
+        tl.store(R + (network * M + m[:, None]) * VP + v[None, :], r.to(tl.float16))

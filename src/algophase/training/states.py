@@ -1,0 +1,89 @@
+"""States of a network at which its gradient is checked: an engine must be right from the first epoch to the last.
+
+Late in training a gradient is the small difference of large terms, and rounding that nobody sees at the start can be all
+there is of it. So an ensemble is trained here for a few hundred quick steps, in float32 and without weight decay.
+
+    start             as drawn from the seed
+    middle            after 100 steps
+    late              after 300 steps, with the unembedding scaled so that the training loss is about 1e-7
+    dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay leaves them at low rates
+    near divergence   the start with every parameter doubled: logits 64 times as large
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from algophase.networks import initialise
+from algophase.networks.stacking import take_out
+from algophase.settings import LinearSettings, RunSettings, TrainingSettings
+from algophase.training.engine import Engine
+from algophase.training.grid import GridTransformer
+from algophase.training.grid_linear import GridLinear
+from algophase.training.optimizer import AdamW
+from algophase.training.plain import PlainEngine
+from algophase.training.stacked import StackedEngine
+
+STATES = ("start", "middle", "late", "dead attention", "near divergence")
+QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)
+MIDDLE, LATE = 100, 300  # steps
+LATE_LOSS = 1e-7
+
+Parameters = dict[str, Tensor]  # one network's, under the specification's names
+
+
+def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[Parameters]]:
+    """Parameters of every run, at its own size, in each of `STATES` that its architecture has."""
+    start = [_parameters(initialise(run)) for run in runs]
+    middle, late = _trained(runs, device)
+    late = [_sharpened(run, values, device) for run, values in zip(runs, late, strict=True)]
+    found = {"start": start, "middle": middle, "late": late}
+    if not isinstance(runs[0].network, LinearSettings):
+        found["dead attention"] = [
+            {name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0) for name, value in values.items()}
+            for values in late
+        ]
+    found["near divergence"] = [{name: 2 * value for name, value in values.items()} for values in start]
+    return found
+
+
+def _parameters(network: torch.nn.Module) -> Parameters:
+    return {name: value.detach() for name, value in network.named_parameters()}
+
+
+def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Parameters], list[Parameters]]:
+    """After `MIDDLE` and after `LATE` steps."""
+    quick = [replace(run, training=QUICK) for run in runs]
+    engine = _trainer(runs[0])(quick, device, "float32")
+    optimizer = AdamW(engine.parameters, quick)
+    taken = []
+    for step in range(1, LATE + 1):
+        engine.loss_and_gradient()
+        optimizer.step(engine.gradients)
+        if step in (MIDDLE, LATE):
+            stacked = {name: value.cpu() for name, value in engine.export().items()}
+            taken.append([_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)])
+    return taken[0], taken[1]
+
+
+def _trainer(run: RunSettings) -> type[Engine]:
+    if isinstance(run.network, LinearSettings):
+        return GridLinear
+    return GridTransformer if GridTransformer.unsupported(run, torch.device("cpu")) is None else StackedEngine
+
+
+def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Parameters:
+    """The same network with its logits scaled, by an eighth to eight, so that its loss is `LATE_LOSS` if that is in reach."""
+    unembedding = "unembed.weight" if isinstance(run.network, LinearSettings) else "unembed.W_U"
+    engine, low, high = PlainEngine([run], device, "float64"), -3.0, 3.0
+    for _ in range(12):  # a network whose training pairs are all right has the less loss, the larger its logits
+        middle = (low + high) / 2
+        found = {**values, unembedding: values[unembedding] * 2**middle}
+        engine.put([found])
+        if engine.loss_and_gradient().item() > LATE_LOSS:
+            low = middle
+        else:
+            high = middle
+    return found

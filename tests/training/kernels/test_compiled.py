@@ -1,0 +1,57 @@
+"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their products or spill.
+
+It serialises products when it runs out of registers or cannot see through a loop, and says so in a remark that nothing prints:
+the kernel is right, and slow.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+triton = pytest.importorskip("triton", reason="Triton is not installed")
+
+COMPILE = """
+import pathlib, subprocess, sys, tempfile
+import torch, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training.half import HalfTransformer
+
+ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
+types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
+modulus, width = map(int, sys.argv[1:])
+run = RunSettings(TaskSettings(modulus), TransformerSettings(width, attention_rate=0.5))
+for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.items():
+    constants = dict(step.options)
+    options = {"num_warps": constants.pop("num_warps")}
+    signature = {key: "constexpr" for key in constants}
+    divisible = {}
+    for place, value in enumerate(step.arguments):
+        signature[step.kernel.arg_names[place]] = types[value.dtype] if torch.is_tensor(value) else "i32"
+        if torch.is_tensor(value) or value % 16 == 0:
+            divisible[(place,)] = [["tt.divisibility", 16]]
+    source = ASTSource(step.kernel, signature, constexprs=constants, attrs=divisible)
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(compiled.asm["ptx"])
+        file.flush()
+        command = [ptxas, "-v", "--gpu-name=sm_90a", file.name, "-o", "/dev/null"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True)
+    for line in (said.stdout + said.stderr).splitlines():
+        if "serialized" in line or ("spill stores" in line and " 0 bytes spill stores" not in line):
+            print(name, line.strip())
+    if compiled.metadata.shared > 227 * 1024:
+        print(name, "needs", compiled.metadata.shared, "bytes of shared memory")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("modulus", "width"), [(59, 128), (59, 512), (7, 16)])
+def test_nothing_is_serialised_or_spilled(modulus: int, width: int) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    command = [sys.executable, "-c", COMPILE, str(modulus), str(width)]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (said.returncode, said.stdout) == (0, ""), said.stderr[-2000:]

@@ -1,0 +1,119 @@
+"""The half-precision engine against the specification: on a GPU, or in Triton's interpreter on a CPU."""
+
+import pytest
+import torch
+
+pytest.importorskip("triton", reason="Triton is not installed")
+
+from algophase.errors import InputError
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training import half
+from algophase.training.gradient_check import away_from_kinks, compare
+from algophase.training.half import HalfTransformer
+from algophase.training.optimizer import AdamW
+from algophase.training.plain import PlainEngine
+from algophase.training.states import states
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LONG = pytest.mark.slow  # for Triton's interpreter
+
+SHARED, BOTH = TaskSettings(modulus=5), TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True)
+CASES = {
+    "one head": (SHARED, [TransformerSettings(16, 1, 1, "gelu", 0.37)]),
+    "separate, equals sign": (BOTH, [TransformerSettings(12, 1, 1, "gelu", 0.37)]),
+    "mixed widths": (SHARED, [TransformerSettings(width, 1, 4, "relu", rate) for width, rate in ((9, 0.0), (16, 1.0))]),
+    "equals sign": (TaskSettings(modulus=7, equals_sign=True), [TransformerSettings(16, 1, 2, "relu", 1.0)]),
+    "separate": (TaskSettings(modulus=6, separate_vocabularies=True), [TransformerSettings(31, 1, 3, "gelu", 0.37)]),
+    "eight heads": (TaskSettings(modulus=17), [TransformerSettings(32, 1, 8, "gelu", 1.0)]),
+    "many outputs": (TaskSettings(modulus=67), [TransformerSettings(16, 1, 1, "gelu", 1.0)]),
+}
+
+
+def runs_of(case: str) -> list[RunSettings]:
+    task, networks = CASES[case]
+    return [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
+
+
+QUICK = ("one head", "separate, equals sign")
+
+
+@pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES])
+def test_gradients_are_the_specifications(case: str) -> None:
+    parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
+@pytest.mark.parametrize("case", ["one head", pytest.param("equals sign", marks=LONG)])
+def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half, "WIDE", 8)
+    parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
+@LONG
+@pytest.mark.parametrize("state", ["middle", "late", "dead attention", "near divergence"])
+def test_gradients_stay_right(state: str) -> None:
+    runs = runs_of("eight heads")
+    _, error, cosine = compare(HalfTransformer, runs, DEVICE, "half", states(runs, DEVICE)[state])
+    assert error < 0.1
+    assert cosine > 0.999
+
+
+def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
+    """Also the padding of heads and their sizes, which is not part of any network."""
+    (run,) = runs_of("separate, equals sign")
+    engine, plain = HalfTransformer([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
+    engine.loss_and_gradient()
+    exported = sum(value.count_nonzero() for value in engine.export(engine.gradients).values())
+    assert engine.gradients.flat.count_nonzero() == exported
+    (loss, right), (expected_loss, expected_right) = engine.all_pairs(), plain.all_pairs()
+    torch.testing.assert_close(loss.double(), expected_loss, rtol=1e-2, atol=0)
+    assert torch.equal(right, expected_right)
+
+
+@LONG
+def test_a_networks_bits_do_not_depend_on_its_company() -> None:
+    task, network = SHARED, TransformerSettings(16, 1, 1, "relu", 0.37)
+    runs = [RunSettings(task=task, network=network, seed=seed) for seed in range(3)]
+    together, alone = HalfTransformer(runs, DEVICE, "half"), HalfTransformer(runs[1:2], DEVICE, "half")
+    loss, own_loss = together.loss_and_gradient(), alone.loss_and_gradient()
+    assert torch.equal(loss[1], own_loss[0])
+    assert torch.equal(together.gradients.flat[1], alone.gradients.flat[0])
+
+
+def test_two_launches_are_the_optimiser() -> None:
+    runs = [RunSettings(task=SHARED, network=TransformerSettings(width=4), seed=seed) for seed in range(3)]
+    optimizers, noted = [], []
+    for two in (False, True):
+        engine = PlainEngine(runs[:1], DEVICE, "float32")
+        flat = type(engine.parameters)(3, engine.parameters.shapes, DEVICE, torch.float32)
+        flat.flat.copy_(engine.parameters.flat)
+        optimizers.append(AdamW(flat, runs, two_launches=two))
+        noted.append(torch.full((3,), -1, dtype=torch.int64, device=DEVICE))
+    gradients = optimizers[0].parameters.new_zeros(optimizers[0].parameters.shape)
+    held = type("Held", (), {"flat": gradients})()
+    for step in range(4):
+        gradients.copy_(torch.randn(gradients.shape, generator=torch.Generator().manual_seed(step)))
+        loss = torch.tensor([1.0, float("nan") if step == 2 else 1.0, 1.0], device=DEVICE)
+        for optimizer, diverged_at in zip(optimizers, noted, strict=True):
+            optimizer.epoch(held, loss, diverged_at)
+    plain, kernels = optimizers
+    torch.testing.assert_close(kernels.parameters, plain.parameters, rtol=1e-6, atol=1e-7)
+    assert noted[0].tolist() == noted[1].tolist() == [-1, 2, -1]
+    assert kernels.steps.item() == plain.steps.item() == 4
+    assert torch.equal(kernels.alive, plain.alive)
+
+
+def test_another_precision_is_an_error() -> None:
+    with pytest.raises(InputError, match="precision is 'tf32'; this engine has half"):
+        HalfTransformer(runs_of("one head"), DEVICE, "tf32")
+
+
+def test_what_it_cannot_train_is_told() -> None:
+    cuda = torch.device("cuda")
+    for network, reason in (
+        (TransformerSettings(width=2048), "widths up to 1024, not 2048"),
+        (TransformerSettings(width=128, heads=16), "at most 8 heads, not 16"),
+        (TransformerSettings(layers=2), "one layer, not 2"),
+    ):
+        assert reason in str(HalfTransformer.unsupported(RunSettings(network=network), cuda))
