@@ -29,22 +29,22 @@ from algophase.training.trained import TrainingInterrupted
 SPACE = Space.from_dict(
     {
         "name": "tiny",
-        "task": {"modulus": 7},
+        "task": {"modulus": 5},
         "network": {"width": {"log_uniform": [8, 16], "integer": True}, "attention_rate": {"uniform": [0, 1]}},
         "training": {"epochs": 40},
     }
 )
 # Ensembles of two and a checkpoint after every chunk of epochs, so that there is much to interrupt.
-OPTIONS = Options(device="cpu", ensemble_size=2, checkpoint_seconds=1e-6, snapshot_epochs=(10, 25))
+OPTIONS = Options(device="cpu", ensemble_size=2, checkpoint_seconds=1e-6, snapshot_epochs=(15,))
 RUNS = [
-    RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=seed / 4), TrainingSettings(epochs=40), seed)
+    RunSettings(TaskSettings(5), TransformerSettings(8, attention_rate=seed / 4), TrainingSettings(epochs=40), seed)
     for seed in range(4)
 ]
 WATCH = Watch(history_stride=20, snapshot_epochs=(10,))
 
 
 def run_sweep(out: Path, **request: object) -> None:
-    outcome = sweep(Request(SPACE, 6, options=OPTIONS, keep_weights=1, **request), SweepDirectory(out))  # type: ignore[arg-type]
+    outcome = sweep(Request(SPACE, 4, options=OPTIONS, keep_weights=1, **request), SweepDirectory(out))  # type: ignore[arg-type]
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
 
