@@ -29,9 +29,10 @@ from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
+from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.run_files import find_run
 from algophase.storage.runs_table import provenance, read_table
-from algophase.storage.sweep_directory import JOURNAL, SweepDirectory
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space
 from algophase.training.loop import Ensemble, Watch
 from algophase.training.plan import plan

@@ -23,7 +23,7 @@ def harmless(text: str) -> bool:
 
 def test_what_could_move_the_cursor_is_a_question_mark() -> None:
     assert plain("a\x1b[2Jb\r\nc\td\u202ee\udcff") == "a?[2Jb?\nc?d?e?"
-    assert plain("Größe: 3·10⁴, naïve ✓") == "Größe: 3·10⁴, naïve ✓"
+    assert plain("Größe: 3·10⁴,\u00a0naïve ✓\n") == "Größe: 3·10⁴,\u00a0naïve ✓\n".replace("\u00a0", " ")
 
 
 def test_no_command_prints_an_escape(tmp_path: Path) -> None:

@@ -11,16 +11,8 @@ from commands import PATIENCE
 
 from algophase.errors import InputError
 from algophase.explore import networks as module
-from algophase.explore.networks import (
-    MOST_REMEMBERED,
-    MOST_WAITING,
-    Job,
-    Look,
-    Networks,
-    default_cache,
-    frequencies,
-    switched_off,
-)
+from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
+from algophase.explore.networks import Look, Networks, default_cache, frequencies, switched_off
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
 from algophase.runs.rows import analysis_of_row
@@ -159,7 +151,7 @@ def test_requests_wait_in_one_queue_that_has_an_end(tiny: Path, tmp_path: Path, 
         networks.train(f"{number:x}")
         while networks.busy:
             time.sleep(0.0005)
-    assert len(networks._jobs) <= MOST_REMEMBERED + 1
+    assert len(networks.jobs._jobs) <= MOST_REMEMBERED + 1
     networks.close()
 
 

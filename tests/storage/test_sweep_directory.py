@@ -12,8 +12,9 @@ from algophase.networks import Network, initialise
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load, save
 from algophase.storage.identity import same_sweep
+from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
-from algophase.storage.sweep_directory import JOURNAL, SweepDirectory
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
 
 SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind": "transformer", "width": {"grid": [8, 9]}}}

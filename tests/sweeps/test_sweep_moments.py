@@ -12,8 +12,9 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.moments import moment_details
 from algophase.errors import InputError
 from algophase.storage import load
+from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import shard_paths
-from algophase.storage.sweep_directory import JOURNAL, SweepDirectory
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
 from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space

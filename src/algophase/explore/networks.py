@@ -6,21 +6,21 @@ takes seconds and happens in the background, as training does.
 """
 
 import contextlib
+import functools
 import math
 import os
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
-
-import torch
+from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.errors import InputError
+from algophase.explore.jobs import Job, Jobs, Stopped
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
@@ -33,8 +33,6 @@ from algophase.training.trained import Progress
 from algophase.wording import duration
 
 MOST_IN_MEMORY = 8
-MOST_WAITING = 16  # jobs of a kind; a further one is refused
-MOST_REMEMBERED = 200  # jobs, of which those that ended are forgotten first
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
@@ -60,26 +58,6 @@ def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
     return specimen.answer((k for k in known if k in off), drop=True)
 
 
-Kind = Literal["training", "analysing"]
-
-
-@dataclass
-class Job:
-    """Work in the background. said: its progress in words."""
-
-    run_id: str
-    kind: Kind
-    said: str = "waiting"
-    epoch: int = 0
-    epochs: int = 0
-    state: Literal["active", "done", "failed", "stopped"] = "active"
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def active(self) -> bool:
-        return self.state == "active"
-
-
 @dataclass(frozen=True)
 class Look:
     """What there is of a run's network: the network, or the work that brings it, or why there is neither."""
@@ -90,13 +68,6 @@ class Look:
     can_train: bool = False
 
 
-STOPPED = "training was stopped; nothing was saved"
-
-
-class _Stopped(Exception):
-    pass
-
-
 class Networks:
     """Networks of a sweep by run id. Safe to use from several threads; `close` before the program ends."""
 
@@ -105,12 +76,8 @@ class Networks:
         self.sweep = sweep
         self.kept = sweep / "networks" if sweep.is_dir() else None
         self.cache = default_cache() if cache is None else cache
-        self.version = 0  # grows with every job that ends
-        self.threads = torch.get_num_threads()  # for work in the background; the page's own answers take one
+        self.jobs = Jobs()
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
-        self._jobs: dict[str, Job] = {}
-        self._waiting: dict[Kind, deque[tuple[Job, Network | None]]] = {kind: deque() for kind in get_args(Kind)}
-        self._workers: dict[Kind, threading.Thread] = {}  # one for each kind that has work
         self._lock, self._loading = threading.Lock(), threading.Lock()
 
     def look(self, run_id: str) -> Look:
@@ -123,7 +90,7 @@ class Networks:
             if run_id in self._ready:
                 self._ready.move_to_end(run_id)
                 return Look(self._ready[run_id])
-            job = self._jobs.get(run_id)
+            job = self.jobs.get(run_id)
         if job is not None and job.active:
             return Look(job=job)
         problems = [] if job is None else [job.said]
@@ -146,7 +113,8 @@ class Networks:
             if job is not None and job.kind == "analysing" and job.state == "failed":
                 break  # not again
             try:
-                return Look(job=self._start(Job(run_id, "analysing", "analysing its weights"), network))
+                analysing = Job(run_id, "analysing", "analysing its weights")
+                return Look(job=self.jobs.start(analysing, functools.partial(self._analyse, network)))
             except InputError as error:  # too many wait
                 return Look(problems=(*problems, str(error)))
         return Look(problems=tuple(problems), can_train=True)
@@ -154,37 +122,26 @@ class Networks:
     def train(self, run_id: str) -> Job:
         """Train a run's network again in the background, unless that is under way. An InputError where too many wait."""
         self._run(run_id)
-        return self._start(Job(run_id, "training"))
+        return self.jobs.start(Job(run_id, "training"), self._train)
 
     def stop(self, run_id: str) -> None:
-        job = self._jobs.get(run_id)
-        if job is not None:
-            self._stop(job)
-
-    def _stop(self, job: Job) -> None:
-        """Now if it waits, or when it next looks."""
-        job.stop.set()
-        with self._lock:
-            queue = self._waiting[job.kind]
-            waits = [item for item in queue if item[0] is job]
-            for item in waits:
-                queue.remove(item)
-        if waits:
-            self._ended(job, "stopped", STOPPED)
+        self.jobs.stop(run_id)
 
     def job(self, run_id: str) -> Job | None:
-        return self._jobs.get(run_id)
+        return self.jobs.get(run_id)
 
     @property
     def busy(self) -> bool:
-        return any(job.active for job in list(self._jobs.values()))
+        return self.jobs.busy
+
+    @property
+    def version(self) -> int:
+        """Grows with every job that ends."""
+        return self.jobs.version
 
     def close(self, seconds: float = 10.0) -> None:
         """Stop everything in the background."""
-        for job in list(self._jobs.values()):
-            self._stop(job)
-        for thread in list(self._workers.values()):
-            thread.join(seconds)
+        self.jobs.close(seconds)
 
     def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
         """A run's row and settings. An id that the table does not have, or that is no id, is refused here."""
@@ -206,61 +163,13 @@ class Networks:
             while len(self._ready) > MOST_IN_MEMORY:
                 self._ready.popitem(last=False)
 
-    def _start(self, job: Job, network: Network | None = None) -> Job:
-        with self._lock:
-            held = self._jobs.get(job.run_id)
-            if held is not None and held.active:
-                return held
-            queue = self._waiting[job.kind]
-            if len(queue) >= MOST_WAITING:
-                raise InputError(f"{len(queue)} networks wait for {job.kind} already: try again when they are done")
-            ended = [run_id for run_id, other in self._jobs.items() if not other.active]
-            for run_id in ended[: max(0, len(self._jobs) - MOST_REMEMBERED)]:
-                del self._jobs[run_id]
-            self._jobs[job.run_id] = job
-            queue.append((job, network))
-            if job.kind not in self._workers:
-                self._workers[job.kind] = threading.Thread(target=self._work_off, args=(job.kind,), daemon=True)
-                self._workers[job.kind].start()
-        return job
-
-    def _work_off(self, kind: Kind) -> None:
-        """One job after the other, until none waits."""
-        torch.set_num_threads(self.threads)
-        while True:
-            with self._lock:
-                if not self._waiting[kind]:
-                    del self._workers[kind]  # who asks next starts another
-                    return
-                job, network = self._waiting[kind].popleft()
-            self._work(job, network)
-
-    def _work(self, job: Job, network: Network | None) -> None:
-        try:
-            if job.stop.is_set():
-                raise _Stopped
-            specimen = self._train(job) if network is None else self._analyse(job, network)
-            self._keep(job.run_id, specimen)
-            self._ended(job, "done", "done")
-        except _Stopped:
-            self._ended(job, "stopped", STOPPED)
-        except InputError as error:
-            self._ended(job, "failed", str(error))
-        except Exception as error:  # a thread's error would otherwise be seen by no one
-            self._ended(job, "failed", f"{job.kind} failed: {type(error).__name__}: {error}")
-
-    def _ended(self, job: Job, state: Literal["done", "failed", "stopped"], said: str) -> None:
-        job.state, job.said = state, said
-        with self._lock:
-            self.version += 1
-
-    def _analyse(self, job: Job, network: Network) -> Specimen:
+    def _analyse(self, network: Network, job: Job) -> None:
         row, _ = self._run(job.run_id)
         specimen = Specimen(network)
         specimen.notes = (_unlike(specimen, row),)
-        return specimen
+        self._keep(job.run_id, specimen)
 
-    def _train(self, job: Job) -> Specimen:
+    def _train(self, job: Job) -> None:
         row, run = self._run(job.run_id)
         job.epochs, job.said = run.training.epochs, "starting"
         group, note = choose(run, row, None, None, None)
@@ -268,7 +177,7 @@ class Networks:
 
         def follow(progress: Progress) -> None:
             if job.stop.is_set():
-                raise _Stopped
+                raise Stopped
             job.epoch = progress.epoch
             left = "" if math.isnan(progress.seconds_left) else f", {duration(progress.seconds_left)} left"
             job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
@@ -285,7 +194,7 @@ class Networks:
             self._save(network, run.run_id)
         except InputError as error:
             said.append(f"it could not be saved: {error}")
-        return Specimen(network, made.analysis, notes=said)
+        self._keep(job.run_id, Specimen(network, made.analysis, notes=said))
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""

@@ -8,15 +8,13 @@
     .unfinished.json                  only while a shard is added: files that count for nothing until it is there
 
 The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
-the shard of its runs and counts only beside it; so is a network, which counts only with its row. What a killed writer left of
-those stands in `.unfinished.json` and is removed by the next; no other file is, and none through a link to another folder.
+the shard of its runs and counts only beside it; so is a network, which counts only with its row. See `journal` for what a
+killed writer left of those.
 """
 
 import contextlib
 import hashlib
 import json
-import logging
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +25,7 @@ from algophase.settings import shown
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import given_path, read_bytes, remove_partials, write_atomically
 from algophase.storage.identity import DESCRIPTION, IDENTITY, MOMENTS, identity, same_sweep
+from algophase.storage.journal import NETWORKS, SNAPSHOT, Journal
 from algophase.storage.lock import locked
 from algophase.storage.network_files import encode, read_json
 from algophase.storage.runs_table import (
@@ -46,13 +45,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-log = logging.getLogger(__name__)
-
 CHECKPOINTS = ".checkpoints"
-JOURNAL = ".unfinished.json"
-SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
-_OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
-_SHARD = re.compile(r"runs-[0-9]+-[0-9]+-[0-9a-f]{8}\.parquet")
 FORMAT = "algophase-sweep"
 VERSION = 1
 
@@ -64,6 +57,7 @@ class SweepDirectory:
         self.path = given_path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a directory for the sweep")
+        self._journal = Journal(self.path)
         self._is_held: Callable[[], bool] | None = None  # none where `hold` is not in force
         self._added = 0  # runs, since then
 
@@ -81,7 +75,7 @@ class SweepDirectory:
 
     @property
     def networks(self) -> Path:
-        return self.path / "networks"
+        return self.path / NETWORKS
 
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
         return DirectoryCheckpoints(self.path / CHECKPOINTS, every_seconds, self._check_held)
@@ -99,7 +93,7 @@ class SweepDirectory:
                 for folder in (self.path, self.moments_path, self.networks, self.path / CHECKPOINTS):  # and no other: not ours
                     if folder == self.path or not folder.is_symlink():
                         remove_partials(folder)
-                self._settle()
+                self._journal.settle(self._ids)
                 yield
             finally:
                 self._is_held = None
@@ -196,14 +190,14 @@ class SweepDirectory:
         about = {**about, **self._identity()}
         with self._writing():
             kept = [file for network in networks for file in self._network_files(network.id)]
-            self._note([*kept, *([self.moments_path / path.name] if moments else [])])
+            self._journal.note([*kept, *([self.moments_path / path.name] if moments else [])])
             for network in networks:
                 self.keep(network)
             if moments:
                 ordered = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
                 write_shard(self.moments_path / path.name, ordered, about, self.path)
             write_shard(path, sorted(rows, key=lambda row: row["index"]), about, self.path)
-            self._journal.unlink(missing_ok=True)
+            self._journal.close()
         self._added += len(rows)
         return path
 
@@ -224,7 +218,7 @@ class SweepDirectory:
         with self._writing():
             copies = {self.networks / file.name: file for file in networks}
             followed = [self.moments_path / path.name] if moments is not None else []
-            self._note([*copies, *followed], [self.moments_path / shard.name for shard in old])
+            self._journal.note([*copies, *followed], [self.moments_path / shard.name for shard in old])
             for copy, file in copies.items():
                 self._write(copy, read_bytes(file))
             if moments is not None:
@@ -233,53 +227,14 @@ class SweepDirectory:
             for shard in old:
                 if shard != path:
                     shard.unlink(missing_ok=True)
-            self._settle(tell=False)
+            self._journal.settle(self._ids, tell=False)
         return path
 
     def _identity(self) -> dict[str, str]:
         return {IDENTITY: identity(self.description())} if self.exists else {}
 
-    @property
-    def _journal(self) -> Path:
-        return self.path / JOURNAL
-
-    def _note(self, new: Sequence[Path], old: Sequence[Path] = ()) -> None:
-        """Write down which files count for nothing unless a shard follows.
-
-        new: about to be written, and ours if not there yet; old: of shards that are about to go.
-        """
-        files = [*(file for file in new if not file.exists()), *(file for file in old if file.exists())]
-        if files:
-            names = [str(file.relative_to(self.path)) for file in files]
-            self._write(self._journal, (json.dumps({"files": names}, indent=1) + "\n").encode())
-
-    def _settle(self, *, tell: bool = True) -> None:
-        """Remove what was noted and counts for nothing: networks of a run in no shard, moments without the shard of their runs.
-
-        The run is made again, and another arrival order may then keep other networks.
-        """
-        if not self._journal.exists():
-            return
-        try:
-            noted = read_json(self._journal, "the journal").get("files")
-        except InputError:  # not ours: it names nothing
-            noted = None
-        files = [self.path / name for name in noted if isinstance(name, str)] if isinstance(noted, list) else []
-        here, gone = {run_id for run_id, _ in self.finished().values()}, []
-        for file in files:
-            own = file.parent in (self.networks, self.moments_path) and not file.parent.is_symlink()
-            if own and self._counts_for_nothing(file, here) and file.exists():
-                file.unlink()
-                gone.append(file.name)
-        if gone and tell:
-            log.warning("removed %s of an interrupted command: %s", counted(len(gone), "file"), shown(gone))
-        self._journal.unlink(missing_ok=True)
-
-    def _counts_for_nothing(self, file: Path, finished: set[str]) -> bool:
-        if file.parent == self.moments_path:
-            return bool(_SHARD.fullmatch(file.name)) and not (self.path / file.name).exists()
-        found = _OF_A_RUN.fullmatch(file.name)
-        return found is not None and found["run_id"] not in finished
+    def _ids(self) -> set[str]:
+        return {run_id for run_id, _ in self.finished().values()}
 
     def keep(self, network: Network) -> None:
         for path, content in zip(self._network_files(network.id), encode(network), strict=True):
@@ -333,7 +288,7 @@ class SweepDirectory:
 
         One with other runs may be: another part's, or that of a command that asked for more runs.
         """
-        checkpoints, finished = self.checkpoints(), {run_id for run_id, _ in self.finished().values()}
+        checkpoints, finished = self.checkpoints(), self._ids()
         with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
             for held in checkpoints.pending():
                 if all(run.run_id in finished for run in held.runs):
