@@ -81,17 +81,11 @@ def test_each_side_has_calls_of_its_own(tiny: Path, tmp_path: Path) -> None:
 
 
 NONSENSE: list[Any] = [
-    None,
-    3,
-    -1e400,
     10**400,
+    -1e400,
     True,
     "x" * 5000,
-    "?run=" + "0" * 12,
-    [],
-    [[]],
     [None, {"a": [1]}],
-    {},
     {"box": [1, 2, 3, 10**400], "lasso": 3},
     {"points": [{"customdata": -1e400}]},
 ]
@@ -111,7 +105,7 @@ def test_no_value_a_request_can_hold_is_a_server_error(tiny: Path, tmp_path: Pat
             values = {"url_search": view, "version_data": 0, holder: value}
             assert ask(client, call, **values).status_code in (200, 204), (call["output"], holder, value)
             asked += 1
-    assert asked > 200
+    assert asked > 300
     assert said == []
     networks.close()
 
