@@ -59,13 +59,13 @@ def test_onelayer_counts_verdicts_on_either_side(tmp_path: Path) -> None:
     runs = transformers(600)
     write_sweep(tmp_path / "good", "fixed-width", runs)
     good = claims_of("onelayer", tmp_path / "good")
-    assert verdict(good, "Clock dominates", "verdict") == "supported"
+    assert verdict(good, "Clock dominates", "label") == "supported"
     assert verdict(good, "between Clock and Pizza") == "not supported"
     runs["paper_label"] = runs["paper_label"].where(runs["paper_label"] == "non-circular", "hybrid")
     write_sweep(tmp_path / "bad", "fixed-width", runs)
     bad = claims_of("onelayer", tmp_path / "bad")
-    assert verdict(bad, "Clock dominates", "verdict") == "not supported"
-    assert verdict(bad, "Pizza dominates", "verdict") == "not supported"
+    assert verdict(bad, "Clock dominates", "label") == "not supported"
+    assert verdict(bad, "Pizza dominates", "label") == "not supported"
     assert verdict(bad, "between Clock and Pizza") == "supported"
 
 

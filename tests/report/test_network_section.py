@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.report.network_section import add_index, add_network, add_population, read_history
 from algophase.report.page import Page
 from algophase.runs.runs import Runs
-from algophase.settings import LinearSettings, RunSettings, TaskSettings
+from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
 
 def of_network(specimen: Specimen) -> Parsed:
@@ -132,3 +133,18 @@ def test_an_id_that_climbs_out_reads_nothing_outside(tmp_path: Path) -> None:
     inner.mkdir()
     network.id = "../secret"
     assert read_history(network, inner / "a.safetensors") is None
+
+
+def test_a_deeper_network_says_where_its_instances_mix() -> None:
+    """An untrained one has none, so it gets one: what is tested is the table."""
+    run = RunSettings(TaskSettings(modulus=11), TransformerSettings(width=8, layers=2), seed=0)
+    specimen = Specimen(initialise(run))
+    instance = analyze(handmade_pizza(11, (2,))).instances.instances[0]
+    found = replace(specimen.analysis.instances, instances=(instance,))
+    specimen.analysis = replace(
+        specimen.analysis, instances=found, verdict=replace(specimen.analysis.verdict, forms=("Pizza",))
+    )
+    page = Page("page")
+    add_network(page, 1, specimen, None)
+    cells = parsed(page).texts["td"]
+    assert [cells[cells.index(place) + 1][-1] for place in ("in the embedding", "after 1 layer", "after 2 layers")] == ["%"] * 3

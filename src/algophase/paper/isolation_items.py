@@ -155,7 +155,7 @@ def clock_isolated(sources: Sources) -> Product:
             "Model B is a Clock",
             verdict.label == "Clock" and share is not None and falls_short(share, HALF),
             f"by circle: {roles}" + ("" if share is None else f"; Pizza's share of the logit variance {share:.1%}"),
-            "the verdict of `algophase analyze`, and the Pizza has less than half of the circles' logit variance",
+            "the paper's label by `algophase analyze`, and the Pizza has less than half of the circles' logit variance",
         ),
         measured("model-b-six-components", b, kept, f"{kept:.2%}"),
     )

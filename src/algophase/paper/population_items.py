@@ -149,7 +149,7 @@ def onelayer(sources: Sources) -> Product:
 
 def _between(runs: Runs) -> list[Claim]:
     """Networks between the two algorithms, and the way the paper thinks they can be."""
-    what = "circular runs with verdict hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
+    what = "circular runs labelled hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
     claims = [some_claim("networks lie between Clock and Pizza", runs.share(runs["paper_label"] == "hybrid"), what)]
     if "circles.role" in runs:
         both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool)
@@ -159,7 +159,7 @@ def _between(runs: Runs) -> list[Claim]:
 
 
 def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
-    """Which algorithm dominates below both transition points and above both: by the two metrics, and by our verdicts."""
+    """Which algorithm dominates below both transition points and above both: by the two metrics, and by the labels."""
     if len(rates) < len(MEASURES):
         return []
     claims = []
@@ -172,7 +172,7 @@ def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
         share = there.share(sides[0].of(there) & sides[1].of(there))
         claims.append(share_claim(f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"))
         own, hybrid = (there.share(there["paper_label"] == verdict) for verdict in (name, "hybrid"))
-        claims.append(share_claim(f"{text}, by our verdict", own, MOST, f"{where}; hybrid there: {hybrid}"))
+        claims.append(share_claim(f"{text}, by the label", own, MOST, f"{where}; hybrid there: {hybrid}"))
     return claims
 
 

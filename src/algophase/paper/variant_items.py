@@ -36,7 +36,7 @@ def _circular(circularity: float) -> Claim:
 
 def _pizza(text: str, label: str, irrelevance: float, symmetricity: float) -> Claim:
     metrics = f"distance irrelevance {irrelevance:.3f}, gradient symmetricity {symmetricity:.3f}"
-    return judged(text, label == "Pizza", label, f"the verdict of `algophase analyze` ({metrics})")
+    return judged(text, label == "Pizza", label, f"the paper's label by `algophase analyze` ({metrics})")
 
 
 def _is_pizza(text: str, one: Exhibit) -> Claim:

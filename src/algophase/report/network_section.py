@@ -8,6 +8,7 @@ from typing import Any
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, label, quantity
 from algophase.analysis.evidence import CircleEvidence
+from algophase.analysis.layers import additivity_by_layer
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import (
     INSTANCE_HEAD,
@@ -22,7 +23,7 @@ from algophase.analysis.summary import (
 )
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
-from algophase.networks import Network
+from algophase.networks import Network, Transformer
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.figures import drawn_circles
 from algophase.report.interactive import (
@@ -42,6 +43,7 @@ from algophase.runs.standing import Standing, foreign_settings, settings_of, sta
 from algophase.storage.network_files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.training.trained import CURVES
+from algophase.wording import counted
 
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
@@ -60,6 +62,10 @@ ABOUT_INSTANCES = (
     "A network runs a few small algorithms side by side. Each instance is a key frequency of the logits with the circles that "
     "belong to it, kept alone or left out. Share: of the network's logits. Fit: of what the instance writes alone, how much "
     "its form explains. Kept: of that, how much is in the network's own logits."
+)
+ABOUT_LAYERS = (
+    "Additivity, when the instances are kept apart in the residual stream after each layer. Where it rises, the layer before "
+    "mixes what the instances bring, and the network goes on without the mixture."
 )
 ABOUT_PROGRAM = (
     "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of g(d) cos(2πkr/p) and smaller parts. "
@@ -183,8 +189,8 @@ def _rate(network: Network) -> float:
 def add_network(page: Page, number: int, item: Specimen, population: Runs | None, of: int = 1) -> None:
     """One network's section. population: the runs it is compared with, None if there are none like it; of: how many follow."""
     analysis, circles = item.analysis, drawn_circles(item)
-    counted = f"{number}. " if of > 1 else ""
-    page.heading(2, f"{counted}{item.name}: {said_of(analysis)}", anchor(number))
+    numbered = f"{number}. " if of > 1 else ""
+    page.heading(2, f"{numbered}{item.name}: {said_of(analysis)}", anchor(number))
     told, reasons = told_of(analysis)
     page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
     page.add(paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes))
@@ -227,6 +233,7 @@ def _add_program(page: Page, item: Specimen) -> None:
     else:
         page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
     page.add(paragraph(_sentence(confidence_line(analysis)), "note"))
+    _add_layers(page, item)
     page.heading(3, "Program")
     page.add(paragraph(ABOUT_PROGRAM), *(paragraph(_sentence(line), "note") for line in program_lines(analysis)))
     shares, *profiles = program_panels(analysis)
@@ -236,6 +243,18 @@ def _add_program(page: Page, item: Specimen) -> None:
     if pairs:
         page.heading(3, "Correct logits of each instance alone")
         page.pictures([instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]])
+
+
+def _add_layers(page: Page, item: Specimen) -> None:
+    """Of a deeper network, where its instances mix."""
+    network, groups = item.network, [each.frequencies for each in item.analysis.instances.instances]
+    if not isinstance(network, Transformer) or len(network.blocks) < 2 or not groups:
+        return
+    rows = []
+    for each in additivity_by_layer(network, groups):
+        place = f"after {counted(each.after_layers, 'layer')}" if each.after_layers else "in the embedding"
+        rows.append([place, percent(each.additivity)])
+    page.add(paragraph(ABOUT_LAYERS), table(["kept apart", "additivity"], rows, "Where the instances mix", numbers=(1,)))
 
 
 def _sentence(words: str) -> str:

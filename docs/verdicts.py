@@ -1,0 +1,55 @@
+"""Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's rules and by our verdict.
+
+Run it from the root of the repository: `python docs/verdicts.py`. Every run of `gallery/verdicts` is counted, in both panels.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase import Runs
+from algophase.analysis.verdict import in_order
+from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from pandas import Series
+
+ROOT = Path(__file__).parents[1]
+SWEEP = ROOT / "gallery" / "verdicts"
+PICTURE = ROOT / "docs" / "images" / "verdicts.png"
+TENTHS = numpy.arange(10)
+
+
+def draw_shares(axes: "Axes", labels: "Series[str]", tenths: "Series[int]") -> None:
+    """Shares of each label by tenth of the attention rate, stacked."""
+    below = numpy.zeros(len(TENTHS))
+    count = numpy.array([max(1, (tenths == tenth).sum()) for tenth in TENTHS])
+    for name in dict.fromkeys(["Pizza", "hybrid", "Clock", *in_order(labels)]):
+        share = numpy.array([((tenths == tenth) & (labels == name)).sum() for tenth in TENTHS]) / count
+        colour, hatch = VERDICTS[name][0], {"non-circular": "///", "not learned": "xx"}.get(name)
+        axes.bar(
+            TENTHS / 10 + 0.05, share, 0.094, below, color=colour, label=name, hatch=hatch, edgecolor="white", linewidth=0.6
+        )
+        below += share
+    axes.set(xlabel="attention rate", xlim=(0, 1), ylim=(0, 1))
+
+
+def main() -> None:
+    runs = Runs.read(SWEEP)
+    with house_style():
+        figure = new_figure(7.0, 3.1)
+        left, right = figure.subplots(1, 2, sharey=True)
+        draw_shares(left, runs["paper_label"].fillna("diverged"), runs["_tenth"])
+        draw_shares(right, runs["_verdict"], runs["_tenth"])
+        left.set(title="by the paper's rules", ylabel=f"share of {len(runs)} networks")
+        right.set(title="by the verdict of its instances")
+        named = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in (left, right))
+        handles = {label: handle for each in named for handle, label in each}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False)
+        save_figure(figure, PICTURE)
+
+
+if __name__ == "__main__":
+    main()
