@@ -146,7 +146,7 @@ def parts(scratch: Path) -> list[Part]:
                 1.3 * share,
                 lambda number, _: judged(prey(name).killed_at_an_operation(out, 7 * number)),
             ),
-            Part(f"{name}, disk full", share, lambda number, _: judged(prey(name).full_disk(out, 1 + number % 80))),
+            Part(f"{name}, disk full", share, lambda number, _: judged(prey(name).full_disk(out, number))),
             Part(f"{name}, interrupted", share, lambda _, draw: judged(prey(name).interrupted(out, draw))),
         ]
 

@@ -130,7 +130,7 @@ class Prey:
         return self.attack(out, lambda: in_child(lambda: self.run(out), interrupt_after=moment), (INTERRUPTED,))
 
     def full_disk(self, out: Path, number: int) -> str | None:
-        """The n-th flush of a file finds no room. That is said in one line."""
+        """A flush finds no room, each in turn. That is said in one line. About every second operation is followed by one."""
 
         def work() -> None:
             flush, count = os.fsync, 0
@@ -138,7 +138,7 @@ class Prey:
             def full(handle: int) -> None:
                 nonlocal count
                 count += 1
-                if count == number:
+                if count == 1 + number % (self.operations // 2):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 flush(handle)
 
