@@ -16,6 +16,8 @@ from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
+from algophase.training.loop import Ensemble, Watch
+from algophase.training.plan import plan
 
 SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind": "transformer", "width": {"grid": [8, 9]}}}
 
@@ -251,6 +253,27 @@ def test_it_is_noticed_when_it_goes_while_a_shard_is_written(tmp_path: Path, mon
         monkeypatch.setattr("algophase.storage.sweep_directory.write_shard", rename_first)
         with pytest.raises(InputError, match="was removed, renamed or unlocked"):
             directory.add(rows(2), {})
+    assert not directory.path.exists()
+
+
+def test_a_checkpoint_does_not_make_it_again_either(tmp_path: Path) -> None:
+    """Found by the campaign: it went after the look whether it is there, and before the file was written."""
+    directory = SweepDirectory(tmp_path / "sweep")
+    ensemble = Ensemble(plan([RunSettings(TaskSettings(5), TransformerSettings(8))], device="cpu")[0], Watch())
+    with directory.hold("a test"):
+        directory.describe(SPACE, 0)
+        kept = directory.checkpoints()
+        check = kept.check
+
+        def look() -> None:
+            if directory.path.exists():
+                directory.path.rename(tmp_path / "moved")
+            else:
+                check()
+
+        kept.check = look
+        with pytest.raises(InputError, match="was removed, renamed or unlocked"):
+            kept.write(ensemble.checkpoint())
     assert not directory.path.exists()
 
 

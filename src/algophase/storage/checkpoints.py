@@ -82,9 +82,13 @@ class DirectoryCheckpoints:
         tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
         ensemble = json.dumps(checkpoint.description.to_dict())
         header = {"format": FORMAT, "version": VERSION, "ensemble": ensemble, "ensemble_sha256": _digest(ensemble)}
+        content = sealed(safetensors.torch.save(tensors, {**header, "checksum": BLANK}))
         self.check()
-        path = self.path(checkpoint.description.runs)
-        write_atomically(path, *sealed(safetensors.torch.save(tensors, {**header, "checksum": BLANK})))
+        try:  # what the directory lies in is not made: it may have been removed on purpose
+            write_atomically(self.path(checkpoint.description.runs), *content, inside=self.directory.parent)
+        except InputError:
+            self.check()
+            raise
 
     def remove(self, runs: Sequence[RunSettings]) -> None:
         self.path(runs).unlink(missing_ok=True)

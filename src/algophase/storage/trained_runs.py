@@ -72,6 +72,7 @@ def train_into(
         ensemble_size=ensemble_size,
         strict_device=strict_device,
     )
+    directory.mkdir(parents=True, exist_ok=True)  # checkpoints do not make it
     for _, outcomes in ensembles:
         for trained in outcomes:
             if trained.run in missing:
