@@ -155,7 +155,8 @@ def test_a_row_gives_its_verdict_instances_and_program_back(
         assert again.decide(lines).paper == analysis.decide(lines).paper
         assert again.program.profiles.size == 0
         np.testing.assert_allclose(again.program.drawn_profiles, analysis.program.profiles, atol=0.05 * analysis.program.norm)
-    for change in ({"instances.form": []}, {"verdict": "magic"}, {"program.harmonics": [["x"]]}):
+    changes: list[dict[str, Any]] = [{"instances.form": []}, {"verdict": "magic"}, {"program.harmonics": [["x"]]}]
+    for change in changes:
         assert analysis_of_row({**row, **change}) is None
 
 

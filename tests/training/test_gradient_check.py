@@ -1,3 +1,4 @@
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import gradient_check
 from algophase.training.gradient_check import (
+    TRAINED_TOLERANCES,
     Agreement,
     Comparison,
     away_from_kinks,
@@ -16,6 +18,7 @@ from algophase.training.gradient_check import (
     compare,
     expected,
     quick,
+    rounded,
     telling_run,
 )
 from algophase.training.grid import GridTransformer
@@ -67,6 +70,38 @@ def test_rounding_that_only_shows_late_is_found() -> None:
     late = compare(CutOff, [RUN], CPU, "float32", found["late"])
     assert late.error > 5 * compare(CutOff, [RUN], CPU, "float32").error
     assert compare(GridTransformer, [RUN], CPU, "float32", found["late"]).error < 5e-3
+
+
+class ElevenBits(GridTransformer):
+    """Exact, but for parameters rounded to nearest."""
+
+    @classmethod
+    def precisions(cls, device: torch.device) -> tuple[str, ...]:
+        return ("tf32",)
+
+    def __init__(self, runs: list[RunSettings], device: torch.device, precision: str) -> None:
+        super().__init__(runs, device, "float64")
+
+    def put(self, values: Sequence[Mapping[str, Tensor]]) -> None:
+        super().put(rounded(values))
+
+
+class ForgetfulElevenBits(ElevenBits):
+    def loss_and_gradient(self) -> Tensor:
+        loss = super().loss_and_gradient()
+        self.gradients["W_out"].mul_(0.5)
+        return loss
+
+
+def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_does() -> None:
+    """Late, the exact gradient of this tiny network moves by more than its own size. At the start a mistake still shows."""
+    results = list(check([ElevenBits, ForgetfulElevenBits], CPU, ("tf32",), [("small", [RUN])]))
+    by_state = {name: [result for result in results if result.state == name] for name in STATES}
+    result, _ = by_state["late"]
+    assert result.found.error > TRAINED_TOLERANCES["tf32"][0]
+    assert result.passed
+    assert result.tolerance == pytest.approx(2 * result.found.error, rel=1e-6)
+    assert [result.passed for result in by_state["start"]] == [True, False]
 
 
 class Wrong(GridTransformer):

@@ -20,8 +20,10 @@ from algophase.training.precision import missing_triton
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_WIDTH = 1024
+MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
 WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
+WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
 ALIKE = 8  # networks that take about as long as one
 
@@ -60,6 +62,8 @@ class HalfTransformer(GridTransformer):
             return f"in half precision it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {run.network.heads}"
+        if power_of_two(run.task.modulus) * power_of_two(run.network.head_size) > MOST_OF_A_HEAD:
+            return f"in half precision heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()
@@ -85,6 +89,16 @@ class HalfTransformer(GridTransformer):
         heads, d, size = shapes["blocks.0.attn.W_Q"]
         return super().allocate({**shapes, "blocks.0.attn.W_Q": (power_of_two(heads, 1), d, power_of_two(size))})
 
+    @staticmethod
+    def runs_for(across: int) -> int:
+        """Parts that the blocks of four b are cut into for sums over pairs: never by the number of networks."""
+        return 1 if across <= 64 else 2
+
+    @staticmethod
+    def rows_for(channels: int, outputs: int) -> int:
+        """Rows of a program of `by_rows`, where the network is not wide."""
+        return TILE
+
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         if self.precision != "half":
             raise InputError(f"precision is {self.precision!r}; this engine has half")
@@ -92,11 +106,11 @@ class HalfTransformer(GridTransformer):
         heads, size = self.parameters.shapes["O"][:2]
         c, vp, equals = heads * size, w - m, self.task.equals_sign
         across = power_of_two(p)  # a, padded
-        self.runs_of_blocks = 1 if across <= 64 or c > WIDE else 2
+        self.wide = c > WIDE
+        self.runs_of_blocks = 1 if self.wide else self.runs_for(across)
         blocks = -(-p // (4 * self.runs_of_blocks)) * self.runs_of_blocks  # of four b
         rows = blocks * 4 * across
-        self.wide = c > WIDE
-        tiles = rows // (min(2 * TILE, 4 * across) if self.wide else TILE)
+        tiles = rows // (TILE if self.wide else self.rows_for(c, vp))
         self.rate, self.scale = rate.contiguous(), scale.contiguous()
         self.give = 3 - 2 * rate if equals else 2 - rate
         self.row_weights = self._to_rows(self.weights, across, blocks)
@@ -111,8 +125,9 @@ class HalfTransformer(GridTransformer):
         self.tile_loss, self.loss = self._new(tiles), self._new()
         self.dQ, self.dR = self._new(self.runs_of_blocks, w, c), self._new(self.runs_of_blocks, m, vp)
         self.dbase = self._new(blocks, w, 4)
-        programs = (w // TILE, c // min(128, c) + 1) if self.wide else (m // TILE + 1, self.runs_of_blocks)
-        self.largest = self._new(*programs, dtype=torch.int32)
+        of_units = -(-w // min(WIDE_TILE, m)) * (c // min(WIDE_TILE, c) + 1)
+        programs = blocks * (w // TILE) + of_units if self.wide else (m // TILE + 1) * self.runs_of_blocks
+        self.largest = self._new(programs, dtype=torch.int32)
         if self.wide:
             self.x, self.dx = self._new(rows, m, dtype=half), self._new(rows, w, dtype=half)
         # ... and after it
@@ -165,7 +180,7 @@ class HalfTransformer(GridTransformer):
         wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
         weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
-        columns, counted = (m + vp) // TILE, self.largest[0].numel()
+        columns, counted = (m + vp) // TILE, self.largest.shape[1]
         at_once = TILE if c <= 128 else TILE // 4
         return {
             "read_tokens": Step(
@@ -217,6 +232,7 @@ class HalfTransformer(GridTransformer):
                     "COUNT": counted,
                     "COUNT_P": power_of_two(counted),
                     "num_warps": 8,
+                    "num_stages": 1,
                 },
             ),
             "after_rows": Step(
@@ -233,7 +249,7 @@ class HalfTransformer(GridTransformer):
                     "TILES": tiles,
                     "GROUPS": GROUPS,
                     "STAGES": 3,
-                    "num_warps": max(1, min(8, across * e // 2048)),
+                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] else 2048))),
                 },
             ),
             "after_attention": Step(
@@ -274,6 +290,7 @@ class HalfTransformer(GridTransformer):
                     "BK": min(32, c),
                     **of_tiles,
                     **warps,
+                    "num_stages": 2,
                 },
             ),
         }
@@ -286,46 +303,72 @@ class HalfTransformer(GridTransformer):
         from algophase.training.kernels.by_rows import by_rows
         from algophase.training.kernels.by_units import by_units
 
-        n, tiles, runs = self.count, self.exponent.shape[1], self.runs_of_blocks
-        roomy, narrow = self.Q.shape[1] * self.R.shape[2] <= 128 * 64, self.Q.shape[1] <= 128
-        core = {**self._core(), "BM": TILE, "ROWS": TILE, "STAGES": 3 if roomy else 2, "num_warps": 4 if narrow else 8}
+        n, tiles, runs, core = self.count, self.exponent.shape[1], self.runs_of_blocks, self._core()
+        roomy, narrow = core["C"] * core["VP"] <= 128 * 64, core["C"] <= 128
+        warps = {"num_warps": 4 if narrow else 8}
         read = (self.z, self.Q, self.base, self.R)
         by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
-        of_rows = {"P": self.modulus, "V": self.outputs, **core}
+        of_rows = {"P": self.modulus, "V": self.outputs, **core, "ROWS": core["T"] // tiles}
+        # with 128 outputs half the hidden units at a time, so that two programs share a multiprocessor
+        of_rows |= {"BM": TILE if core["VP"] == 64 else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
         return {
-            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
+            "by_rows": Step(
+                by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | warps | {"JUDGE": False}
+            ),
             "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
             "by_units": Step(
                 by_units,
                 (self.hidden // TILE + 1, runs, n),
                 (*read, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
-                {**core, "TILES": tiles, "TILES_P": power_of_two(tiles), "RUNS": runs},
+                {
+                    **core,
+                    "BM": TILE,
+                    "ROWS": TILE if core["VP"] == 64 else TILE // 2,  # or registers spill
+                    "TILES": tiles,
+                    "TILES_P": power_of_two(tiles),
+                    "RUNS": runs,
+                    "STAGES": 3 if roomy else 2,
+                    **warps,
+                },
             ),
         }
 
     def _wide_grid(self) -> dict[str, Step]:
-        from algophase.training.kernels.wide import wide_back, wide_rows, wide_units
+        from algophase.training.kernels.wide import wide_back, wide_hidden, wide_logits, wide_slopes, wide_units
 
-        n, tiles, core = self.count, self.exponent.shape[1], self._core()
-        rows, c, w = core["T"], core["C"], self.table_width
-        bm, bc, bk, of_tile = min(128, core["M"]), min(128, c), min(TILE, c), rows // tiles
-        read = (self.z, self.Q, self.base, self.R, self.row_weights)
-        by_row = (*read, self.x, self.dx, self.slope, self.exponent, self.dz_exponent)
-        of_rows = {"P": self.modulus, "V": self.outputs, **core, "BM": bm, "BK": bk, "ROWS": of_tile, "num_warps": 8}
+        n, tiles, core, w = self.count, self.exponent.shape[1], self._core(), self.table_width
+        rows, m, c, vp = core["T"], core["M"], core["C"], core["VP"]
+        pairs, bm, bc, bk = min(WIDE_TILE, 4 * core["PA"]), min(WIDE_TILE, m), min(WIDE_TILE, c), min(TILE, c)
+        of_rows = {"P": self.modulus, "V": self.outputs, **core, "BK": bk, "ROWS": TILE, "num_warps": 4}
+        of_sums = {"M": m, "VP": vp, "GELU": self.gelu, "TILES": tiles, "TILES_P": power_of_two(tiles), "ROWS": TILE}
+        of_sums["COUNT"], first = self.largest.shape[1], rows // (4 * core["PA"]) * (w // TILE)
+        by_row = (self.z, self.x, self.Q, self.base, self.R, self.row_weights, self.slope, self.exponent)
         return {
-            "by_rows": Step(wide_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), {**of_rows, "JUDGE": False}),
-            "judge": Step(wide_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
-            "wide_back": Step(
+            "hidden": Step(
+                wide_hidden,
+                (rows // pairs * (m // bm), n),
+                (self.z, self.Q, self.base, self.x),
+                {**core, "BM": bm, "BK": bk, "ROWS": pairs, "num_warps": 8},
+            ),
+            "by_rows": Step(wide_logits, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | {"JUDGE": False}),
+            "judge": Step(wide_logits, (tiles, n), (*by_row, self.pair_loss, self.pair_right), of_rows | {"JUDGE": True}),
+            "slopes": Step(
+                wide_slopes,
+                (first, n),
+                (self.x, self.R, self.slope, self.exponent, self.dx, self.dz_exponent, self.dbase, self.largest),
+                {**of_sums, "PA": core["PA"], "T": rows, "BM": TILE, "num_warps": 4},
+            ),
+            "back": Step(
                 wide_back,
-                (tiles * (c // bc), n),
+                (rows // pairs * (c // bc), n),
                 (self.dx, self.Q, self.dz),
-                {"T": rows, "W": w, "C": c, "ROWS": of_tile, "BC": bc, "BK": TILE, "num_warps": 8},
+                {"T": rows, "W": w, "C": c, "ROWS": pairs, "BC": bc, "BK": TILE, "num_warps": 8},
             ),
             "by_units": Step(
                 wide_units,
-                (w // TILE * (c // bc + 1), n),
-                (self.z, self.x, self.dx, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
-                {**core, "BM": TILE, "BC": bc, "ROWS": TILE, "TILES": tiles, "TILES_P": power_of_two(tiles), "num_warps": 4},
+                (self.largest.shape[1] - first, n),
+                (self.z, self.x, self.dx, self.exponent, self.dQ, self.dR, self.largest),
+                {**of_sums, "T": rows, "C": c, "BM": bm, "BC": bc, "FIRST": first, "num_warps": 8},
             ),
         }
 
@@ -349,12 +392,12 @@ class HalfTransformer(GridTransformer):
     def loss_and_gradient(self) -> Tensor:
         self._go("read_tokens", "attend")
         self._beside(["project"], ["mix"])
-        self._go("by_rows")
-        self._beside(["by_units", "after_units"], [*(["wide_back"] if self.wide else []), "after_rows"])
+        self._go(*(["hidden", "by_rows", "slopes"] if self.wide else ["by_rows"]))
+        self._beside(["by_units", "after_units"], [*(["back"] if self.wide else []), "after_rows"])
         self._go("after_attention", "after_tables")
         return self.loss
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix", "project", "judge")
+        self._go("read_tokens", "attend", "mix", "project", *(["hidden"] if self.wide else []), "judge")
         return self._to_grid(self.pair_loss).clone(), self._to_grid(self.pair_right).bool()

@@ -22,11 +22,11 @@ from algophase.training.half import HalfTransformer
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
-modulus, width = map(int, sys.argv[1:])
-run = RunSettings(TaskSettings(modulus), TransformerSettings(width, attention_rate=0.5))
+modulus, width, equals_sign = map(int, sys.argv[1:])
+run = RunSettings(TaskSettings(modulus, equals_sign=bool(equals_sign)), TransformerSettings(width, attention_rate=0.5))
 for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.items():
     constants = dict(step.options)
-    options = {"num_warps": constants.pop("num_warps")}
+    options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}
     divisible = {}
     for place, value in enumerate(step.arguments):
@@ -49,9 +49,9 @@ for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.item
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("modulus", "width"), [(59, 128), (59, 512), (7, 16)])
-def test_nothing_is_serialised_or_spilled(modulus: int, width: int) -> None:
+@pytest.mark.parametrize(("modulus", "width", "equals_sign"), [(59, 128, 0), (59, 512, 0), (7, 16, 0), (113, 128, 1)])
+def test_nothing_is_serialised_or_spilled_and_all_fits(modulus: int, width: int, equals_sign: int) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    command = [sys.executable, "-c", COMPILE, str(modulus), str(width)]
+    command = [sys.executable, "-c", COMPILE, str(modulus), str(width), str(equals_sign)]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (0, ""), said.stderr[-2000:]

@@ -114,6 +114,7 @@ def test_what_it_cannot_train_is_told() -> None:
     for network, reason in (
         (TransformerSettings(width=2048), "widths up to 1024, not 2048"),
         (TransformerSettings(width=128, heads=16), "at most 8 heads, not 16"),
+        (TransformerSettings(width=1024, heads=1), "heads of 1024 channels are too large at p = 59"),
         (TransformerSettings(layers=2), "one layer, not 2"),
     ):
         assert reason in str(HalfTransformer.unsupported(RunSettings(network=network), cuda))

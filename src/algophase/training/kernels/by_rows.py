@@ -26,6 +26,46 @@ def one_hot(row, j):
 
 
 @triton.jit
+def to_loss(
+    logits,
+    tile,
+    network,
+    WEIGHTS,
+    SLOPE,
+    EXPONENT,
+    LOSS,
+    RIGHT,
+    P: tl.constexpr,
+    PA: tl.constexpr,
+    T: tl.constexpr,
+    V: tl.constexpr,
+    VP: tl.constexpr,
+    ROWS: tl.constexpr,
+    JUDGE: tl.constexpr,
+):
+    """Loss of a tile of rows, stored, and its slope: float16 with the largest in [1, 2), and its exponent. JUDGE: see above."""
+    row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
+    a, b = (row // 4) % PA, row // (4 * PA) * 4 + row % 4
+    is_label = v[None, :] == ((a + b) % P)[:, None]
+    outside = v[None, :] >= V
+    if JUDGE:
+        loss, slope = weighted_loss(logits, is_label, outside, tl.full((ROWS,), 1.0, tl.float32))
+        at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
+        below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
+        tl.store(LOSS + network * T + row, loss)
+        tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
+    else:
+        loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))
+        tl.store(LOSS + network * (T // ROWS) + tile, tl.sum(loss))
+    top = exponent(slope)
+    s = (slope * power(254 - top)).to(tl.float16)
+    if not JUDGE:
+        tl.store(EXPONENT + network * (T // ROWS) + tile, top)
+        tl.store(SLOPE + network * T * VP + row[:, None] * VP + v[None, :], s)
+    return s, top
+
+
+@triton.jit
 def by_rows(
     Z,  # (n, T, C) float16
     Q,  # (n, C, W) float16
@@ -57,7 +97,6 @@ def by_rows(
     network = tl.program_id(1).to(tl.int64)
     row = tile * ROWS + tl.arange(0, ROWS)
     block = tile * ROWS // (4 * PA)
-    a, b = (row // 4) % PA, block * 4 + row % 4
     v, k, j = tl.arange(0, VP), tl.arange(0, C), tl.arange(0, 16)
     Z += network * T * C
     Q += network * C * W
@@ -80,21 +119,8 @@ def by_rows(
         post, _ = activate_both(x, GELU)
         logits = tl.dot(post.to(tl.float16), r, logits)
 
-    is_label = v[None, :] == ((a + b) % P)[:, None]
-    outside = v[None, :] >= V
-    if JUDGE:
-        loss, _ = weighted_loss(logits, is_label, outside, tl.full((ROWS,), 1.0, tl.float32))
-        at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
-        below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
-        tl.store(LOSS + network * T + row, loss)
-        tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
-    else:
-        loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))
-        tl.store(LOSS + network * TILES + tile, tl.sum(loss))
-        top = exponent(slope)
-        tl.store(EXPONENT + network * TILES + tile, top)
-        s = (slope * power(254 - top)).to(tl.float16)
-        tl.store(SLOPE + network * T * VP + row[:, None] * VP + v[None, :], s)
+    s, top = to_loss(logits, tile, network, WEIGHTS, SLOPE, EXPONENT, LOSS, RIGHT, P, PA, T, V, VP, ROWS, JUDGE)
+    if not JUDGE:
         dz = tl.dot(s, tl.trans(tl.load(Q + k[:, None] * W + M + v[None, :])))
         for step in tl.range(0, M // BM, num_stages=STAGES):
             m = step * BM + tl.arange(0, BM)

@@ -45,6 +45,7 @@ def by_units(
     BLOCKS: tl.constexpr = T // (4 * PA)
     LENGTH: tl.constexpr = BLOCKS // RUNS  # RUNS divides it: products overlap only if the number of steps is constant
     STEPS: tl.constexpr = 4 * PA // ROWS  # of a block
+    PER_TILE: tl.constexpr = T // ROWS // TILES
     tile, run = tl.program_id(0), tl.program_id(1)
     network = tl.program_id(2).to(tl.int64)
     i, v, k, j = tl.arange(0, ROWS), tl.arange(0, VP), tl.arange(0, C), tl.arange(0, 16)
@@ -79,7 +80,7 @@ def by_units(
             z = tl.load(Z + row[:, None] * C + k[None, :])
             s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
             base = tl.load(BASE + (block * 16 + j[:, None]) * W + m[None, :])
-            factor = power(tl.load(EXPONENT + step) - top + 127)
+            factor = power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
             x = tl.dot(q, tl.trans(z), tl.dot(tl.trans(base), of_b))
             d = tl.dot(r, tl.trans(s))
             if GELU:
@@ -111,7 +112,7 @@ def by_units(
             row = step * ROWS + i
             z = tl.load(Z + row[:, None] * C + k[None, :])
             turned = tl.trans(tl.load(SLOPE + row[:, None] * VP + v[None, :]))
-            dx = turned.to(tl.float32) * power(tl.load(EXPONENT + step) - top + 127)
+            dx = turned.to(tl.float32) * power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
             direct = tl.dot(dx.to(tl.float16), z, direct)
             db_direct += tl.sum(tl.reshape(dx, (VP, ROWS // 4, 4)), axis=1)
             if step % STEPS == STEPS - 1:
