@@ -222,6 +222,11 @@ def test_broken_descriptions(saved: Path, content: bytes) -> None:
 
 def test_ids_from_files_are_safe_names(saved: Path) -> None:
     edit(saved, id="../../etc/\x1b[31mpasswd<script>")
+    with pytest.raises(
+        InputError, match="does not match its own checksum: it was changed; if by you, remove description_sha256"
+    ):
+        load(saved)
+    edit(saved, description_sha256="")
     assert load(saved).id == "_.._etc__31mpasswd_script_".replace("__31m", "___31m")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
-from algophase.cli.output import AnalysisBar, Drawer, complain
+from algophase.cli.output import AnalysisBar, Drawer, complain, echo
 from algophase.errors import InputError
 
 EXAMPLE = "algophase analyze networks/ --figures pictures/"
@@ -53,7 +53,7 @@ def analyze(
                 records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
                 if not as_json:
                     bar.console.file.flush()
-                    typer.echo(f"{summary(found.analysis, called[found.source])}\n")
+                    echo(f"{summary(found.analysis, called[found.source])}\n")
                 try:
                     draw(found.network, found.analysis)
                 except InputError as error:
@@ -61,6 +61,6 @@ def analyze(
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:
-            typer.echo(json.dumps(records, indent=2))
+            echo(json.dumps(records, indent=2))
     if failed:
         raise typer.Exit(1)

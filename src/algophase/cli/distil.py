@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli.options import NETWORKS, Activation, Format
+from algophase.cli.output import echo
 
 EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && python program.py"
 
@@ -42,13 +43,13 @@ def distil(
     network = load(path, format, activation)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
-    typer.echo(f"{network.id}: {analyze(network).sentence}", err=True)
+    echo(f"{network.id}: {analyze(network).sentence}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
     size = counted(program.numbers, "number")
-    typer.echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
     if out is None:
         typer.echo(program.source, nl=False)
     else:
         write_atomically(out, program.source.encode())
-        typer.echo(f"wrote {out}", err=True)
+        echo(f"wrote {out}", err=True)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli.output import echo
+
 EXAMPLE = "algophase explore gallery/fixed-width"
 
 
@@ -34,7 +36,7 @@ def explore(
     from algophase.explore.server import serve
 
     def started(address: str) -> None:
-        typer.echo(f"exploring {sweep} at {address} (Ctrl-C ends it)")
+        echo(f"exploring {sweep} at {address} (Ctrl-C ends it)")
         if not no_browser:
             import webbrowser
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli.options import NETWORKS, Activation, Format, MinAccuracy, Released
-from algophase.cli.output import AnalysisBar
+from algophase.cli.output import AnalysisBar, echo
 
 EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
 
@@ -54,6 +54,6 @@ def report(
             format=format,
             activation=activation,
         )
-    typer.echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
+    echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
     if made.problems:
         raise typer.Exit(1)

@@ -19,7 +19,7 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned
+from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned, echo
 from algophase.errors import InputError
 from algophase.wording import floored
 
@@ -127,7 +127,7 @@ def train(
             bar.say(f"interrupted at epoch {interruption.epochs:,}; {saved}")
             raise typer.Exit(130) from None
     lost = _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format)) if analysis else _lost(runs, out)
-    typer.echo(f"networks and histories are in {out}", err=True)
+    echo(f"networks and histories are in {out}", err=True)
     if lost:
         raise typer.Exit(1)
 
@@ -189,16 +189,16 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
                 continue
             rows.append((run, found.analysis))
             if len(runs) <= FEW:
-                typer.echo("\n".join([_title(run, directory), "", str(found.analysis), *_along(moments), ""]))
+                echo("\n".join([_title(run, directory), "", str(found.analysis), *_along(moments), ""]))
             try:
                 draw(found.network, found.analysis)
             except InputError as error:
                 bar.complain(error)
                 undrawn += 1
     if len(runs) > FEW:
-        typer.echo("\n".join(_table(rows)))
+        echo("\n".join(_table(rows)))
     verdicts = Counter(NOTHING if analysis is None else analysis.label for _, analysis in rows)
-    typer.echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
+    echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
     return verdicts[NOTHING] + undrawn
 
 

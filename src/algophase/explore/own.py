@@ -6,7 +6,8 @@ from typing import Any
 
 from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
-from algophase.explore.networks import Job, Look, Networks
+from algophase.explore.jobs import Job
+from algophase.explore.networks import Look, Networks
 from algophase.explore.table import RunTable
 from algophase.runs.overview import describe_outcomes
 from algophase.runs.standing import is_sweep, settings_of

@@ -19,7 +19,7 @@ from algophase.runs.standing import foreign_settings, is_sweep
 from algophase.storage import find_networks, load
 from algophase.storage.analyses import Analysed, Unusable, analyze_sources, distinct, names, network_files
 from algophase.storage.gallery import default_gallery, shipped
-from algophase.storage.sweep_directory import SNAPSHOT
+from algophase.storage.journal import SNAPSHOT
 from algophase.wording import counted
 
 log = logging.getLogger(__name__)

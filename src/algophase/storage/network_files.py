@@ -1,7 +1,7 @@
 """Our network files: NAME.safetensors holds the tensors, NAME.json says what they are (config.json in a directory for the Hub).
 
-The JSON is written last and carries a checksum of the tensors, so a pair torn by a crash or a bad copy is noticed. On
-loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
+The JSON is written last and carries checksums of the tensors and of itself, so a pair torn by a crash or a bad copy is noticed.
+On loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
 """
 
 import hashlib
@@ -79,6 +79,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         **({} if analysis is None else {"analysis": analysis_to_plain(analysis)}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
+    description["description_sha256"] = _digest(description)
     return content, (json.dumps(description, indent=2) + "\n").encode()
 
 
@@ -93,6 +94,12 @@ def _without_code(network: Network) -> tuple[Network, Analysis | None]:
     with torch.no_grad(), at_inference(network):
         rows = [network.logits_from_embeddings(row.expand(p, -1), second) for row in first]
     return recorded(network, torch.stack(rows).cpu()), analyze(network)
+
+
+def _digest(description: Mapping[str, Any]) -> str:
+    """Of what says which network this is. Others may add entries of their own: the Hub's tools do."""
+    own = {name: description.get(name) for name in ("format", "version", "id", "task", "network", "run", "tensors_sha256")}
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 
 def _check_loads(network: Network) -> None:
@@ -120,8 +127,9 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or one clear line."""
     if not path.exists():
         raise InputError(f"{what} {path} is missing")
+    content = read_bytes(path)
     try:
-        data = json.loads(read_bytes(path))
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
         raise InputError(f"{what} {path} is not valid JSON: {error}") from None
     if not isinstance(data, dict):
@@ -148,11 +156,11 @@ def read_description(description_path: Path) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
     if data.get("format") != FORMAT:
-        raise InputError(f"{description_path}: format is {data.get('format')!r}; this program reads {FORMAT!r}")
+        raise InputError(f"{description_path}: format is {shown(data.get('format'))}; this program reads {FORMAT!r}")
     if data.get("version") != VERSION:
-        raise InputError(f"{description_path}: version is {data.get('version')!r}; this program reads version {VERSION}")
+        raise InputError(f"{description_path}: version is {shown(data.get('version'))}; this program reads version {VERSION}")
     if not isinstance(data.get("id"), str):
-        raise InputError(f"{description_path}: id is {data.get('id')!r}; it must be text")
+        raise InputError(f"{description_path}: id is {shown(data.get('id'))}; it must be text")
     return data
 
 
@@ -182,6 +190,10 @@ def load_network(path: Path) -> Network:
             f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
         )
     network = fill(task, settings, tensors, path)
+    if data.get("description_sha256", "") not in ("", _digest(data)):  # "": an older version's
+        raise InputError(
+            f"{description_path} does not match its own checksum: it was changed; if by you, remove description_sha256"
+        )
     network.id, network.run = clean_id(data["id"]), run
     network.notes = _notes(data, description_path)
     if isinstance(network, Recorded) and "analysis" in data:
@@ -211,6 +223,9 @@ def check_plain(name: str, tensor: Tensor) -> None:
     if tensor.layout is not torch.strided or tensor.is_nested:
         kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
         raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
+    held = tensor.untyped_storage().nbytes() // tensor.element_size()
+    if tensor.numel() > held:  # one number, shown as many: a small file could fill the memory
+        raise InputError(f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {held:,}")
 
 
 def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:

@@ -158,6 +158,8 @@ def train_groups(
             later = sum(len(other.runs) * other.epochs for other in waiting[1:])
             with threads_for(group):
                 ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
+                if checkpoint is not None and checkpoint.to_the_end:
+                    _save_trained(ensemble, checkpoint)
                 outcomes = ensemble.results()
             del ensemble  # its memory is the next one's
             yield group, outcomes
@@ -178,6 +180,14 @@ def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensem
                 log.info("continuing %s at epoch %d of %d", count, held.epoch, group.epochs)
                 break
     return ensemble
+
+
+def _save_trained(ensemble: Ensemble, checkpoint: Checkpointer) -> None:
+    """Until its outcome is saved, run by run, nothing else holds what was trained."""
+    try:
+        checkpoint.write(ensemble.checkpoint())
+    except InputError as error:
+        log.warning("%s: if saving the networks fails as well, they are trained again", error)
 
 
 def _halved(group: Group) -> tuple[Group, Group]:

@@ -2,7 +2,9 @@
 
 import io
 import pickle
+import struct
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +24,7 @@ from algophase.storage.network_files import check_plain, clean_id
 SUFFIXES = (".safetensors", ".pt", ".pth")
 STATES = ("model", "state_dict", "model_state_dict", "network", "net")  # where training scripts put a state dict
 PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
+LARGEST_UNPACKED = 1 << 28  # bytes of compressed records; what is stored as it is is bounded by the file's own size
 PLAIN_NAMES = ("model", "final", "checkpoint", "pytorch_model")  # file names that do not name a network: their folder does
 
 
@@ -100,8 +103,21 @@ def _is_state(value: object) -> bool:
     )
 
 
+def _check_unpacked(content: io.BytesIO, path: Path) -> None:
+    """That a file does not unpack to more than it is: torch does not compress. Older formats are no archive."""
+    try:
+        packed = [entry for entry in zipfile.ZipFile(content).infolist() if entry.compress_type != zipfile.ZIP_STORED]
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error):
+        packed = []  # what is wrong with it, torch says
+    unpacked = sum(entry.file_size for entry in packed)
+    if unpacked > LARGEST_UNPACKED:
+        raise InputError(f"{path} declares {unpacked:,} bytes of compressed records; at most {LARGEST_UNPACKED:,} are unpacked")
+    content.seek(0)
+
+
 def _unpickled(path: Path) -> Mapping[str, Any]:
     content = io.BytesIO(read_bytes(path))
+    _check_unpacked(content, path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # old serialisation formats warn; they load all the same

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings
+from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings, shown
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import clean_id, fill, read_json
 
@@ -59,7 +59,7 @@ def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None
         raise InputError(f"setting {name} is missing")
     if kind is bool:  # the authors mix 0, 1, false and true
         if value not in (0, 1):
-            raise InputError(f"{name} is {value!r}; it must be 0, 1, false or true")
+            raise InputError(f"{name} is {shown(value)}; it must be 0, 1, false or true")
         return bool(value)
     if kind is int and isinstance(value, float) and value.is_integer():
         return int(value)
@@ -73,12 +73,12 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         model_type = config["model_type"]
         if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
             choices = ", ".join(f"{short} ({name})" for short, name in MODEL_TYPES.items())
-            raise InputError(f"model_type is {model_type!r}; choose one of {choices}")
+            raise InputError(f"model_type is {shown(model_type)}; choose one of {choices}")
         width, hidden = _value(config, "d_model", int), _value(config, "d_hidden", int)
         return TaskSettings(modulus=modulus), LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")
     if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
-        raise InputError(f"act_fn is {activation!r}; choose one of {', '.join(ACTIVATION_NAMES)}")
+        raise InputError(f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}")
     task = TaskSettings(
         modulus=modulus,
         separate_vocabularies=_value(config, "diff_vocab", bool, False),
