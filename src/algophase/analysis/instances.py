@@ -186,7 +186,7 @@ def launch_groups(
     prepared: Prepared | None = None,
 ) -> Tensor:
     """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
-    own = network.distinct_tables()
+    own = network.operand_tables() if network.cut == "none" else network.distinct_tables()  # a function has no table to share
     parts = upload(group_tables(components, groups, left_out)[: len(own)], own[0].device, own[0].dtype)
     tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=True)]
     return launch_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
