@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from algophase.cli.options import AsJson, FigureFormat, Figures, ImageFormat, MinAccuracy
+from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo
 from algophase.errors import InputError
 
@@ -18,13 +18,15 @@ def analyze(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Networks: NAME.safetensors (ours), model_<id>.pt (the authors' released ones), or directories of them.",
+            help=f"Networks: {NETWORKS}, or directories of them.",
         ),
     ],
     as_json: AsJson = False,
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
     min_accuracy: MinAccuracy = 1.0,
+    format: Format = None,
+    activation: Activation = None,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
@@ -43,7 +45,7 @@ def analyze(
     called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar):
+            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, format, activation):
                 if isinstance(found, Unusable):
                     bar.complain(found.problem)
                     failed += 1

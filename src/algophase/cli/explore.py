@@ -11,7 +11,12 @@ EXAMPLE = "algophase explore gallery/fixed-width"
 
 
 def explore(
-    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep's directory, or a Parquet file of runs.")],
+    sweep: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SWEEP", help="A sweep's directory, a Parquet file of runs, a shipped sweep, or a directory of networks."
+        ),
+    ],
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one")
     ] = None,

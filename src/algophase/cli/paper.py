@@ -52,7 +52,14 @@ def paper(
     if page is not None:
         write_atomically(page, results_page(made, page, typed()).encode())
         echo(f"the results page is {page}")
-    echo(f"pictures, tables and claims.csv are in {out}")
+    kinds = {file.suffix for item in made for file in item.files}
+    written = [*(["pictures"] if ".png" in kinds else []), *(["tables"] if ".md" in kinds else []), "claims.csv"]
+    listed = (
+        f"{', '.join(written[:-1])} and {written[-1]} are"
+        if len(written) > 1
+        else "no picture and no table was made; claims.csv is"
+    )
+    echo(f"{listed} in {out}")
     for path, space in sources.unused.items():
         echo(f"note: {path} was not used: it holds space {space}, and no item here asks for that one", err=True)
     if any(item.problem for item in made):

@@ -22,7 +22,9 @@ WIDEST = 40  # characters of a cell
 
 
 def runs(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's directory, or a Parquet file.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A sweep's directory, a Parquet file, or a shipped sweep such as fixed-width.")
+    ],
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,11 +53,13 @@ def runs(
     """
     from algophase.runs.overview import NEEDED
     from algophase.runs.selection import check_columns, read_columns, read_condition, select
+    from algophase.storage.gallery import shipped
     from algophase.storage.runs_table import column_names
 
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
     conditions = [read_condition(text) for text in where or []]
+    path = shipped(path)
     there = column_names(path)
     chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if chosen == []:

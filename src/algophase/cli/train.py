@@ -50,6 +50,7 @@ def train(
         bool, typer.Option("--separate-vocabularies", help="Give each operand its own embedding.")
     ] = False,
     equals_sign: Annotated[bool, typer.Option("--equals-sign", help="Read the answer at an equals sign.")] = False,
+    operation: Annotated[str, typer.Option(help="add, subtract, or multiply: non-zero numbers modulo a prime.")] = "add",
     training_fraction: Annotated[float, typer.Option(help="Share of all pairs to train on.")] = 0.8,
     seeds: Annotated[int, typer.Option(help="Networks per kind, with consecutive seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
@@ -94,7 +95,9 @@ def train(
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
     if figures is not None and not analysis:
         raise InputError("--figures draws what the analysis finds; leave out --no-analysis")
-    task = TaskSettings(modulus, separate_vocabularies, equals_sign, training_fraction)
+    if operation == "multiply":
+        modulus -= 1  # numbers: those that are not zero
+    task = TaskSettings(modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation)
     runs = [
         RunSettings(
             task,

@@ -33,7 +33,7 @@ def check_installed() -> None:
 
 
 def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK) -> "tuple[Dash, Networks]":
-    """The page of a sweep, and its networks: call their `close` at the end to stop background work.
+    """The page of a sweep or of a directory of networks, and its networks: call their `close` at the end to stop all work.
 
     hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
     """
@@ -44,10 +44,16 @@ def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] 
     from algophase.explore.explorer import Explorer
     from algophase.explore.layout import make_layout
     from algophase.explore.networks import Networks
+    from algophase.explore.own import are_networks, read_networks
     from algophase.explore.table import read_run_table
+    from algophase.storage.gallery import shipped
 
-    table = read_run_table(Path(directory))
-    networks = Networks(table, Path(directory), cache)
+    directory = shipped(directory)
+    if are_networks(directory):
+        table, networks = read_networks(directory)
+    else:
+        table = read_run_table(directory)
+        networks = Networks(table, directory, cache)
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(table.name)}",

@@ -16,13 +16,18 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.checks import at_inference, check_network
+from algophase.analysis.plain import analysis_from_plain, analysis_to_plain
 from algophase.errors import InputError
-from algophase.networks import Network, build, template
+from algophase.networks import Network, Recorded, build, template
+from algophase.networks.recorded import recorded
 from algophase.settings import (
     NetworkSettings,
     RunSettings,
     TaskSettings,
     TransformerSettings,
+    WrappedSettings,
     network_from_dict,
     network_to_dict,
     shown,
@@ -38,6 +43,8 @@ FLOATS = (torch.float32, torch.float64)
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not.
+
+    Of a wrapped network, or one of a class of your own, its tables, logits and analysis are kept: code is never stored.
 
     >>> from algophase import handmade_clock, save
     >>> save(handmade_clock(7), directory / "clock").name
@@ -57,6 +64,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
     if not isinstance(network, Network):
         raise InputError(f"{shown(network)} is not a network; only a network can be saved")
     network.check_finite()
+    network, analysis = _without_code(network)
     _check_loads(network)
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     content = safetensors.torch.save(tensors)
@@ -67,10 +75,25 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "task": network.task.to_dict(),
         "network": network_to_dict(network.settings),
         "run": None if network.run is None else network.run.to_dict(),
+        **({"notes": list(network.notes)} if network.notes else {}),
+        **({} if analysis is None else {"analysis": analysis_to_plain(analysis)}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     description["description_sha256"] = _digest(description)
     return content, (json.dumps(description, indent=2) + "\n").encode()
+
+
+def _without_code(network: Network) -> tuple[Network, Analysis | None]:
+    """A network of a class of its own as its tables and logits, with its analysis: a file keeps no code. Others as they are."""
+    if isinstance(network, Recorded):
+        return network, network.known if isinstance(network.known, Analysis) else None
+    if not isinstance(network.settings, WrappedSettings) and type(network) is type(template(network.task, network.settings)):
+        return network, None
+    check_network(network)
+    p, (first, second) = network.task.modulus, network.operand_tables()
+    with torch.no_grad(), at_inference(network):
+        rows = [network.logits_from_embeddings(row.expand(p, -1), second) for row in first]
+    return recorded(network, torch.stack(rows).cpu()), analyze(network)
 
 
 def _digest(description: Mapping[str, Any]) -> str:
@@ -120,6 +143,15 @@ def _description_path(path: Path) -> Path:
     return config if path.name == MODEL_FILE and config.exists() and not beside.exists() else beside
 
 
+def described_beside(path: Path) -> bool:
+    """Whether a description lies beside the tensors. One of another program, which says no format of ours, is none."""
+    beside = _description_path(path)
+    try:
+        return "format" in read_json(beside, "the description of this network,") if beside.exists() else False
+    except InputError:
+        return True  # which `load_network` says
+
+
 def read_description(description_path: Path) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
@@ -163,7 +195,17 @@ def load_network(path: Path) -> Network:
             f"{description_path} does not match its own checksum: it was changed; if by you, remove description_sha256"
         )
     network.id, network.run = clean_id(data["id"]), run
+    network.notes = _notes(data, description_path)
+    if isinstance(network, Recorded) and "analysis" in data:
+        network.known = analysis_from_plain(data["analysis"])
     return network
+
+
+def _notes(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
+    notes = data.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InputError(f"{where}: notes is {shown(notes)}; it must be a list of texts")
+    return tuple(notes)
 
 
 def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSettings) -> None:

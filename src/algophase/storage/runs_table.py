@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.settings import shown
-from algophase.storage.files import given_path, read_bytes, write_atomically
+from algophase.storage.files import read_bytes, write_atomically
+from algophase.storage.gallery import shipped
 from algophase.storage.identity import described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.storage.shard_checks import check_declared, check_types
@@ -134,7 +135,7 @@ def read_shards(
 
     problems: where given, a shard that cannot be used adds a line to it, and the others are read all the same.
     """
-    directory, wanted = given_path(path), None if columns is None else list(columns)
+    directory, wanted = shipped(path), None if columns is None else list(columns)
     description = described(directory) if directory.is_dir() else None
     tables: dict[Path, pyarrow.Table] = {}
     owners: dict[int, tuple[str, Path]] = {}
@@ -234,12 +235,12 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index.
+    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the order of their index.
 
     Of `moments` in a sweep's directory: each run once at each epoch.
 
     >>> from algophase import read_runs
-    >>> runs = read_runs("gallery/wide")
+    >>> runs = read_runs("wide")  # shipped with the package
     >>> len(runs), runs.width.unique().tolist()
     (8, [1024])
     """
@@ -291,7 +292,7 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def _shards(path: str | Path) -> list[Path]:
-    paths = shard_paths(given_path(path))
+    paths = shard_paths(shipped(path))
     if not paths:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     return paths

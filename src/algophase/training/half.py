@@ -14,6 +14,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
 from algophase.training.precision import missing_triton
@@ -56,8 +57,10 @@ class HalfTransformer(GridTransformer):
         if reason is not None:
             return reason
         assert isinstance(run.network, TransformerSettings)
-        if run.task.vocabulary > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
+        if not run.task.is_addition:
+            return ONLY_ADDS
+        if run.task.logits > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if run.network.width > MOST_WIDTH:
             return f"in half precision it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:
