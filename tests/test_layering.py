@@ -16,6 +16,7 @@ ORDER = [
     "interrupts",
     "threads",
     "wording",
+    "progress",
     "waves",
     "seeding",
     "settings",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from algophase.networks import initialise as initialise
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
+    from algophase.networks.wrapped import wrap as wrap
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
     from algophase.settings import RunSettings as RunSettings
@@ -83,6 +84,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "initialise": "algophase.networks",
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
+    "wrap": "algophase.networks.wrapped",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
     "RunSettings": "algophase.settings",

@@ -10,11 +10,17 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from algophase.errors import InputError
 
 ACTIVATIONS = ("relu", "gelu")
+MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
+LENS_ACTIVATIONS = ("relu", "gelu", "gelu_new", "silu")
+JOINS = ("add", "concatenate", "multiply")
+OUTPUTS = ("vocabulary", "modulus")
+Cut = Literal["embedding", "first layer", "none"]
+OPERATIONS = ("add", "subtract", "multiply")
 LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 
 
@@ -63,8 +69,12 @@ def _check_flag(name: str, value: object) -> None:
 class _Settings:
     """JSON round trip shared by all settings. Unknown names stop the load."""
 
+    _later: ClassVar[tuple[str, ...]] = ()  # settings that came after the first files: written where they are not the default
+
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(cast(Any, self))
+        defaults = {field.name: field.default for field in dataclasses.fields(cast(Any, self))}
+        values = dataclasses.asdict(cast(Any, self))
+        return {name: value for name, value in values.items() if name not in self._later or value != defaults[name]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -80,6 +90,21 @@ class _Settings:
         object.__setattr__(self, name, value)
 
 
+def _is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
+def _checked_relabelling(given: object, modulus: int) -> tuple[tuple[int, ...], ...]:
+    wanted = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
+    if not isinstance(given, tuple | list) or len(given) not in (0, 2, 3):
+        raise InputError(f"{wanted}; it is {shown(given)}")
+    found = tuple(tuple(each) if isinstance(each, tuple | list) else (each,) for each in given)
+    for each in found:
+        if sorted(number for number in each if isinstance(number, int)) != list(range(modulus)) or len(each) != modulus:
+            raise InputError(f"{wanted}; one of them is {shown(each)}")
+    return found
+
+
 @dataclass(frozen=True)
 class TaskSettings(_Settings):
     """Addition modulo `modulus`, how it is written as tokens, and how the pairs are split.
@@ -87,29 +112,71 @@ class TaskSettings(_Settings):
     separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of their own.
     equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
     training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+    outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for each number.
+    operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo the prime `modulus` + 1.
+        That is addition of exponents modulo `modulus`; `TaskSettings.multiplication(59)` says it in terms of the prime.
+    relabelling: addition of numbers under other names, as two or three permutations of 0 .. p - 1: the answer to (a, b) is
+        the c with third[c] = first[a] + second[b] modulo p. Without a third, answers keep their names.
 
     >>> task = TaskSettings(modulus=23, equals_sign=True)
     >>> task.vocabulary, task.context
     (24, 3)
+    >>> TaskSettings.multiplication(59).modulus
+    58
     """
 
     modulus: int = 59
     separate_vocabularies: bool = False
     equals_sign: bool = False
     training_fraction: float = 0.8
+    outputs: str = "vocabulary"
+    operation: str = "add"
+    relabelling: tuple[tuple[int, ...], ...] = ()
+
+    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabelling")
 
     def __post_init__(self) -> None:
         _check_integer("modulus", self.modulus, 2)
+        _check_choice("outputs", self.outputs, OUTPUTS)
+        _check_choice("operation", self.operation, OPERATIONS)
+        if self.operation == "multiply" and not _is_prime(self.modulus + 1):
+            raise InputError(f"modulus is {self.modulus}; numbers multiply modulo {self.modulus + 1}, which is not a prime")
+        self._set("relabelling", _checked_relabelling(self.relabelling, self.modulus))
+        if self.relabelling and self.operation != "add":
+            raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
         self._set("training_fraction", check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
         if int(self.training_fraction * self.modulus**2) < 1:
             raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
 
+    @classmethod
+    def multiplication(cls, prime: int, **settings: Any) -> Self:
+        """Multiplication of the non-zero numbers modulo a prime."""
+        return cls(modulus=prime - 1, operation="multiply", **settings)
+
+    @property
+    def described(self) -> str:
+        """In words: addition modulo 59."""
+        if self.operation == "multiply":
+            return f"multiplication modulo {self.modulus + 1}"
+        name = {"add": "relabelled addition" if self.relabelling else "addition", "subtract": "subtraction"}[self.operation]
+        return f"{name} modulo {self.modulus}"
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether numbers add as they are."""
+        return self.operation == "add" and not self.relabelling
+
     @property
     def vocabulary(self) -> int:
-        """Tokens in, and logits out: p or 2p, and one more for the equals sign."""
+        """Tokens: p or 2p, and one more for the equals sign."""
         return self.modulus * (2 if self.separate_vocabularies else 1) + int(self.equals_sign)
+
+    @property
+    def logits(self) -> int:
+        """How many logits a transformer gives."""
+        return self.modulus if self.outputs == "modulus" else self.vocabulary
 
     @property
     def context(self) -> int:
@@ -190,9 +257,84 @@ class ClockSettings(_Settings):
             _check_integer("frequency", frequency, 1)
 
 
-NetworkSettings = TransformerSettings | LinearSettings | ClockSettings
+@dataclass(frozen=True)
+class LensSettings(_Settings):
+    """Transformers in TransformerLens's parameters, beyond what `TransformerSettings` describes.
+
+    hidden: units of the MLP, 0 for attention alone. causal: earlier positions do not see later ones; the last sees all.
+    """
+
+    kind: ClassVar[str] = "lens"
+    width: int = 128
+    layers: int = 1
+    heads: int = 4
+    head_size: int = 32
+    hidden: int = 512
+    activation: str = "relu"
+    layer_norm: bool = False
+    causal: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "head_size", "hidden"):
+            _check_integer(name, getattr(self, name), 0 if name == "hidden" else 1)
+        _check_choice("activation", self.activation, LENS_ACTIVATIONS)
+        _check_flag("layer_norm", self.layer_norm)
+        _check_flag("causal", self.causal)
+
+
+@dataclass(frozen=True)
+class MLPSettings(_Settings):
+    """Two-layer networks that others trained: W_U act(W join(x_a, x_b)), without biases.
+
+    join: how the two embeddings meet. own_tables: each operand has a table of its own.
+    width: of an embedding; hidden: units of the layer W, or 0 without one, where embeddings are joined and activated.
+    one_hot: no embedding but one-hot numbers, so the tables are the first layer itself.
+    """
+
+    kind: ClassVar[str] = "mlp"
+    width: int = 128
+    hidden: int = 0
+    join: str = "add"
+    activation: str = "relu"
+    own_tables: bool = False
+    one_hot: bool = False
+
+    def __post_init__(self) -> None:
+        _check_integer("width", self.width, 1)
+        _check_integer("hidden", self.hidden, 0)
+        _check_choice("join", self.join, JOINS)
+        _check_choice("activation", self.activation, MLP_ACTIVATIONS)
+        _check_flag("own_tables", self.own_tables)
+        _check_flag("one_hot", self.one_hot)
+
+
+@dataclass(frozen=True)
+class WrappedSettings(_Settings):
+    """A network with code of its own. architecture: the name of its class; cut: what its operand tables are.
+
+    width, own_tables, outputs: of its tables and logits, for a file that keeps those without the code. A function has width 0.
+    """
+
+    kind: ClassVar[str] = "wrapped"
+    architecture: str = "function"
+    cut: Cut = "none"
+    width: int = 0
+    own_tables: bool = False
+    outputs: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.architecture, str):
+            raise InputError(f"architecture is {shown(self.architecture)}; it must be text")
+        _check_choice("cut", self.cut, get_args(Cut))
+        _check_integer("width", self.width, 0)
+        _check_flag("own_tables", self.own_tables)
+        _check_integer("outputs", self.outputs, 0)
+
+
+NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | LensSettings | MLPSettings | WrappedSettings
 NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
-    settings.kind: settings for settings in (TransformerSettings, LinearSettings, ClockSettings)
+    settings.kind: settings
+    for settings in (TransformerSettings, LinearSettings, ClockSettings, LensSettings, MLPSettings, WrappedSettings)
 }
 TRAINED_KINDS = (TransformerSettings.kind, LinearSettings.kind)  # a Clock's weights are set by hand
 SECTIONS = ("task", "network", "training")  # of a run's settings
@@ -211,11 +353,14 @@ def network_from_dict(data: Mapping[str, Any]) -> NetworkSettings:
 
 def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
     """Only transformers read the token layouts of appendix I; a linear model adds its two operands and nothing else."""
-    if network.kind != TransformerSettings.kind and (task.separate_vocabularies or task.equals_sign):
+    if network.kind not in (TransformerSettings.kind, LensSettings.kind) and (task.separate_vocabularies or task.equals_sign):
         raise InputError(
             f"a {network.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
             "need a transformer (model alpha-prime has separate embeddings of its own)"
         )
+    unlike = task.operation == "subtract" or (len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1])
+    if unlike and isinstance(network, LinearSettings) and network.model in ("alpha", "beta", "gamma"):
+        raise InputError(f"model {network.model} adds two embeddings of one table: it cannot tell a from b, as this task needs")
 
 
 @dataclass(frozen=True)
@@ -260,8 +405,7 @@ def _check_part(name: str, value: object, *kinds: type[_Settings]) -> None:
 
 
 def _changes(settings: _Settings, default: _Settings) -> dict[str, Any]:
-    reference = default.to_dict()
-    return {name: value for name, value in settings.to_dict().items() if value != reference[name]}
+    return {name: value for name, value in settings.to_dict().items() if value != getattr(default, name)}
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""One CPU thread for work in which more would mostly wait for each other."""
+"""One CPU thread for work in which more would mostly wait for each other, and several such works side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @contextmanager
@@ -21,3 +26,15 @@ def one_thread(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def side_by_side(work: Callable[[Item], Result], items: Sequence[Item], workers: int) -> Iterator[Result]:
+    """`work` of each item, in their order, so many at once: rounding does not depend on who is first.
+
+    Meant for `one_thread`: then it does not depend on the number of workers either.
+    """
+    if workers == 1 or len(items) == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(work, items)

@@ -1,6 +1,18 @@
 """How the package words what it tells people."""
 
 import math
+import unicodedata
+
+
+def plain(text: str) -> str:
+    """Text from anywhere for a terminal: what could move the cursor or change what is shown becomes a question mark."""
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter == "\n" else _instead(letter) for letter in text)
+
+
+def _instead(letter: str) -> str:
+    return " " if unicodedata.category(letter) == "Zs" else "?"  # a space of another width
 
 
 def plural(count: int, what: str) -> str:

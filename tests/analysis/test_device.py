@@ -6,10 +6,12 @@ from collections import defaultdict
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.testing import assert_close
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from algophase.analysis import analyze as analysis_of
+from algophase.analysis import device as moving
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.circles import find_circles, isolate_circles
@@ -128,6 +130,30 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
     assert {value.dtype for value in network.parameters()} == {torch.float32}
     assert not any(value.requires_grad for value in copied.parameters())
     assert (network.training, copied.training) == (True, False)  # what is analysed is what it answers at inference
+
+
+@pytest.mark.parametrize("index", range(len(networks())))
+def test_a_copy_of_one_of_ours_is_what_a_deep_copy_would_be(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = networks()[index]
+    quick = in_float64(network)
+    monkeypatch.setattr(moving, "_is_plain", lambda module: False)
+    deep = in_float64(network)
+    assert [type(module) for module in quick.modules()] == [type(module) for module in deep.modules()]
+    for one, other, given in zip(quick.modules(), deep.modules(), network.modules(), strict=True):
+        assert vars(one).keys() == vars(other).keys()
+        assert not one.training
+        assert all(vars(one)[name] is not value for name, value in vars(given).items() if isinstance(value, dict))
+    assert_close(quick.state_dict(), deep.state_dict(), rtol=0, atol=0)
+    assert not {id(value) for value in quick.parameters()} & {id(value) for value in network.parameters()}
+
+
+def test_a_copy_of_one_of_ours_keeps_what_was_added_to_it() -> None:
+    network = handmade_pizza(7, (1,))
+    network.register_forward_hook(lambda module, given, found: 2 * found)
+    scales = network.__dict__["scales"] = [torch.ones(2)]
+    copied = in_float64(network)
+    assert copied._forward_hooks
+    assert copied.__dict__["scales"][0] is not scales[0]
 
 
 def test_a_network_made_in_inference_mode_has_gradients() -> None:

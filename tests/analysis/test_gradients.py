@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from algophase.analysis import gradients
 from algophase.analysis.gradients import label_gradients, label_gradients_by_autograd
 from algophase.networks import Clock, Network, initialise
 from algophase.networks.handmade import handmade_clock
@@ -31,8 +32,12 @@ def check(network: Network) -> None:
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("worth_picking", [0, gradients.WORTH_PICKING])
 @pytest.mark.parametrize(("task", "settings"), KINDS)
-def test_written_out_gradients_are_those_of_autograd(task: TaskSettings, settings: NetworkSettings) -> None:
+def test_written_out_gradients_are_those_of_autograd(
+    task: TaskSettings, settings: NetworkSettings, worth_picking: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gradients, "WORTH_PICKING", worth_picking)
     network = initialise(RunSettings(task=task, network=settings)).double()
     with torch.no_grad():  # biases start at zero; fill them so that a forgotten one shows
         for name, parameter in network.named_parameters():

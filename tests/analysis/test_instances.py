@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from foreign_networks import load_foreign
 from made import EveryFrequency, mixture, parity_clock
 
 import algophase
@@ -88,7 +87,7 @@ def test_gallery_networks(gallery: Path, name: str, label: str, sentence: str) -
 
 
 def test_a_one_hot_network_of_another_group_uses_every_frequency(foreign: Path) -> None:
-    answer = answer_of(load_foreign(foreign, "onehot_mlp_p23"))
+    answer = answer_of(in_float64(algophase.load(foreign / "onehot_mlp_p23.pth")))
     assert (answer.label, answer.sentence) == ("Pizza", "every frequency at once: nine Pizzas")
     assert answer.confidence.additivity == pytest.approx(0.878, abs=0.001)
     assert answer.confidence.named_share == pytest.approx(0.897, abs=0.001)

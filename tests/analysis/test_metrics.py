@@ -8,13 +8,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from algophase.analysis import grid
+from algophase.analysis import grid, metrics
 from algophase.analysis.formulas import clock_logits, pizza_logits
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.metrics import (
     circularity,
     distance_irrelevance,
     distance_irrelevance_wrong_logit,
+    gradient_similarities,
     gradient_symmetricity,
     gradient_symmetricity_exact,
     paper_triples,
@@ -23,6 +24,7 @@ from algophase.analysis.metrics import (
 from algophase.analysis.principal import network_components, principal_components
 from algophase.networks import Linear, Network, Transformer, build, initialise
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.threads import one_thread
 
 SMALL: list[tuple[TaskSettings, NetworkSettings]] = [
     (TaskSettings(modulus=7), TransformerSettings(width=9, attention_rate=0.6)),
@@ -210,3 +212,11 @@ def test_waves_have_circularity_one(p: int) -> None:
     tokens = torch.arange(p).double()
     waves = [f(2 * math.pi * k * tokens / p) * k for k in (1, 2) for f in (torch.cos, torch.sin)]
     assert circularity(principal_components((torch.stack(waves, dim=1),))) == pytest.approx(1)
+
+
+def test_similarities_do_not_depend_on_the_number_of_threads(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "CACHED_ELEMENTS", 50_000)  # several chunks
+    network = initialise(RunSettings(TaskSettings(13), TransformerSettings(width=16)))
+    found = gradient_similarities(network)
+    with one_thread():
+        assert torch.equal(gradient_similarities(network), found)

@@ -36,7 +36,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     network = networks()[index]
     first, second = two_embeddings(network)
     expected = grid_logits(network, (first, second))
-    torch.testing.assert_close(prepare(network, first, second)(slice(1, 2), slice(2, 5)), expected[1:, 2:5])
+    torch.testing.assert_close(prepare(network)(first, second)(slice(1, 2), slice(2, 5)), expected[1:, 2:5])
     sums, p = logit_sums(network, first, second, with_sums=True), network.task.modulus
     x = (expected[..., :p] - expected[..., :p].mean(dim=-1, keepdim=True)).numpy()
     np.testing.assert_allclose(sums.products, np.einsum("nabc,mabc->nm", x, x), atol=1e-9)

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from foreign_networks import load_foreign
 from torch import Tensor
 
 import algophase
@@ -165,7 +164,7 @@ def test_programs_of_released_networks(released: Path, name: str, frequencies: t
 def test_programs_of_other_groups_networks(
     foreign: Path, name: str, only: float, answer: float, sums: float, frequencies: tuple[int, ...]
 ) -> None:
-    found = program(load_foreign(foreign, name))
+    found = program(in_float64(algophase.load(next(foreign.glob(f"{name}.*")))))
     assert found.accuracy == 1
     assert (found.answer_only_share, found.answer_share, found.sum_share) == pytest.approx((only, answer, sums), abs=1e-5)
     assert found.frequencies == frequencies

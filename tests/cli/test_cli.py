@@ -69,7 +69,7 @@ def test_one_bad_file_does_not_lose_the_others(networks: Path) -> None:
     complaints = result.stderr.strip().splitlines()
     assert len(complaints) == 2
     assert all(line.startswith("algophase: error: ") for line in complaints)
-    assert "broken.json is missing" in complaints[0]
+    assert "broken.safetensors is not a readable safetensors file" in complaints[0]
     assert "absent.pt does not exist" in complaints[1]
 
 
@@ -227,3 +227,17 @@ def test_a_closed_pipe_is_silent(networks: Path) -> None:
     )
     os.close(write)
     assert (result.returncode, result.stderr.strip()) == (1, "")
+
+
+def test_files_of_other_groups_are_taken_as_they_are(tmp_path: Path) -> None:
+    draw = torch.Generator().manual_seed(0)
+    into, out = torch.randn(12, 7, generator=draw), torch.randn(7, 12, generator=draw)
+    torch.save({"model": {"mlp.W_in": into, "mlp.W_out": out}}, tmp_path / "net.pth")
+    result = run("analyze", tmp_path / "net.pth", "--activation", "square")
+    assert result.exit_code == 0
+    assert "taken for an MLP on the sum of two one-hot numbers" in result.stdout
+    assert "activation square, as given" in result.stdout
+    result = run("analyze", tmp_path / "net.pth", "--format", "transformer-lens")
+    assert result.exit_code == 1
+    assert "is not of format transformer-lens" in result.stderr
+    assert run("distil", tmp_path / "net.pth", "--activation", "relu").exit_code == 0

@@ -1,5 +1,6 @@
 """Which call answers which part of the page: checked against Dash's own list, and by asking it as a browser does."""
 
+import itertools
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -17,7 +18,8 @@ def ask(client: Any, call: dict[str, Any], **values: Any) -> Any:
     def held(parts: list[dict[str, str]]) -> list[dict[str, Any]]:
         return [{**part, "value": values.get(f"{part['id']}_{part['property']}".replace("-", "_"))} for part in parts]
 
-    names = [name.rsplit(".", 1) for name in call["output"].strip(".").split("...")]
+    # A call that only asks for another address has no output of its own, and a name in its place.
+    names = [name.rsplit(".", 1) for name in call["output"].strip(".").split("...") if "." in name]
     body = {
         "output": call["output"],
         "outputs": [{"id": id, "property": what} for id, what in names],
@@ -76,3 +78,45 @@ def test_each_side_has_calls_of_its_own(tiny: Path, tmp_path: Path) -> None:
     assert len(set(made)) == len(made)
     for side in SIDES:
         assert sum(output.startswith(f"..{side}-") for output in made) == 3  # its words, its logits, its circles
+
+
+NONSENSE: list[Any] = [
+    10**400,
+    -1e400,
+    True,
+    "x" * 5000,
+    [None, {"a": [1]}],
+    {"box": [1, 2, 3, 10**400], "lasso": 3},
+    {"points": [{"customdata": -1e400}]},
+]
+
+
+def test_no_value_a_request_can_hold_is_a_server_error(tiny: Path, tmp_path: Path, said: list[str]) -> None:
+    """Every call of the page, with each input and state in turn holding nonsense."""
+    app, networks = make_app(tiny, tmp_path)
+    client, run = app.server.test_client(), next(iter(networks.table.places))
+    asked = 0
+    for call in calls(client):
+        if call["clientside_function"]:
+            continue
+        holders = [f"{part['id']}_{part['property']}".replace("-", "_") for part in (*call["inputs"], *call["state"])]
+        for number, (holder, value) in enumerate(itertools.product(holders, NONSENSE)):
+            view = "?where=index<3" if number % 5 else f"?run={run}"  # its pictures take a while
+            values = {"url_search": view, "version_data": 0, holder: value}
+            assert ask(client, call, **values).status_code in (200, 204), (call["output"], holder, value)
+            asked += 1
+    assert asked > 300
+    assert said == []
+    networks.close()
+
+
+def test_what_is_no_call_of_the_page_is_refused_in_a_line(tiny: Path, tmp_path: Path, said: list[str]) -> None:
+    app, _ = make_app(tiny, tmp_path)
+    client = app.server.test_client()
+    bodies: list[Any] = [b"", b"{", b"[]", b"3", b"null", b'{"output": 3}', b'{"output": "x.value", "inputs": 3}', b"\xff"]
+    bodies += [json.dumps({"output": "map.figure", "outputs": {}, "inputs": [], "changedPropIds": [3]}).encode()]
+    for body in bodies:
+        answer = client.post("/_dash-update-component", base_url="http://127.0.0.1", data=body, content_type="application/json")
+        assert 400 <= answer.status_code < 500, (body, answer.status_code)
+        assert b"Traceback" not in answer.data
+    assert all(line.startswith("a request was refused: ") for line in said)

@@ -1,5 +1,6 @@
 import json
 import shutil
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,9 @@ import pytest
 import torch
 from commands import PATIENCE
 
+from algophase.errors import InputError
 from algophase.explore import networks as module
+from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
 from algophase.explore.networks import Look, Networks, default_cache, frequencies, switched_off
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
@@ -111,6 +114,47 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     assert not networks.busy
 
 
+def test_requests_wait_in_one_queue_that_has_an_end(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = opened(tiny, tmp_path)
+    first = run_ids(networks)[1]
+    row, run = networks._run(first)
+    monkeypatch.setattr(networks, "_run", lambda run_id: (row, run))
+    go_on = threading.Event()
+
+    def slow(job: Job) -> None:
+        go_on.wait()
+        raise InputError("not today")
+
+    monkeypatch.setattr(networks, "_train", slow)
+    before = threading.active_count()
+    running = networks.train(first)
+    asked, refused = list[Job](), list[str]()
+    for number in range(1000):
+        try:
+            asked.append(networks.train(f"{number:012x}"))
+        except InputError as error:
+            refused.append(str(error))
+    assert threading.active_count() == before + 1
+    assert MOST_WAITING <= len(asked) <= MOST_WAITING + 1  # the first may have been taken already
+    assert len(refused) == 1000 - len(asked)
+    assert set(refused) == {f"{MOST_WAITING} networks wait for training already: try again when they are done"}
+    assert networks.train(first) is running
+    assert networks.train(asked[3].run_id) is asked[3]
+    networks.stop(asked[3].run_id)  # one that waits is out at once
+    assert asked[3].state == "stopped"
+    assert networks.train("another").active
+    go_on.set()
+    while networks.busy:
+        time.sleep(0.005)
+    assert {job.state for job in asked} == {"failed", "stopped"}
+    for number in range(MOST_REMEMBERED + 50):
+        networks.train(f"{number:x}")
+        while networks.busy:
+            time.sleep(0.0005)
+    assert len(networks.jobs._jobs) <= MOST_REMEMBERED + 1
+    networks.close()
+
+
 def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: Path) -> None:
     networks = opened(copy, tmp_path)
     run_id = run_ids(networks)[0]
@@ -156,7 +200,7 @@ def damage(copy: Path, run_id: str, how: str) -> None:
         data = json.loads(description.read_text())
         for described in (data, data["run"]):
             described["network"]["attention_rate"] = 0.125
-        description.write_text(json.dumps(data))
+        description.write_text(json.dumps({**data, "description_sha256": ""}))
         assert network is not None
 
 

@@ -1,5 +1,6 @@
 import copy
 import importlib
+import re
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,8 @@ from algophase import (
     load,
     to_transformer_lens,
 )
+from algophase.analysis.device import in_float64
+from algophase.analysis.grid import grid_logits
 from algophase.networks import Network
 from algophase.task import all_pairs, tokens
 
@@ -127,20 +130,44 @@ def test_a_causal_layer_answers_at_the_last_position_as_ours_does(lens: Any) -> 
     [
         ({"normalization_type": "LN"}, "logits .* differ by .*: it has another rate, layer norm"),
         ({"n_layers": 2}, "or a mask"),
-        ({"act_fn": "silu"}, "act_fn is 'silu'; choose one of relu, gelu"),
-        ({"d_vocab_out": 7}, r"unembed\.W_U of this HookedTransformer has shape \(16, 7\); its settings .* call for \(16, 8\)"),
+        ({"act_fn": "gelu_new"}, "act_fn is 'gelu_new'; choose one of relu, gelu"),
+        ({"d_mlp": 20, "d_vocab_out": 7}, r"has shape \(16, 20\); its settings .* call for \(16, 64\)"),
         ({"attn_only": True}, r"has no blocks\.0\.mlp\.W_in"),
     ],
 )
-def test_models_that_are_not_ours(lens: Any, changes: dict[str, Any], message: str) -> None:
+def test_models_that_are_not_ours_are_wrapped(lens: Any, changes: dict[str, Any], message: str) -> None:
+    model = hooked(lens, **changes)
+    network = from_transformer_lens(model)
+    assert re.search(message, network.notes[0])
+    expected = model.double()(tokens(TaskSettings(7, equals_sign=True), all_pairs(7)))[:, -1]
+    found = grid_logits(in_float64(network)).flatten(0, 1)
+    torch.testing.assert_close(found, expected.detach(), rtol=1e-5, atol=1e-6)  # their layer norm computes in float32
     with pytest.raises(InputError, match=message):
-        from_transformer_lens(hooked(lens, **changes))
+        from_transformer_lens(model, attention_rate=0.5)
+
+
+def test_outputs_of_the_numbers_alone(lens: Any) -> None:
+    """Beside 8 tokens 7 outputs, as nearly everyone trains it."""
+    model = hooked(lens, d_vocab_out=7)
+    network = from_transformer_lens(model)
+    assert network.task == TaskSettings(modulus=7, equals_sign=True, outputs="modulus")
+    torch.testing.assert_close(network(every_input(network)), model(every_input(network))[:, -1], rtol=1e-5, atol=1e-6)
+    again = to_transformer_lens(network)(every_input(network))[:, -1]
+    torch.testing.assert_close(network(every_input(network)), again, rtol=1e-5, atol=1e-6)
+
+
+def test_other_outputs_are_refused(lens: Any) -> None:
+    with pytest.raises(InputError, match="8 tokens and 5 outputs"):
+        from_transformer_lens(hooked(lens, d_vocab_out=5))
 
 
 def test_a_wrong_rate_is_noticed(lens: Any) -> None:
     network = made(attention_rate=0.25)
-    with pytest.raises(InputError, match="at attention rate 1 differ by"):
-        from_transformer_lens(to_transformer_lens(network))
+    with pytest.raises(InputError, match=r"at attention rate 0\.5 differ by"):
+        from_transformer_lens(to_transformer_lens(network), attention_rate=0.5)
+    wrapped = from_transformer_lens(to_transformer_lens(network))
+    assert "at attention rate 1 differ by" in wrapped.notes[0]
+    torch.testing.assert_close(grid_logits(wrapped).flatten(0, 1), network(every_input(network)), rtol=1e-4, atol=1e-5)
 
 
 def test_only_transformers_have_one() -> None:

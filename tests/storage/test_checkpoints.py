@@ -191,7 +191,8 @@ def tamper(file: Path, edit: Callable[[dict[str, Any], Tensors], object]) -> Non
         tensors = {name: held.get_tensor(name) for name in names}
     description = json.loads(header["ensemble"])
     edit(description, tensors)
-    safetensors.torch.save_file(tensors, file, {**header, "ensemble": json.dumps(description)})
+    unchecked = {name: header[name] for name in ("format", "version")}  # as an older version wrote it, without checksums
+    safetensors.torch.save_file(tensors, file, {**unchecked, "ensemble": json.dumps(description)})
 
 
 @pytest.mark.parametrize(

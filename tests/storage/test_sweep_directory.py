@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -6,11 +7,17 @@ import pyarrow
 import pytest
 
 from algophase.errors import InputError
-from algophase.networks import initialise
+from algophase.explore.table import read_run_table
+from algophase.networks import Network, initialise
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.storage import load
-from algophase.storage.runs_table import read_table, shard_paths
-from algophase.storage.sweep_directory import SweepDirectory, same_sweep
+from algophase.storage import load, save
+from algophase.storage.identity import same_sweep
+from algophase.storage.journal import NAME as JOURNAL
+from algophase.storage.runs_table import read_table, shard_paths, write_shard
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.merge import merge
+from algophase.training.loop import Ensemble, Watch
+from algophase.training.plan import plan
 
 SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind": "transformer", "width": {"grid": [8, 9]}}}
 
@@ -110,43 +117,201 @@ def test_a_description_that_cannot_be_used_is_named(tmp_path: Path, change: dict
 def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     (tmp_path / "networks").mkdir()
-    for name in (".runs-0.parquet.abc.partial", "networks/.x.safetensors.abc.partial"):
+    for name in (".runs-0.parquet.abcd_123.partial", "networks/.x.safetensors.abcd_123.partial"):
         (tmp_path / name).write_text("half")
-    (tmp_path / "kept.txt").write_text("mine")
+    others = ["kept.txt", ".mine.partial", "other/.runs-1.parquet.abcd_123.partial"]
     (tmp_path / "other").mkdir()
-    (tmp_path / "other" / ".runs-1.parquet.abc.partial").write_text("a sweep's of its own, which is being written")
+    for name in others:
+        (tmp_path / name).write_text("not of this sweep")
     with directory.hold("a test"):
-        found = sorted(path.name for path in tmp_path.rglob("*"))
-        assert found == [".lock", ".runs-1.parquet.abc.partial", "kept.txt", "networks", "other"]
+        found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+        assert found == {".lock", "networks", "other", *others}
         with pytest.raises(InputError, match="is in use by process"), SweepDirectory(tmp_path).hold("another"):
             pass
 
 
-def test_holding_removes_networks_whose_runs_are_in_no_shard_and_nothing_else(tmp_path: Path) -> None:
-    """A sweep killed between keeping a network and adding its row leaves such; the run is made again, and may not be kept."""
-    directory = SweepDirectory(tmp_path)
-    (tmp_path / "networks").mkdir()
-    finished, orphan, trained = "0123456789ab", "cdef01234567", "89abcdef0123"
-    ours = [f"{name}{kind}" for name in (finished, orphan) for kind in (".safetensors", ".json", ".epoch30.safetensors")]
-    others = [f"{trained}.safetensors", f"{trained}.json", f"{trained}.history.json"]  # what `train` writes
-    others += ["mine.safetensors", "mine.json", f"{orphan}.history.txt", f"{orphan}.epoch.json", f"{orphan}0.json", "notes.txt"]
-    for name in (*ours, *others):
-        (tmp_path / "networks" / name).write_text("")
+class Killed(BaseException):
+    pass
+
+
+def network(seed: int = 0) -> Network:
+    return initialise(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8), seed=seed))
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def kill_before_the_shard(directory: SweepDirectory, index: int, kept: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if killed between keeping a network and adding its row."""
+
+    def die(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("algophase.storage.sweep_directory.write_shard", die)
+        with pytest.raises(Killed):
+            directory.add([{"index": index, "run_id": kept.id}], {}, networks=[kept])
+
+
+def test_networks_of_an_interrupted_ensemble_are_removed_and_named_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    directory, orphan, copied = SweepDirectory(tmp_path), network(1), network(2)
     with directory.hold("a test"):
-        assert len(list((tmp_path / "networks").iterdir())) == len(ours) + len(others)  # no sweep's directory
         directory.describe(SPACE, 0)
-        directory.add([{"index": 0, "run_id": finished}], {})
+        directory.add([{"index": 0, "run_id": network().id}], {}, networks=[network()])
+        save(copied, directory.networks / copied.id)  # by hand, of a run that this sweep does not have
+        mine = files(directory.networks)
+        kill_before_the_shard(directory, 1, orphan, monkeypatch)
+    assert directory.kept() == {network().id, orphan.id, copied.id}
     with directory.hold("a test"):
-        left = {path.name for path in (tmp_path / "networks").iterdir()}
-    assert left == {*others, *(name for name in ours if name.startswith(finished))}
+        assert files(directory.networks) == mine
+    (line,) = said
+    assert line.startswith("removed 2 files of an interrupted command: ")
+    assert f"{orphan.id}.safetensors" in line
+    assert files(tmp_path) == {"sweep.json", "networks", shard_paths(tmp_path)[0].name}
 
 
-def test_a_sweep_killed_before_its_first_shard_keeps_no_network_of_it(tmp_path: Path) -> None:
+def test_what_was_there_before_an_interrupted_ensemble_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory, there = SweepDirectory(tmp_path), network()
+    save(there, directory.networks / there.id)
+    directory.describe(SPACE, 0)
+    kill_before_the_shard(directory, 1, there, monkeypatch)
+    with directory.hold("a test"):
+        assert directory.kept() == {there.id}
+
+
+def test_nothing_is_removed_through_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shared, directory = tmp_path / "shared", SweepDirectory(tmp_path / "sweep")
+    shared.mkdir()
+    (shared / ".a.safetensors.abcd_123.partial").write_text("another sweep writes it")
+    for seed in range(4):
+        save(network(seed), shared / network(seed).id)
+    with directory.hold("a test"):
+        directory.describe(SPACE, 0)
+        (directory.path / "networks").symlink_to(shared)
+        kill_before_the_shard(directory, 1, network(9), monkeypatch)
+    before = files(shared)
+    with directory.hold("a test"):
+        pass
+    assert files(shared) == before
+
+
+@pytest.mark.parametrize(
+    "journal",
+    ['{"files": ["../victim.json", "/etc/hostname", "networks/mine.json", 3, "networks/../sweep.json"]}', "[]", "{", "\0"],
+)
+def test_a_journal_from_elsewhere_removes_nothing_else(tmp_path: Path, journal: str) -> None:
+    directory = SweepDirectory(tmp_path / "sweep")
+    directory.describe(SPACE, 0)
+    directory.networks.mkdir()
+    (tmp_path / "victim.json").write_text("")
+    (directory.networks / "mine.json").write_text("")
+    (directory.path / JOURNAL).write_text(journal)
+    with directory.hold("a test"):
+        assert files(directory.path) == {".lock", "networks", "sweep.json"}
+    assert (tmp_path / "victim.json").exists()
+    assert (directory.networks / "mine.json").exists()
+
+
+@pytest.mark.parametrize("how", ["renamed", "removed", "replaced"])
+def test_a_directory_that_is_gone_is_noticed_and_not_made_again(tmp_path: Path, how: str) -> None:
+    directory, moved = SweepDirectory(tmp_path / "sweep"), tmp_path / "moved"
+    with directory.hold("a test"):
+        directory.describe(SPACE, 0)
+        directory.add(rows(0, 1), {})
+        directory.path.rename(moved)
+        if how == "removed":
+            shutil.rmtree(moved)
+        if how == "replaced":
+            (tmp_path / "sweep").mkdir()
+        for write in (
+            lambda: directory.add(rows(2), {}),
+            lambda: directory.describe(SPACE, 0),
+            lambda: directory.checkpoints().check(),
+        ):
+            with pytest.raises(InputError, match=r"was removed, renamed or unlocked .*: 2 runs it had added are where"):
+                write()
+    assert directory.path.exists() == (how == "replaced")
+    if how == "replaced":
+        assert files(directory.path) == set()
+    if how == "renamed":
+        assert ".lock" not in files(moved)
+        assert sorted(SweepDirectory(moved).finished()) == [0, 1]
+
+
+def test_it_is_noticed_when_it_goes_while_a_shard_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = SweepDirectory(tmp_path / "sweep")
+
+    def rename_first(*arguments: Any, **options: Any) -> None:
+        directory.path.rename(tmp_path / "moved")
+        write_shard(*arguments, **options)
+
+    with directory.hold("a test"):
+        directory.describe(SPACE, 0)
+        monkeypatch.setattr("algophase.storage.sweep_directory.write_shard", rename_first)
+        with pytest.raises(InputError, match="was removed, renamed or unlocked"):
+            directory.add(rows(2), {})
+    assert not directory.path.exists()
+
+
+def test_a_checkpoint_does_not_make_it_again_either(tmp_path: Path) -> None:
+    """Found by the campaign: it went after the look whether it is there, and before the file was written."""
+    directory = SweepDirectory(tmp_path / "sweep")
+    ensemble = Ensemble(plan([RunSettings(TaskSettings(5), TransformerSettings(8))], device="cpu")[0], Watch())
+    with directory.hold("a test"):
+        directory.describe(SPACE, 0)
+        kept = directory.checkpoints()
+        check = kept.check
+
+        def look() -> None:
+            if directory.path.exists():
+                directory.path.rename(tmp_path / "moved")
+            else:
+                check()
+
+        kept.check = look
+        with pytest.raises(InputError, match="was removed, renamed or unlocked"):
+            kept.write(ensemble.checkpoint())
+    assert not directory.path.exists()
+
+
+def strange_shard(path: Path, **changes: Any) -> None:
+    """A shard of another sweep, with the same indices."""
+    other = SweepDirectory(path / "elsewhere")
+    other.describe({**SPACE, "task": {"modulus": 11}, **changes}, 0)
+    other.add([{"index": 0, "run_id": "other", "space": "s", "modulus": 11}], {})
+    shard_paths(other.path)[0].rename(path / "sweep" / "runs-000000-1-00000000.parquet")
+
+
+@pytest.mark.parametrize("name", ["runs-000000-1-00000000.parquet", "z.parquet"])
+@pytest.mark.parametrize("old", [False, True])
+def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(tmp_path: Path, name: str, *, old: bool) -> None:
+    directory = SweepDirectory(tmp_path / "sweep")
+    directory.describe({**SPACE, "task": {"modulus": 7}}, 0)
+    directory.add(rows(0, 1, modulus=7), {})
+    strange_shard(tmp_path)
+    stranger = tmp_path / "sweep" / "runs-000000-1-00000000.parquet"
+    if old:  # written by a version that does not say of which sweep
+        write_shard(stranger, [{"index": 0, "run_id": "other", "modulus": 11}], {})
+    stranger = stranger.rename(stranger.with_name(name))
+    why = "modulus of a run is 11, in this sweep it is 7" if old else "it is of another space or seed"
+    for read in (directory.finished, directory.runs, lambda: merge([directory.path], tmp_path / "out")):
+        with pytest.raises(InputError, match=rf"{name} is not a shard of the sweep it lies in: {why}; move it elsewhere"):
+            read()
+    table = read_run_table(directory.path)
+    assert table.count == 2
+    assert any(name in line for line in table.problems)
+
+
+def test_an_index_that_is_two_runs_is_refused_with_both_files(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     directory.describe(SPACE, 0)
-    directory.keep(initialise(RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8))))
-    with directory.hold("a test"):
-        assert directory.kept() == set()
+    for name, run_id in (("a", "one"), ("b", "two")):
+        write_shard(tmp_path / f"{name}.parquet", [{"index": 3, "run_id": run_id}], {})
+    with pytest.raises(InputError, match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet: one is not of this sweep"):
+        directory.finished()
 
 
 def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:

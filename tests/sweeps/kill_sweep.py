@@ -1,17 +1,12 @@
-"""Kill a sweep at random moments, finish it, and compare with one that was left in peace: the same rows, no stray file.
+"""Kill the command `sweep`, finish it, and compare with one that was left in peace: the same rows, no stray file.
 
-    .venv/bin/python tests/sweeps/kill_sweep.py --times 30
-
-The tests do a few (`make test-slow`); this does as many as asked, prints each, and exits with 1 at the first difference.
+tests/campaign kills a sweep in thousands of ways, in processes that are faster to start.
 """
 
-import argparse
 import os
-import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -78,39 +73,3 @@ def difference(reference: Path, other: Path) -> str | None:
             return f"run {row['index']} differs in {names or sorted(row.keys() ^ other_row.keys())}"
     changed = sorted(name for name in files if files[name] != other_files[name])
     return f"the bytes of {changed} differ" if changed else None
-
-
-def campaign(scratch: Path, times: int, seed: int = 0) -> bool:
-    """Kill so many sweeps at random moments. False at the first that does not end in the table of one left in peace."""
-    draw, space, reference = random.Random(seed), scratch / "tiny.toml", scratch / "undisturbed"
-    space.write_text(SPACE)
-    begun = time.monotonic()
-    finish(space, reference)
-    whole = time.monotonic() - begun
-    killed = 0
-    for number in range(1, times + 1):
-        out, moment = scratch / f"killed-{number}", draw.uniform(0, 0.6 * whole)
-        alive = kill_at(space, out, moment)
-        killed += alive
-        at_kill = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-        finish(space, out)
-        found = difference(reference, out)
-        state = f"killed with {len(at_kill)} files there" if alive else "had ended"
-        print(f"{number:3}: {moment:5.2f} s after its directory appeared, {state}; {found or 'the same table'}", flush=True)
-        if found:
-            return False
-    print(f"{killed} of {times} sweeps were killed alive; every one ended in the same table")
-    return True
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--times", type=int, default=30)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        sys.exit(0 if campaign(Path(scratch), options.times, options.seed) else 1)
-
-
-if __name__ == "__main__":
-    main()

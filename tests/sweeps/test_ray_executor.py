@@ -100,10 +100,39 @@ def at_work(node: Any) -> list[int]:
     return found
 
 
+def listening() -> list[str]:
+    """Addresses on which Ray's processes below this one wait for others, as the kernel writes them."""
+    parents, sockets = dict[int, int](), dict[int, set[str]]()
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdecimal():
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                sockets[int(entry.name)] = {os.readlink(link) for link in (entry / "fd").iterdir()}
+        except OSError:
+            continue
+
+    def ours(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and ours(parents[pid]))
+
+    held = set[str]().union(*(names for pid, names in sockets.items() if ours(pid)))
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return [fields[1].partition(":")[0] for fields in lines if fields[3] == "0A" and f"socket:[{fields[9]}]" in held]
+
+
 def test_the_table_is_that_of_a_local_sweep(one_thread: None, tmp_path: Path, said: list[str]) -> None:
     request = Request(tiny(50), 12, options=CPU, keep_weights="all")
     sweep(request, SweepDirectory(tmp_path / "local"))
-    outcome = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"), None, 4)
+    heard = list[list[str]]()
+
+    def listen(standing: Standing) -> None:
+        if "running" in standing.doing:
+            heard.append(listening())
+
+    outcome = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"), None, 4, listen)
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
+    assert heard
+    assert all({*addresses} <= loopback and len(addresses) > 3 for addresses in heard)  # no other machine can reach them
+    assert not any("listens on every network interface" in line for line in said)
     assert (outcome.ended, outcome.done, outcome.new) == ("complete", 12, 12)
     assert any(line.startswith("12 runs in ") for line in said)
     assert kill_sweep.difference(tmp_path / "local", tmp_path / "ray") is None

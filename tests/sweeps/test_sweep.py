@@ -358,11 +358,6 @@ def test_killed_and_finished_it_gives_the_same_table(undisturbed: tuple[Path, Pa
     assert kill_sweep.difference(reference, tmp_path / "out") is None
 
 
-@pytest.mark.slow
-def test_a_campaign_of_kills_ends_in_the_same_table_every_time(tmp_path: Path) -> None:
-    assert kill_sweep.campaign(tmp_path, 8)
-
-
 def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
     space, reference = undisturbed
     out = tmp_path / "out"

@@ -1,5 +1,6 @@
 """A sweep that follows its runs along training: the table of moments, its snapshots, killing, merging, changing one's mind."""
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.moments import moment_details
 from algophase.errors import InputError
 from algophase.storage import load
+from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
@@ -91,12 +93,15 @@ def test_moments_without_their_runs_are_not_there(tmp_path: Path) -> None:
     before = moments(tmp_path)
     lost, stays = shard_paths(tmp_path)
     lost.unlink()
-    shutil.copy(tmp_path / "moments" / lost.name, tmp_path / "moments" / "runs-000000-9-abcdef01.parquet")
+    left, copied = "runs-000000-9-abcdef01.parquet", "runs-000000-9-abcdef02.parquet"
+    for name in (left, copied):
+        shutil.copy(tmp_path / "moments" / lost.name, tmp_path / "moments" / name)
+    (tmp_path / JOURNAL).write_text(json.dumps({"files": [f"moments/{left}"]}))
     there = {row["run_id"] for row in moments(tmp_path)}
     assert there == {row["run_id"] for row in SweepDirectory(tmp_path).runs().to_dict("records")}
     run(tmp_path, options=replace(FOLLOWED, ensemble_size=2))
     assert moments(tmp_path) == before
-    assert sorted(path.name for path in (tmp_path / "moments").iterdir()) == sorted((lost.name, stays.name))
+    assert {path.name for path in (tmp_path / "moments").iterdir()} == {lost.name, stays.name, copied}
 
 
 def test_moments_in_two_shards_are_read_once(tmp_path: Path) -> None:

@@ -9,10 +9,12 @@ Three rounds, each queued on the device without waiting for it:
 What a round needs of the one before is read on the CPU a few networks later, when it has long arrived.
 """
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -25,6 +27,7 @@ from algophase.analysis.anatomy import (
     measure_without_second_relu,
     open_linear,
 )
+from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
@@ -58,7 +61,9 @@ from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import Verdict, decide, findings
 from algophase.devices import choose_device
 from algophase.errors import InputError
-from algophase.networks import Network
+from algophase.networks import Network, Recorded
+from algophase.networks.wrapped import wrap
+from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
 
@@ -70,7 +75,7 @@ class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
     verdict: which algorithm, with a sentence, its reasons and how sure it is; paper: the paper's label, by the paper's rules.
-    program, instances: what the verdict rests on. cautions: what the metrics cannot say here.
+    program, instances: what the verdict rests on. cautions: how the network was taken and cut, and what the metrics cannot say.
     metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
     operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
     measured: what the paper's label rests on.
@@ -143,6 +148,16 @@ class Analysis:
         numbers = f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
         return f"<Analysis of {self.id}: {self.sentence}; {numbers}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return card(self)
+
+    def plot(self) -> Any:
+        """The program as a matplotlib figure, which a notebook shows: the instances' profiles, and shares of the logits."""
+        drawing = import_module("algophase.report.program_figures")  # a later room: asked for when there is something to draw
+        with import_module("algophase.report.style").house_style():
+            return drawing.draw_program(self, f"{self.id}: {self.label}")
+
     def to_dict(self) -> dict[str, Any]:
         """The record `algophase analyze --json` prints: plain values, null for what is undefined."""
         return record_of(self)
@@ -153,18 +168,24 @@ def check_thresholds(thresholds: object) -> None:
         raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
 
 
-def analyze(network: Network, thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu") -> Analysis:
+def analyze(
+    network: Network | Callable[..., Any],
+    thresholds: Thresholds = Thresholds(),
+    device: torch.device | str = "cpu",
+    **how: Any,
+) -> Analysis:
     """Measure a network and say which algorithm it learned, as it answers at inference, without dropout.
 
     Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
+    how: for any other PyTorch module or function, what `wrap` needs to know: `analyze(module, modulus=59)`.
 
     >>> from algophase import handmade_clock
     >>> analyze(handmade_clock(23)).verdict.label
     'Clock'
     """
-    (result,) = analyze_many([network], thresholds, device)
+    (result,) = analyze_many([wrap(network, **how) if how else cast(Network, network)], thresholds, device)
     if isinstance(result, InputError):
         raise result
     return result
@@ -174,23 +195,24 @@ def analyze_many(
     networks: Iterable[Network],
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
     """Each network's analysis in the order given, or, for one that cannot be analysed, the error that says why.
 
     What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
 
-    progress: called with the number finished, after each.
+    progress: called with the number finished, after each. Without it, a terminal or a notebook shows a bar after two seconds;
+        False shows none.
 
     >>> from algophase import handmade_clock, handmade_pizza
     >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
     ['Clock', 'Pizza']
     """
-    results = []
-    for result in analyze_each(networks, thresholds, device):
-        results.append(result)
-        if progress is not None:
-            progress(len(results))
+    results, total = [], len(networks) if isinstance(networks, Sized) else 0
+    with Bar("analysing", total, None if total > 1 and progress is not False else False) as bar:
+        for result in analyze_each(networks, thresholds, device):
+            results.append(result)
+            (progress if callable(progress) else bar)(len(results))
     return results
 
 
@@ -209,8 +231,10 @@ def analyze_each(
 
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
+    known = subject.given.known if isinstance(subject.given, Recorded) else None
     with torch.inference_mode(False):
-        result = _finish(_third_round(_second_round(_first_round(subject))), thresholds)
+        begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject)))
+        result = _finish(begun, thresholds)
     if isinstance(result, InputError):
         raise result
     return result
@@ -250,7 +274,9 @@ class _Third:
     numbers: Download
 
 
-def _start(network: Network, device: torch.device) -> _First | InputError:
+def _start(network: Network, device: torch.device) -> _First | Analysis | InputError:
+    if isinstance(network, Recorded) and isinstance(network.known, Analysis):
+        return replace(network.known, id=network.id)
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
             return _first_round(Subject(network, device))
@@ -272,8 +298,7 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     Returns what is computed there, and what is known on the CPU already, by name.
     """
     numbers = {
-        "pairs with NaN": subject.logits.isnan().any(dim=-1).sum(),
-        "pairs with infinity": subject.logits.isinf().any(dim=-1).sum(),
+        "largest logit": subject.logits.abs().max(),
         "wrong pairs": (~subject.right).sum(),
     }
     known: dict[str, float] = {}
@@ -287,18 +312,24 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
     numbers |= launch_cautions(subject)
-    numbers[SUMS] = launch_groups(subject.network, subject.components, [[k] for k in alone], with_sums=True)
+    numbers[SUMS] = _launch(subject, [[k] for k in alone], with_sums=True)
     return numbers, known
 
 
-def _second_round(begun: _First | InputError) -> _Second | InputError:
+def _launch(
+    subject: Subject, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = (), *, with_sums: bool = False
+) -> Tensor:
+    prepared = subject.prepared
+    return launch_groups(subject.network, subject.components, groups, left_out, with_sums=with_sums, prepared=prepared)
+
+
+def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
     """The program and the circles, and each frequency alone that the program names and the embedding does not."""
-    if isinstance(begun, InputError):
+    if isinstance(begun, Analysis | InputError):
         return begun
     subject, numbers = begun.subject, begun.numbers.get()
-    nans, infinities = (int(numbers[f"pairs with {what}"]) for what in ("NaN", "infinity"))
-    if nans or infinities:
-        return not_finite(subject.given, nans, infinities)
+    if not math.isfinite(numbers["largest logit"]):
+        return not_finite(subject.given, subject.logits)
     p, components = subject.modulus, subject.components
     sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
     evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
@@ -306,31 +337,33 @@ def _second_round(begun: _First | InputError) -> _Second | InputError:
     program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
     circles = read_circles(sums, begun.alone, components)
     missing = [k for k in candidates(program, components) if k not in begun.alone]
-    launched = {SUMS: launch_groups(subject.network, components, [[k] for k in missing])} if missing else {}
+    launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
     return _Second(
         subject, numbers, begun.known, begun.operand_circularity, program, evidence, circles, missing, Download(launched)
     )
 
 
-def _third_round(begun: _Second | InputError) -> _Third | InputError:
+def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
     """The instances, each kept and each left out, as the circles alone group them."""
-    if isinstance(begun, InputError):
+    if isinstance(begun, Analysis | InputError):
         return begun
     subject, components, circles = begun.subject, begun.subject.components, begun.circles
     if begun.missing:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
     groups = grouped(begun.program, circles, stands_out(components))
-    return _Third(begun, circles, groups, Download({SUMS: launch_groups(subject.network, components, groups, groups)}))
+    return _Third(begun, circles, groups, Download({SUMS: _launch(subject, groups, groups)}))
 
 
-def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | InputError:
+def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> Analysis | InputError:
     """Read the numbers once they are there, and decide."""
-    if isinstance(begun, InputError):
-        return begun
+    if isinstance(begun, Analysis | InputError):
+        return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
     before, subject = begun.before, begun.before.subject
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
-    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums)
+    normalised = subject.network.normalises
+    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
+    inside = replace(inside, embedded=subject.network.cut != "none")
     known, numbers = before.known, before.measured
     measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
     by_operand = before.operand_circularity
@@ -340,16 +373,16 @@ def _finish(begun: _Third | InputError, thresholds: Thresholds) -> Analysis | In
         distance_irrelevance=measured[IRRELEVANCE],
         gradient_symmetricity=measured[EXACT],
         circularity=min(by_operand),
-        circularity_name=circularity_name(len(by_operand)),
+        circularity_name=circularity_name(len(by_operand), subject.network.cut),
         shape=embedding_shape(subject.components),
     )
     opened = None
-    if has_anatomy(subject.given):
+    if has_anatomy(subject.seen):
         idle = None
-        if has_second_relu(subject.given):
+        if has_second_relu(subject.seen):
             without = numbers["without second ReLU"].tolist()
             idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
-        opened = open_linear(in_float64(subject.given), subject.components, before.evidence, idle, subject.resolution)
+        opened = open_linear(in_float64(subject.seen), subject.components, before.evidence, idle, subject.resolution)
     return Analysis(
         id=subject.given.id,
         metrics=measured,

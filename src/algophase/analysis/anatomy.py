@@ -31,6 +31,7 @@ from algophase.analysis.lines import exceeds
 from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
 from algophase.errors import InputError
 from algophase.networks import Linear, Network
+from algophase.networks.ordered import ordered
 
 SIGNIFICANT = 0.1  # "coefficients of absolute value > 0.1" (appendix L.4)
 READOUT_POINTS = 720
@@ -143,6 +144,7 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
     [1, 5, 17]
     """
     check_network(network)
+    network = ordered(network)
     if not has_anatomy(network):
         kind = f"model {network.settings.model}" if isinstance(network, Linear) else f"a {network.settings.kind}"
         raise InputError(f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma")

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import correct_logits, largest_wrong_logits, mean_cross_entropy, share_right
+from algophase.analysis.grid import mean_cross_entropy, share_right
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.subject import Subject
@@ -208,8 +208,9 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
 
 
 def _circularity(subject: Subject) -> float:
-    """Undefined where the operands have tables of their own, as in the paper."""
-    return circularity(subject.components) if len(subject.tables) == 1 else math.nan
+    """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
+    defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
+    return circularity(subject.components_by_operand[0]) if defined else math.nan
 
 
 for entry in (
@@ -279,7 +280,7 @@ for entry in (
         low=0,
         high=1,
         line=_DEPENDENT,
-        measure=lambda subject: irrelevance(correct_logits(subject.logits), subject.resolution),
+        measure=lambda subject: irrelevance(subject.correct, subject.resolution),
         which="correct logit, the paper's definition",
     ),
     Quantity(
@@ -290,7 +291,7 @@ for entry in (
         low=0,
         high=1,
         line=_DEPENDENT,
-        measure=lambda subject: irrelevance(largest_wrong_logits(subject.logits), subject.resolution),
+        measure=lambda subject: irrelevance(subject.largest_wrong, subject.resolution),
         which="largest wrong logit, the released table's",
     ),
     Quantity(

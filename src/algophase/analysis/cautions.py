@@ -27,12 +27,16 @@ CONCATENATED = (
     "gradient symmetricity depends on the basis: the two embeddings are concatenated, and one could be turned without the other"
 )
 
+NORMALISED = (
+    "its layer norm blows up whatever is left of an embedding: what instances write alone is divided by one common factor"
+)
+
 
 @torch.no_grad()
 def launch_cautions(subject: Subject) -> dict[str, Tensor]:
-    """Start on moving the two embeddings of a few pairs against each other; nothing for networks known to tell them apart."""
+    """Start on moving the two embeddings of a few pairs against each other; nothing where it is known."""
     network = subject.network
-    if isinstance(network, Transformer | Clock) or network.concatenates:
+    if isinstance(network, Transformer | Clock) or network.concatenates or network.cut == "none":
         return {}
     tables, p = network.operand_tables(), subject.modulus
     chosen = torch.arange(PAIRS, device=tables[0].device) % p
@@ -47,11 +51,13 @@ def launch_cautions(subject: Subject) -> dict[str, Tensor]:
 
 def read_cautions(subject: Subject, numbers: Mapping[str, Tensor]) -> tuple[str, ...]:
     """From what `launch_cautions` gave, on the CPU."""
-    found = []
+    found = list(subject.seen.notes)
     if subject.network.concatenates:
         found.append(CONCATENATED)
     elif "moved" in numbers and numbers["moved"] > SAME and numbers["moved against each other"] <= SAME:
         found.append(ADDED)
+    if subject.network.normalises:
+        found.append(NORMALISED)
     equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
     if equal > 2 and len(subject.tables) == 1:
         found.append(

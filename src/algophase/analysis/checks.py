@@ -1,5 +1,6 @@
 """Whether something is a network that can be analysed, and how it is seen: as it answers at inference."""
 
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +42,10 @@ def check_network(network: object) -> None:
     if not isinstance(network, Network):
         what = f"{shown(network)} is" if network is None else f"an object of class {type(network).__name__} is"
         wanted = " and ".join(METHODS)
+        if callable(network):
+            raise InputError(
+                f"{what} not a network; say what it adds modulo: analyze(module, modulus=59), or wrap it ({HOW_TO})"
+            )
         raise InputError(
             f"{what} not a network; give one of a subclass of algophase.Network with the methods {wanted} ({HOW_TO})"
         )
@@ -76,8 +81,9 @@ def check_logits(network: Network, logits: object, pairs: int) -> None:
         raise InputError(f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be floats")
 
 
-def not_finite(network: Network, with_nan: int, with_infinity: int) -> InputError:
+def not_finite(network: Network, logits: Tensor) -> InputError:
     """Why logits that are not finite cannot be analysed, with what is known. The parameters themselves are finite."""
+    with_nan, with_infinity = (int(found.any(dim=-1).sum()) for found in (logits.isnan(), logits.isinf()))
     weights = (parameter.detach() for parameter in network.parameters() if parameter.is_floating_point())
     largest = max((weight.abs().max().item() for weight in weights if weight.numel()), default=0.0)
     found = [f"{count} hold {what}" for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity")) if count]
@@ -89,8 +95,9 @@ def not_finite(network: Network, with_nan: int, with_infinity: int) -> InputErro
 
 def check_finite_tables(network: Network, tables: tuple[Tensor, ...]) -> None:
     """A table that is a parameter is known to be finite by now; one that is a buffer, or computed, is not."""
+    if all(math.isfinite(table.square().sum()) for table in tables):
+        return
     bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
     if bad:
         raise InputError(f"network {network.id}: its embedding holds {bad} values that are NaN or infinite")
-    if not all(torch.isfinite(table.square().sum()) for table in tables):
-        raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")
+    raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")

@@ -6,6 +6,7 @@ size share components and no pair shows either of them. `find_circles` takes the
 second for what is left.
 """
 
+import functools
 import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from algophase.analysis.principal import (
 )
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.settings import shown
 
 Some = TypeVar("Some")
@@ -104,11 +106,11 @@ def clean_pairs(components: PrincipalComponents) -> list[tuple[int, int, float]]
     even = components.count // 2 * 2
     if even == 0:
         return []
-    shares = frequency_shares(components)[:even].unflatten(0, (-1, 2))  # (pairs, 2, k)
-    strongest = shares.sum(dim=1).argmax(dim=1)
-    clean = reaches(shares.gather(2, strongest[:, None, None].expand(-1, 2, 1)), WAVE_CONCENTRATION).flatten(1).all(dim=1)
-    carried = components.variance_share[:even].unflatten(0, (-1, 2)).sum(dim=1)
-    listed = zip((strongest + 1).tolist(), carried.tolist(), clean.tolist(), strict=True)
+    shares = frequency_shares(components)[:even].numpy().reshape(even // 2, 2, -1)  # (pairs, 2, k)
+    strongest = shares.sum(axis=1).argmax(axis=1)
+    least = shares.min(axis=1)[np.arange(len(shares)), strongest]
+    carried = components.variance_share[:even].numpy().reshape(-1, 2).sum(axis=1)
+    listed = zip((strongest + 1).tolist(), carried.tolist(), reaches(least, WAVE_CONCENTRATION).tolist(), strict=True)
     return [
         (pair, frequency, share)
         for pair, (frequency, share, is_clean) in enumerate(listed)
@@ -140,7 +142,7 @@ def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]
 
 def variance_by_frequency(components: PrincipalComponents) -> Tensor:
     """Share of the embedding's variance at each frequency 1..floor(p / 2)."""
-    return components.variance_share @ frequency_shares(components)
+    return components.variance_by_frequency
 
 
 def circles_by_frequency(components: PrincipalComponents, known: Collection[int] = ()) -> list[Circle]:
@@ -205,27 +207,35 @@ class Isolation:
     tables: tuple[Tensor, Tensor]
 
 
-def _isolated(network: Network, principal: PrincipalComponents, coordinates: Tensor) -> Isolation:
+def _isolated(network: Network, principal: PrincipalComponents, part: Tensor) -> Isolation:
     device = network.operand_tables()[0].device
-    first, second = principal.rebuild(coordinates)
+    first, second = principal.rebuild(part)
     tables = first.to(device), second.to(device)
     logits = grid_logits(network, tables)
     return Isolation(logits, accuracy(logits), tables)
 
 
 def _component_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
-    """Coordinates (tables, p, r) of these components alone, or of all others."""
-    chosen = torch.zeros(principal.count, dtype=torch.bool)
-    chosen[[member - 1 for member in members]] = True
-    return principal.coordinates * (chosen ^ drop)
+    """Centred tables (tables, p, width) of these components alone, or of all others."""
+    chosen = [member - 1 for member in members]
+    if drop:
+        chosen = sorted(set(range(principal.count)).difference(chosen))
+    return principal.coordinates[:, :, chosen] @ principal.directions[chosen]
 
 
 def _frequency_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
-    """Coordinates (tables, p, r) projected onto the Fourier modes of these frequencies, or of all others."""
-    p, values = principal.modulus, principal.coordinates
-    basis = torch.cat([torch.zeros(0, p).double(), *(fourier_basis(p, k) for k in members)]).to(values.dtype)  # (modes, p)
+    """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies, or of all others."""
+    values = principal.centred
+    basis = _modes(principal.modulus, tuple(members)).to(values.dtype)
     part = basis.T @ (basis @ values)
     return values - part if drop else part
+
+
+@functools.lru_cache(maxsize=1024)
+@torch.inference_mode(False)
+def _modes(modulus: int, members: tuple[int, ...]) -> Tensor:
+    """Orthonormal waves (modes, p) of these frequencies. They are kept: do not write into them."""
+    return torch.cat([torch.zeros(0, modulus).double(), *(fourier_basis(modulus, k) for k in members)])
 
 
 def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor, Tensor]:
@@ -248,12 +258,12 @@ def pair_numbers(principal: PrincipalComponents) -> dict[int, int]:
     return {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}
 
 
-def frequency_coordinates(
+def frequency_part(
     principal: PrincipalComponents, clean: Mapping[int, int], members: Collection[int], *, drop: bool = False
 ) -> Tensor:
-    """Coordinates (tables, p, r) with these frequencies kept or left out: by component pairs if all have one, else by modes.
+    """Centred tables (tables, p, width) with these frequencies kept or left out.
 
-    clean: the `pair_numbers`.
+    By component pairs if all have one, else by modes. clean: the `pair_numbers`.
     """
     if all(k in clean for k in members):
         return _component_part(principal, [2 * clean[k] + one for k in members for one in (1, 2)], drop)
@@ -264,7 +274,7 @@ def isolate_group(
     network: Network, members: Collection[int], *, drop: bool = False, principal: PrincipalComponents
 ) -> Isolation:
     """Keep these frequencies, circles or not, or all but these: as the instances of a network are kept and left out."""
-    return _isolated(network, principal, frequency_coordinates(principal, pair_numbers(principal), members, drop=drop))
+    return _isolated(network, principal, frequency_part(principal, pair_numbers(principal), members, drop=drop))
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:
@@ -295,6 +305,7 @@ def isolate_components(
     (23, 23, 23)
     """
     check_network(network)
+    network = ordered(network)
     principal = principal or network_components(network)
     members = _check_members("component", components, range(1, principal.count + 1))
     return _isolated(network, principal, _component_part(principal, members, drop))
@@ -310,6 +321,7 @@ def isolate_frequencies(
     1.0
     """
     check_network(network)
+    network = ordered(network)
     principal = principal or network_components(network)
     members = _check_members("frequency", wanted, frequencies(principal.modulus))
     return _isolated(network, principal, _frequency_part(principal, members, drop))

@@ -5,22 +5,30 @@ analysis needs goes over in one such copy, and its results come back in another 
 """
 
 import copy
+import types
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor, nn
 
 from algophase.networks import Network
+from algophase.settings import NetworkSettings, RunSettings, TaskSettings
 from algophase.threads import one_thread
 
 Item = TypeVar("Item")
 Started = TypeVar("Started")
 Result = TypeVar("Result")
 SomeNetwork = TypeVar("SomeNetwork", bound=Network)
+SomeModule = TypeVar("SomeModule", bound=nn.Module)
 
 UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
+
+REGISTRIES = ("_parameters", "_buffers", "_modules")
+EMPTIED = (dict, OrderedDict, set, list)
+# What a copy may share: it cannot be changed.
+PLAIN = (types.NoneType, int, float, str, types.BuiltinFunctionType, TaskSettings, NetworkSettings, RunSettings)
 
 
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:
@@ -80,13 +88,36 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     It is in evaluation mode, whatever the network's: what is analysed is what the network answers at inference.
     """
     held: list[Tensor] = [*network.parameters(), *network.buffers()]  # each once, however many names it has
+    known_already = set(map(id, held))
+    for module in network.modules():  # a mask that its author did not register
+        held += [value for value in vars(module).values() if isinstance(value, Tensor) and id(value) not in known_already]
     floating = [tensor for tensor in held if tensor.is_floating_point()]
     moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
     moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
     moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
+    if all(_is_plain(module) for module in network.modules()):
+        return _copied(network, moved, {}).eval()
     known: dict[int, object] = {id(old): new for old, new in moved.items()}  # wherever a tensor is held, its copy is
-    for module in network.modules():  # a dozen empty tables of hooks each, whose copying would take most of the time
-        known |= {
-            id(value): type(value)() for value in vars(module).values() if type(value) in (dict, OrderedDict) and not value
-        }
     return copy.deepcopy(network, known).eval()
+
+
+def _is_plain(module: nn.Module) -> bool:
+    """Whether a module holds parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
+    rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
+    plain = all(isinstance(value, PLAIN) or (type(value) in EMPTIED and not value) for value in rest)
+    return plain and not hasattr(module, "__deepcopy__")
+
+
+def _copied(module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int, nn.Module]) -> SomeModule:
+    """A plain module with other tensors, in a tenth of the time of a deep copy. known: the copies so far, by what is copied."""
+    if id(module) not in known:
+        known[id(module)] = made = type(module).__new__(type(module))
+        for name, value in vars(module).items():
+            if name == "_modules":
+                value = {key: child and _copied(child, moved, known) for key, child in value.items()}
+            elif name in REGISTRIES:
+                value = {key: None if tensor is None else moved[tensor] for key, tensor in value.items()}
+            elif not isinstance(value, PLAIN):
+                value = type(value)()  # empty: hooks, mostly
+            made.__dict__[name] = value
+    return cast(SomeModule, known[id(module)])

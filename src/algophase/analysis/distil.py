@@ -26,6 +26,7 @@ from algophase.analysis.logit_sums import Array, answers, smallest_margin
 from algophase.analysis.program import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
+from algophase.wording import counted
 
 # Waves over d of one profile, (harmonic j, cosine, sine): sum of cosine cos(2 pi j d / p) + sine sin(2 pi j d / p).
 Waves = tuple[tuple[int, float, float], ...]
@@ -68,6 +69,11 @@ class Distilled:
     offsets: Array | None
     certificate: Certificate
 
+    def __repr__(self) -> str:
+        proof = self.certificate
+        agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
+        return f"<Distilled {self.id}: {counted(self.numbers, 'number')}, {proof.share:.2%} of the logits, {agreeing}>"
+
     @property
     def numbers(self) -> int:
         if self.waves is None:
@@ -93,7 +99,9 @@ def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0
     >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
     ((1, 5, 17), True)
     """
-    return distil_logits(Subject(network).logits, network.id, smallest=smallest, least_share=least_share)
+    subject = Subject(network)
+    name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
+    return distil_logits(subject.logits, name, smallest=smallest, least_share=least_share)
 
 
 def distil_logits(logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0) -> Distilled:

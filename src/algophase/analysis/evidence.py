@@ -131,6 +131,15 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
     return forms.numpy(), (forms @ forms.T / p * squared * (waves[:, None] == waves)).numpy()
 
 
+@functools.lru_cache(maxsize=1024)
+def _chosen_forms(
+    p: int, frequency: int, offset: float, turns: tuple[float, ...], signs: tuple[float, ...], chosen: tuple[int, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inner products of some of the forms, each with its sign, and their pseudo-inverse."""
+    gram = (_forms(p, frequency, offset, turns)[1] * np.outer(signs, signs))[np.ix_(chosen, chosen)]
+    return gram, np.linalg.pinv(gram, rcond=len(gram) * np.finfo(np.float64).eps, hermitian=True)
+
+
 class _Alone(NamedTuple):
     """What is measured of a circle alone: variance beyond a function of c alone, and of that function.
 
@@ -149,18 +158,20 @@ def _read(p: int, circle: Circle, alone: _Alone, offsets: Mapping[int, float]) -
     variance, label_variance = alone.variance, alone.label_variance
     profile = np.stack([alone.profiles[0], *alone.profiles])  # Clock and Pizza share the circle's own wave
     partners = accompanied_frequencies(p, circle.frequency)
-    forms, gram = _forms(p, circle.frequency, circle.offset, tuple(_turn(p, circle, k, offsets) for k in partners))
+    turns = tuple(_turn(p, circle, k, offsets) for k in partners)
+    forms, gram = _forms(p, circle.frequency, circle.offset, turns)
     moments = (forms * profile).mean(axis=1)
     # Without a partner nothing tells a turned form from its opposite: take the one that the logits follow.
     free = [circle.offset != 0.0 and partner not in offsets for partner in partners]
-    signs = np.array([1.0, 1.0, *(-1.0 if each and moments[2 + i] < 0 else 1.0 for i, each in enumerate(free))])
-    moments, gram = moments * signs, gram * signs * signs[:, None]
+    signs = (1.0, 1.0, *(-1.0 if each and moments[2 + i] < 0 else 1.0 for i, each in enumerate(free)))
+    moments = moments * np.array(signs)
     spread = np.sqrt((variance + label_variance) * gram.diagonal()).tolist()
     fve = [2 * moment / size - 1 if size else math.nan for moment, size in zip(moments.tolist(), spread, strict=True)]
     best = max(range(2, len(forms)), key=lambda form: round(fve[form], 9), default=None)  # ties: the first
     chosen = [0, 1] if best is None else [0, 1, best]
-    gram, moments = gram[chosen][:, chosen], moments[chosen]
-    weights = np.linalg.pinv(gram, rcond=len(gram) * np.finfo(np.float64).eps, hermitian=True) @ moments
+    gram, inverse = _chosen_forms(p, circle.frequency, circle.offset, turns, signs, tuple(chosen))
+    moments = moments[chosen]
+    weights = inverse @ moments
     logit_variance = float(weights @ moments)
     explained = logit_variance / variance if variance > 0 else 0.0
     by_itself = (moments**2 / gram.diagonal().clip(1e-300)).tolist()  # what each form explains

@@ -16,6 +16,9 @@ from torch import Tensor
 from algophase.networks import Cache, Clock, Linear, Network, Transformer
 from algophase.networks.transformer import MLP, Attention, Block
 
+# From so many multiplications of a pair's gradients with all hidden units it pays to pick those that are on.
+WORTH_PICKING = 1_000_000
+
 
 def label_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of all p label logits, each (n, c, d), at operand embeddings (n, d).
@@ -122,8 +125,21 @@ def _transformer(network: Transformer, first: Tensor, second: Tensor) -> tuple[T
 
 def _through_mlp(mlp: MLP, flow: Tensor, pre: Tensor) -> Tensor:
     """x + W_out act(W_in x): what flows back, (n, c, d), from what flows into its output, (n or 1, c, d)."""
+    picked = flow.numel() * len(mlp.W_out) >= WORTH_PICKING and pre.device.type == "cpu"
+    if picked and mlp.activation is torch.relu and len(flow) == 1:
+        return _through_units_that_are_on(mlp, flow[0], pre)
     hidden = (flow @ mlp.W_out.T) * _slope(mlp.activation, pre)[:, None]  # (n, c, m)
     return hidden @ mlp.W_in.T + flow
+
+
+def _through_units_that_are_on(mlp: MLP, flow: Tensor, pre: Tensor) -> Tensor:
+    """The same for ReLUs and a flow (c, d) that all pairs share, pair by pair: half of all units are off, and are left out."""
+    written, read = mlp.W_out @ flow.T, mlp.W_in.T.contiguous()  # (m, c), (m, d)
+    back = flow.new_empty(len(pre), *flow.shape)
+    for row, on in zip(back, pre > 0, strict=True):
+        units = on.nonzero()[:, 0]
+        torch.addmm(flow, written[units].T, read[units], out=row)
+    return back
 
 
 def _through_attention(attention: Attention, flows: Sequence[Tensor], cache: Cache, prefix: str) -> list[Tensor]:

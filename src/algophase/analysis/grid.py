@@ -9,6 +9,7 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_logits, check_network
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.task import labels
 
 # Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of megabytes.
@@ -37,7 +38,8 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
     """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's own if given.
 
     Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits (n, a, b, outputs).
-    A network in training mode is seen as in evaluation mode: without dropout.
+    A network in training mode is seen as in evaluation mode: without dropout. The numbers of an operation other than addition
+    are in the order in which they add.
 
     >>> from algophase import handmade_clock
     >>> logits = grid_logits(handmade_clock(23))
@@ -45,6 +47,7 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
     5
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         first, second = network.operand_tables() if tables is None else tables
         p = network.task.modulus
@@ -107,8 +110,7 @@ def cross_entropy(logits: Tensor) -> float:
 def by_difference(matrix: Tensor) -> Tensor:
     """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance irrelevance)."""
     p = len(matrix)
-    numbers = torch.arange(p, device=matrix.device)
-    return matrix[numbers[None, :], (numbers[None, :] + numbers[:, None]) % p]
+    return matrix.gather(1, labels(p, matrix.device)).T  # labels[i, d] = i + d
 
 
 def by_difference_and_sum(matrix: Tensor) -> Tensor:

@@ -30,7 +30,7 @@ from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
     LEAST_VARIANCE_SHARE,
     STANDS_OUT,
-    frequency_coordinates,
+    frequency_part,
     pair_numbers,
     variance_by_frequency,
 )
@@ -38,6 +38,7 @@ from algophase.analysis.device import upload
 from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
+from algophase.analysis.pair_logits import Prepared
 from algophase.analysis.principal import PrincipalComponents, network_components
 from algophase.analysis.program import Program, program, spectrum_of
 from algophase.networks import Network
@@ -52,6 +53,8 @@ LEAST_ORDER = 0.25
 LONGEST_CHAIN = 3
 # A key frequency whose circle alone has less than this share of the network's logits is written by others: no instance.
 LEAST_INSTANCE = 0.002
+# An amplitude below this part of the root mean square of what the instance writes is rounding.
+NO_AMPLITUDE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,9 @@ class Instance:
     following: float
     fits: dict[str, float]
 
+    def __repr__(self) -> str:
+        return f"<Instance {', '.join(map(str, self.frequencies))}: {self.share:.2%} of the logits>"
+
     @property
     def pizza_part(self) -> float:
         """The Pizza's part of the leading circle's amplitude: 0 for a Clock, 1 for a Pizza. NaN where it has none."""
@@ -122,7 +128,7 @@ class Instances:
     """All instances of a network, the largest share first, and how well their sum is the network.
 
     circles: every frequency that was looked at alone; empty where they come from a table's row.
-    outstanding: how many frequencies stand out in the embedding.
+    outstanding: how many frequencies stand out in the embedding; embedded: whether there is one to isolate instances in.
     """
 
     instances: tuple[Instance, ...]
@@ -130,6 +136,10 @@ class Instances:
     additivity: float
     remainder: float
     outstanding: int
+    embedded: bool = True
+
+    def __repr__(self) -> str:
+        return f"<Instances {[each.frequencies for each in self.instances]}: additivity {self.additivity:.2%}>"
 
 
 def folded(frequency: int, modulus: int) -> int:
@@ -142,8 +152,9 @@ def stands_out(components: PrincipalComponents) -> list[int]:
     if components.count == 0:
         return []
     total = variance_by_frequency(components).numpy()
-    line = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * float(np.median(total)), ALWAYS_STANDS_OUT))
-    return [k + 1 for k, share in enumerate(total) if reaches(float(share), line)]
+    median = float(np.sort(total)[[(len(total) - 1) // 2, len(total) // 2]].mean())  # np.median takes ten times as long
+    line = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * median, ALWAYS_STANDS_OUT))
+    return (np.flatnonzero(reaches(total, line)) + 1).tolist()
 
 
 def candidates(found: Program, components: PrincipalComponents) -> list[int]:
@@ -159,10 +170,10 @@ def group_tables(
 ) -> tuple[Tensor, Tensor]:
     """The operand tables with each group of frequencies kept, then with each left out: (n, p, width)."""
     clean = pair_numbers(components)
-    parts = [frequency_coordinates(components, clean, group) for group in groups]
-    parts += [frequency_coordinates(components, clean, group, drop=True) for group in left_out]
-    nothing = components.coordinates.new_zeros(len(components.means), 0, *components.coordinates.shape[1:])
-    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)  # (tables, n, p, r)
+    parts = [frequency_part(components, clean, group) for group in groups]
+    parts += [frequency_part(components, clean, group, drop=True) for group in left_out]
+    nothing = components.centred[:, None][:, :0]
+    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)
 
 
 def launch_groups(
@@ -172,12 +183,13 @@ def launch_groups(
     left_out: Sequence[Sequence[int]] = (),
     *,
     with_sums: bool = False,
+    prepared: Prepared | None = None,
 ) -> Tensor:
     """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
-    one, other = network.operand_tables()
-    first, second = upload(group_tables(components, groups, left_out), one.device, one.dtype)
-    first, second = (torch.cat([own.detach()[None], each]) for own, each in ((one, first), (other, second)))
-    return launch_sums(network, first, second, with_sums=with_sums)
+    own = network.distinct_tables()
+    parts = upload(group_tables(components, groups, left_out)[: len(own)], own[0].device, own[0].dtype)
+    tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=True)]
+    return launch_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
 
 
 def read_circles(found: LogitSums, frequencies: Sequence[int], components: PrincipalComponents) -> list[CircleAlone]:
@@ -253,17 +265,29 @@ def read_instances(
     circles: Sequence[CircleAlone],
     groups: Sequence[Sequence[int]],
     sums: LogitSums,
+    normalised: bool = False,
 ) -> Instances:
-    """Every instance, from the sums of the network's own tables, of each group kept and of each left out."""
+    """Every instance, from the sums of the network's own tables, of each group kept and of each left out.
+
+    normalised: the network has layer norm, which blows up whatever is left of an embedding to the size of the whole. What
+    instances write is then divided by one factor, the one with which their sum is nearest to the network.
+    """
     n, products, following = len(groups), sums.without_offsets, sums.following
     whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
-    alone = {circle.frequency: circle.answer for circle in circles}
+    alone, kept = {circle.frequency: circle.answer for circle in circles}, slice(1, n + 1)
+    if normalised and products[0, kept].sum() > 0:
+        scale = np.ones(len(products))
+        scale[kept] = factor = products[0, kept].sum() / products[kept, kept].sum()
+        products, following = products * np.outer(scale, scale), following * scale[:, None, None]
+        alone = {k: factor * answer for k, answer in alone.items()}
     turned = len(components.means) > 1
     instances = []
     for i, group in enumerate(groups, start=1):
         left, energy = n + i, max(float(products[i, i]), np.finfo(np.float64).tiny)
         keys = [k for k in group if k in found.frequencies]
         forms = fitted_forms(found.modulus, group, keys, alone, following[i], turned)
+        if forms.clock + forms.pizza <= NO_AMPLITUDE * (energy / found.modulus**3) ** 0.5:
+            forms = forms._replace(clock=0.0, pizza=0.0)  # a ratio of two roundings says nothing
         instances.append(
             Instance(
                 frequencies=tuple(group),
@@ -283,7 +307,6 @@ def read_instances(
             )
         )
     instances.sort(key=lambda each: (-round(each.share, 9), each.frequencies))
-    kept = slice(1, n + 1)
     together = 2 * products[0, kept].sum() - products[kept, kept].sum()
     additivity = float(together) / whole if n else 0.0
     remainder = 1.0 - sum(each.share for each in instances)
@@ -299,4 +322,6 @@ def instances(network: Network, found: Program | None = None, components: Princi
     circles = read_circles(read_sums(alone, found.modulus, 1 + len(looked_at)), looked_at, components)
     groups = grouped(found, circles, stands_out(components))
     numbers = launch_groups(network, components, groups, groups).cpu()
-    return read_instances(found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)))
+    return read_instances(
+        found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)), network.normalises
+    )

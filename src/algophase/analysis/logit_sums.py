@@ -13,9 +13,10 @@ Triples are walked some rows of a at a time, so memory does not grow with p^3 ti
 waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
 """
 
+import functools
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,9 +24,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import correct_logits, largest_wrong_logits
-from algophase.analysis.pair_logits import blocks, prepare
+from algophase.analysis.pair_logits import PairLogits, Prepared, blocks, prepare
 from algophase.networks import Network
-from algophase.threads import one_thread
+from algophase.threads import one_thread, side_by_side
 
 Array = NDArray[np.float64]
 
@@ -62,32 +63,30 @@ class LogitSums:
 
 
 @torch.no_grad()
-def launch_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> Tensor:
+def launch_sums(
+    network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False, prepared: Prepared | None = None
+) -> Tensor:
     """Start on operand tables (n, p, width), which are where the network is; a flat tensor for `read_sums`.
 
-    with_sums: also the means over (s, c) of the first, which should be the network's own.
+    with_sums: also the means over (s, c) of the first, which should be the network's own. prepared: the network, if it is.
     """
-    on_cpu, workers = first.device.type == "cpu", torch.get_num_threads()
+    on_cpu, workers = first.device.type == "cpu" and network.concurrent, torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
-        return _sums(network, first, second, with_sums, workers if on_cpu else 1)
+        logits_of = (prepared or prepare(network))(first, second)
+        return _sums(network, logits_of, first, with_sums, workers if on_cpu else 1)
 
 
-def _sums(network: Network, first: Tensor, second: Tensor, with_sums: bool, workers: int) -> Tensor:
-    logits_of = prepare(network, first, second)
-    groups, strips = blocks(network, len(first))
+def _sums(network: Network, logits_of: PairLogits, first: Tensor, with_sums: bool, workers: int) -> Tensor:
+    p, (groups, strips) = network.task.modulus, blocks(network, len(first))
 
     @torch.no_grad()  # which holds for the thread that says it
     def of_strip(rows: slice) -> list[Tensor]:
-        every = torch.cat([logits_of(some, rows) for some in groups]).double()  # (n, a, b, outputs)
-        return _of_strip(every, torch.arange(rows.start, rows.stop, device=first.device), network.task.modulus, with_sums)
+        found = [logits_of(some, rows).double() for some in groups]  # (n, a, b, outputs)
+        every = found[0] if len(found) == 1 else torch.cat(found)
+        return _of_strip(every, _places(p, rows.start, rows.stop, first.device), with_sums)
 
-    if workers == 1 or len(strips) == 1:
-        total = _added(map(of_strip, strips))
-    else:
-        with ThreadPoolExecutor(workers) as pool:
-            total = _added(pool.map(of_strip, strips))  # in their order: rounding does not depend on who is first
-    return torch.cat([part.flatten() for part in total])
+    return torch.cat([part.flatten() for part in _added(side_by_side(of_strip, strips, workers))])
 
 
 def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
@@ -97,36 +96,47 @@ def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
     return total
 
 
-def _of_strip(every: Tensor, a: Tensor, p: int, with_sums: bool) -> list[Tensor]:
-    """right, mean, mean square, products, offset, answer, perhaps sums of these rows a, of logits (n, a, b, outputs)."""
-    n, numbers = len(every), torch.arange(p, device=every.device)
-    label = ((a[:, None] + numbers) % p)[None, :, :, None].expand(n, -1, -1, 1)
+class _Places(NamedTuple):
+    """Where the numbers of some rows a are. label: the right answers, (1, a, b, 1).
+
+    by_answer, by_sum: (a * p * p), places among their logits (a, b, c) of the triples with each d and r, or s and c.
+    """
+
+    label: Tensor
+    by_answer: Tensor
+    by_sum: Tensor
+
+
+@functools.lru_cache(maxsize=4)  # enough for networks that are one strip; others make them again, which is soon done
+@torch.inference_mode(False)
+def _places(p: int, start: int, stop: int, device: torch.device) -> _Places:
+    numbers, a = torch.arange(p, device=device), torch.arange(start, stop, device=device)[:, None, None]
+
+    def place(b: Tensor, c: Tensor) -> Tensor:
+        return (((a - start) * p + b % p) * p + c % p).flatten()
+
+    row = numbers[:, None]
+    by_answer = place(a - row, 2 * a - row - numbers)
+    return _Places(((a + row) % p)[None], by_answer, place(row - a, numbers))
+
+
+def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:
+    """Sums over some rows a of logits (n, a, b, outputs), as `read_sums` reads them."""
+    n, p = len(every), every.shape[2]
     # A tie is not an answer: no other output may reach the right one.
-    right = ((every >= every.gather(-1, label)).sum(dim=-1) == 1).sum(dim=(1, 2)).double()
+    reached = (every >= every.gather(-1, places.label.expand(n, -1, -1, 1))).sum(dim=-1)
     mean = every[..., :p].mean(dim=-1)
     logits = every[..., :p] - mean[..., None]
-    flat, mean = logits.flatten(1), mean.flatten(1) / p
-    b = (a[:, None] - numbers) % p  # (a, d)
-    c = (2 * a[:, None, None] - numbers[:, None] - numbers) % p  # (a, d, r)
-    parts = [
-        right,
-        mean.sum(dim=1) / p,
+    flat, mean = logits.flatten(1), mean.flatten(1)
+    return [
+        (reached == 1).sum(dim=(1, 2)).double(),
+        mean.sum(dim=1),
         mean.square().sum(dim=1),
         flat @ flat.T,
-        logits.sum(dim=(1, 2)) / p**2,
-        _taken(logits, b, c) / p,
+        logits.sum(dim=(1, 2)),
+        flat[:, places.by_answer].view(n, -1, p, p).sum(dim=1),
+        *([flat[0, places.by_sum].view(-1, p, p).sum(dim=0)] if with_sums else []),
     ]
-    if with_sums:
-        b = (numbers - a[:, None]) % p  # (a, s)
-        parts.append(_taken(logits[:1], b, numbers.expand(len(a), p, p)) / p)
-    return parts
-
-
-def _taken(logits: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """sum over a of logits[n, a, b[a, x], c[a, x, y]], (n, x, y)."""
-    n, rows, p, _ = logits.shape
-    place = (torch.arange(rows, device=logits.device)[:, None, None] * p + b[:, :, None]) * p + c
-    return logits.flatten(1)[:, place.flatten()].view(n, rows, p, p).sum(dim=1)
 
 
 def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
@@ -137,11 +147,11 @@ def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = Fa
     right, mean, square, products, offset, answer, sums = np.split(values, cuts)
     return LogitSums(
         right / p**2,  # whole numbers until here: all pairs are exactly 1
-        np.maximum(square - mean**2, 0.0),
+        np.maximum(square / p**2 - (mean / p**2) ** 2, 0.0),
         products.reshape(n, n),
-        offset.reshape(n, p),
-        answer.reshape(n, p, p),
-        sums.reshape(p, p) if with_sums else sums,
+        offset.reshape(n, p) / p**2,
+        answer.reshape(n, p, p) / p,
+        sums.reshape(p, p) / p if with_sums else sums,
     )
 
 

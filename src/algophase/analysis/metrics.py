@@ -17,8 +17,12 @@ from algophase.analysis.gradients import differentiable, differentiate, label_gr
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network, Transformer, template
+from algophase.networks.ordered import ordered
+from algophase.threads import one_thread, side_by_side
 
 PAPER_TRIPLES = 100
+# Numbers of one chunk of gradients on a CPU: each thread takes chunks of its own, which its cache mostly holds.
+CACHED_ELEMENTS = 4_000_000
 CIRCULARITY_COMPONENTS = 4
 
 
@@ -48,6 +52,7 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
     The two operands are separate inputs here, also where they share one table and a = b.
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         first, second = network.operand_tables()
         with differentiable(network, first[triples[:, 0]], second[triples[:, 1]]) as (network, a, b):
@@ -60,16 +65,15 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     """Cosine similarity along the last axis. Where both gradients vanish there is no direction to compare, and it is NaN;
     where one does, it is 0."""
     if to_a is to_b:  # where embeddings are added
-        largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1)
-        return torch.where(largest == 0, torch.nan, torch.ones_like(largest))
+        return torch.where(to_a.any(dim=-1), to_a.new_ones(()), torch.nan)
     similarity = torch.cosine_similarity(to_a, to_b, dim=-1, eps=torch.finfo(to_a.dtype).tiny)
-    largest = torch.linalg.vector_norm(to_a, torch.inf, dim=-1) + torch.linalg.vector_norm(to_b, torch.inf, dim=-1)
-    return torch.where(largest == 0, torch.nan, similarity)
+    return torch.where(to_a.any(dim=-1) | to_b.any(dim=-1), similarity, torch.nan)
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
     """s_g over the paper's 100 triples, or over the rows (a, b, c) given; NaN where no gradient is non-zero."""
     check_network(network)
+    network = ordered(network)
     if triples is None:
         triples = paper_triples(network.task.modulus)
     return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
@@ -82,17 +86,21 @@ def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
 def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
     check_network(network)
-    p = network.task.modulus
-    with at_inference(network):
+    network = ordered(network)
+    p, on_cpu = network.task.modulus, network.operand_tables()[0].device.type == "cpu"
+    workers = torch.get_num_threads() if on_cpu and network.concurrent else 1
+    with at_inference(network), one_thread(workers > 1):
         first, second = (table.detach() for table in network.operand_tables())
         # A pair's p gradients at the widest layer, and the Jacobians of its attention.
         elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
-        pairs = torch.arange(p * p, device=first.device)
-        chunks = [
-            _similarity(*label_gradients(network, first[chunk // p], second[chunk % p]))
-            for chunk in pairs.split(max(1, chunk_elements(first.device) // elements))
-        ]
-    return torch.cat(chunks).view(p, p, p)
+        most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
+        chunks = torch.arange(p * p, device=first.device).split(max(1, most // elements))
+
+        def of_pairs(pairs: Tensor) -> Tensor:
+            return _similarity(*label_gradients(network, first[pairs // p], second[pairs % p]))
+
+        similarities = torch.cat(list(side_by_side(of_pairs, chunks, workers)))
+    return similarities.view(p, p, p)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:
@@ -104,8 +112,8 @@ def without_equals_sign(network: Transformer) -> Network:
     """The same weights with the operands alone as input: no third position, the answer read at the second operand."""
     bare = template(replace(network.task, equals_sign=False), network.settings)
     weights = network.state_dict()
-    cut = {"embed.W_E": weights["embed.W_E"][:-1], "unembed.W_U": weights["unembed.W_U"][:, :-1]}
-    cut["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
+    cut = {"embed.W_E": weights["embed.W_E"][:-1], "pos_embed.W_pos": weights["pos_embed.W_pos"][:-1]}
+    cut["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
     bare.load_state_dict({**weights, **cut}, assign=True)
     return bare
 

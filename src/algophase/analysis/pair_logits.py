@@ -12,10 +12,12 @@ All three agree up to rounding, which is tested.
 Axes: n embeddings, a rows of the first operand, b second operand, h heads, e head size, m hidden units, v outputs.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.analysis.grid import chunk_elements, rows_per_chunk
@@ -24,6 +26,8 @@ from algophase.networks.transformer import Block
 
 # Logits (n, a, b, v) of some embeddings and some rows of the first operand.
 PairLogits = Callable[[slice, slice], Tensor]
+# Those of operand tables (n, p, width). Per-token work is done when it is given them.
+Prepared = Callable[[Tensor, Tensor], PairLogits]
 
 # Numbers of one block on a CPU: activations that stay in its cache are worth more than few calls.
 CACHED_ELEMENTS = 250_000
@@ -35,19 +39,19 @@ def by_tokens(network: Network) -> bool:
 
 
 @torch.no_grad()
-def prepare(network: Network, first: Tensor, second: Tensor) -> PairLogits:
-    """What gives the logits of operand tables (n, p, width), block by block. Per-token work is done here, once."""
+def prepare(network: Network) -> Prepared:
+    """What gives the logits of operand tables (n, p, width), block by block. What all tables share is done here, once."""
     if by_tokens(network) and isinstance(network, Transformer):
-        return _one_layer(network, first, second)
+        return _OneLayer(network)
     if by_tokens(network) and isinstance(network, Linear):
-        return _linear(network, first, second)
-    return _every_pair(network, first, second)
+        return functools.partial(_linear, network)
+    return functools.partial(_every_pair, network)
 
 
 def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
     """Slices of embeddings and of rows that fit a CPU's cache, or a GPU's share of memory, for so many embeddings."""
     p, device = network.task.modulus, network.operand_tables()[0].device
-    wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.vocabulary
+    wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.logits
     whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
     if not by_tokens(network):
         wide *= network.task.context
@@ -97,41 +101,59 @@ def _linear(network: Linear, first: Tensor, second: Tensor) -> PairLogits:
     return logits
 
 
-def _one_layer(network: Transformer, first: Tensor, second: Tensor) -> PairLogits:
-    block, places = network.blocks[0], network.pos_embed.W_pos
-    assert isinstance(block, Block)
-    attention, mlp, unembed = block.attn, block.mlp, network.unembed.W_U
-    rate, hidden, equals_sign = attention.attention_rate, mlp.W_in.shape[1], network.task.equals_sign
-    n, p, _ = first.shape
-    positions = [first + places[0], second + places[1]]
-    if equals_sign:
-        positions.append((network.embed.W_E[-1] + places[2]).expand(n, 1, -1))
-    queries = torch.einsum("nbd,hde->nhbe", positions[-1], attention.W_Q) / math.sqrt(attention.W_Q.shape[-1])
-    keys = [torch.einsum("nad,hde->nhae", x, attention.W_K) for x in positions]
-    into = torch.cat([mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
-    through = attention.W_O @ into  # (h, e, m + v)
-    values = [torch.einsum("nad,hde->nhae", x, attention.W_V) @ through for x in positions]  # (n, h, a or b, m + v)
-    base = positions[-1] @ into + torch.cat([mlp.b_in, mlp.b_out @ unembed])  # (n, b or 1, m + v)
-    other = keys[0] @ queries.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign, which asks alike of all pairs
-    if equals_sign:
-        own, sign = (keys[1] @ queries.mT).mT, keys[2] @ queries.mT
-        base = base.expand(n, p, -1)
-    else:
-        own = (queries * keys[1]).sum(-1)[:, :, None]  # (n, h, 1, b)
-    of_first = values[0].transpose(1, 2)  # (n, a, h, m + v)
-    of_second = torch.cat([values[1].transpose(1, 2), base[:, :, None]], dim=2)  # (n, b, h + 1, m + v): the base's weight is 1
-    if equals_sign:
-        of_second = torch.cat([of_second, values[2].transpose(1, 2).expand(n, p, -1, -1)], dim=2)
-    readout = mlp.W_out @ unembed
+class _OneLayer:
+    """columns: from a token to what it asks and writes; bias: written in any case; readout: from hidden units to logits."""
 
-    def logits(some: slice, rows: slice) -> Tensor:
-        scores = [other[some, :, rows], own[some], *([sign[some]] if equals_sign else [])]
-        pattern = rate * torch.softmax(torch.stack(torch.broadcast_tensors(*scores)), dim=0) + (1 - rate)  # (s, n, h, a, b)
-        weights = [pattern[1], torch.ones_like(pattern[1, :, :1]), *pattern[2:]]
-        by_b = torch.cat(weights, dim=1).permute(0, 3, 2, 1) @ of_second[some]  # (n, b, a, m + v)
-        pre = pattern[0].permute(0, 2, 3, 1) @ of_first[some, rows]  # (n, a, b, m + v)
-        pre += by_b.transpose(1, 2)
-        post = mlp.activation(pre[..., :hidden])
-        return pre[..., hidden:] + post @ readout
+    def __init__(self, network: Transformer) -> None:
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        self.network, self.attention, self.mlp, unembed = network, block.attn, block.mlp, network.unembed.W_U
+        self.heads, _, self.size = block.attn.W_Q.shape
+        into = torch.cat([block.mlp.W_in, unembed], dim=1)  # hidden columns, then direct logits
+        asks = torch.cat([block.attn.W_Q / math.sqrt(self.size), block.attn.W_K])  # (2 h, d, e)
+        by_heads = block.attn.W_V @ (block.attn.W_O @ into)  # (h, d, m + v)
+        writes = torch.cat([by_heads, into[None]])  # by each head, and directly
+        self.columns = torch.cat([asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)], dim=1)
+        self.bias = torch.cat([block.mlp.b_in, block.mlp.b_out @ unembed])
+        self.readout = block.mlp.W_out @ unembed
 
-    return logits
+    def of_tokens(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + v), of tokens (..., p, d)."""
+        asked, written = (tokens @ self.columns).tensor_split([2 * self.heads * self.size], dim=-1)
+        query, key = asked.unflatten(-1, (2, self.heads, self.size)).movedim(-3, 0).transpose(-3, -2)
+        return query, key, written.unflatten(-1, (self.heads + 1, -1))
+
+    def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
+        network, heads, rate = self.network, self.heads, self.attention.attention_rate
+        hidden, equals_sign, places = len(self.readout), network.task.equals_sign, network.pos_embed.W_pos
+        positions = torch.stack([first, second]) + places[:2, None, None]
+        queries, (first_key, own_key), (of_first, of_others) = self.of_tokens(positions)
+        query = queries[1]
+        if equals_sign:
+            query, sign_key, of_sign = self.of_tokens((network.embed.W_E[-1] + places[2]).expand(len(first), 1, -1))
+            own, sign = (own_key @ query.mT).mT, sign_key @ query.mT  # (n, h, 1, b), (n, h, 1, 1): it asks alike of all pairs
+            of_others = torch.cat([of_others[:, :, :heads], of_sign.expand_as(of_others)], dim=2)  # (n, b, 2 h + 1, m + v)
+        else:
+            own = (query * own_key).sum(-1)[:, :, None]
+        of_others[:, :, -1] += self.bias
+        other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
+
+        def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:
+            """Interpolated attention to the first operand (n, h, a, b), and to what comes after it (n, h or 2 h, a, b)."""
+            if equals_sign:
+                scores = torch.broadcast_tensors(other[some, :, rows], own[some], sign[some])
+                to_first, *to_others = rate * torch.softmax(torch.stack(scores), dim=0) + (1 - rate)
+                return to_first, torch.cat(to_others, dim=1)
+            to_first = torch.sigmoid(other[some, :, rows] - own[some]).mul_(rate)  # the softmax of two
+            return to_first + (1 - rate), 1 - to_first
+
+        def logits(some: slice, rows: slice) -> Tensor:
+            to_first, to_others = patterns(some, rows)
+            to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)  # what is written directly counts once
+            by_b = to_others.permute(0, 3, 2, 1) @ of_others[some]  # (n, b, a, m + v)
+            pre = to_first.permute(0, 2, 3, 1) @ of_first[some, rows, :heads]  # (n, a, b, m + v)
+            pre += by_b.transpose(1, 2)
+            post = self.mlp.activation(pre[..., :hidden]).flatten(0, 2)
+            return torch.addmm(pre[..., hidden:].flatten(0, 2), post, self.readout).unflatten(0, pre.shape[:3])
+
+        return logits

@@ -56,8 +56,10 @@ class Measurements:
     shape: tuple[Shape, str] | None = None
 
 
-def circularity_name(tables: int) -> str:
-    """What is compared with its line, by how many tables the operands have."""
+def circularity_name(tables: int, cut: str = "embedding") -> str:
+    """What is compared with its line, by how many tables the operands have and what they are."""
+    if cut == "first layer":
+        return "circularity of the first matrix,"
     return "circularity" if tables == 1 else "the lower circularity of the two operands' tables,"
 
 
@@ -220,7 +222,7 @@ def embedding_shape(components: PrincipalComponents) -> tuple[Shape, str] | None
     """Line-like, a curve through several frequencies, or nearly circular, from the first four components (appendix B)."""
     if components.count == 0:
         return None
-    shares = frequency_shares(components)[:4]
+    shares = frequency_shares(components)[:4].numpy()
     leading = int(shares[0].argmax()) + 1
     # The first component runs along one axis of its frequency's ellipse: without the other axis it is a line.
     if reaches(shares[0, leading - 1], WAVE_CONCENTRATION) and falls_short(roundness(components, leading), LEAST_ROUNDNESS):
@@ -228,9 +230,9 @@ def embedding_shape(components: PrincipalComponents) -> tuple[Shape, str] | None
     impure = [index for index in range(len(shares)) if falls_short(shares[index].max(), WAVE_CONCENTRATION)]
     unpaired = [i for i in range(0, len(shares) - 1, 2) if shares[i].argmax() != shares[i + 1].argmax()]
     if impure or unpaired:
-        carried = components.variance_share[: len(shares)] @ shares
-        least = 0.1 * carried.max().item()
-        strongest = [int(k) + 1 for k in carried.argsort(descending=True)[:4] if reaches(carried[k], least)]
+        carried = components.variance_share[: len(shares)].numpy() @ shares
+        least = 0.1 * float(carried.max())
+        strongest = [int(k) + 1 for k in (-carried).argsort()[:4] if reaches(carried[k], least)]
         names = ", ".join(map(str, strongest))
         return "several frequencies", f"a curve through several frequencies: the first components mix {names}"
     return "nearly circular", "nearly circular: each of the first components is a wave of one frequency, but not cleanly"

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
 
@@ -32,6 +33,10 @@ class PrincipalComponents:
     coordinates: Tensor
     directions: Tensor
     variance_share: Tensor
+
+    def __repr__(self) -> str:
+        share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
+        return f"<PrincipalComponents modulo {self.modulus}: {self.count}, with {share or 'none'} of the variance>"
 
     @property
     def count(self) -> int:
@@ -58,9 +63,19 @@ class PrincipalComponents:
             power[:, -1] /= 2
         return (power.sum(dim=0) / (values**2).sum(dim=(0, 1))).T
 
-    def rebuild(self, coordinates: Tensor) -> tuple[Tensor, Tensor]:
-        """Operand tables with other coordinates (tables, p, r), the means added back."""
-        tables = [mean + some @ self.directions for mean, some in zip(self.means, coordinates, strict=True)]
+    @functools.cached_property
+    def variance_by_frequency(self) -> Tensor:
+        """Share of the variance at each frequency 1..floor(p / 2)."""
+        return self.variance_share @ self.frequency_shares
+
+    @functools.cached_property
+    def centred(self) -> Tensor:
+        """The tables without their means, (tables, p, width)."""
+        return self.coordinates @ self.directions
+
+    def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
+        """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added back."""
+        tables = [mean + some for mean, some in zip(self.means, part, strict=True)]
         return tables[0], tables[-1]
 
 
@@ -132,6 +147,7 @@ def network_components(network: Network, resolution: float | None = None) -> Pri
     4
     """
     check_network(network)
+    network = ordered(network)
     with at_inference(network):
         return principal_components(network.distinct_tables(), resolution)
 

@@ -18,6 +18,7 @@ answer, and (-1)^d e^{-i w_k r} is at once e^{i(w_k + pi) s} times a function of
 others among the answer-following. Frequency p/2 has no sine: (-1)^r.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,10 @@ class Program:
     readout_spectrum: Array
     offsets: Array
     answer: Array
+
+    def __repr__(self) -> str:
+        keys = ", ".join(map(str, self.frequencies)) or "none"
+        return f"<Program modulo {self.modulus}: key frequencies {keys}; {self.explained:.2%} of the logits>"
 
     @property
     def explained(self) -> float:
@@ -179,20 +184,27 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     )
 
 
+@functools.lru_cache(maxsize=16)
+def _waves(p: int) -> Array:
+    """(r, 2 floor(p / 2)): functions of r times this are their amplitudes of cos w_k r, then of sin w_k r.
+
+    For so few numbers a product is quicker than a Fourier transform. It is kept: do not write into it.
+    """
+    frequencies = torch.arange(1, p // 2 + 1)
+    turns = torch.arange(p)[:, None] * frequencies
+    twice = torch.where(2 * frequencies == p, 1.0, 2.0).double() / p
+    return torch.cat([cos_turn(turns, p) * twice, sin_turn(turns, p) * twice], dim=1).numpy()
+
+
 def waves_of(answer: Array) -> tuple[Array, Array]:
     """g and h, each (..., d, floor(p / 2)), of functions (..., d, r): the waves in r of frequency 1 and up."""
-    p = answer.shape[-1]
-    modes = np.fft.rfft(answer, axis=-1)[..., 1:] * (2 / p)
-    if p % 2 == 0:
-        modes[..., -1] /= 2
-    return modes.real, -modes.imag
+    g, h = np.split(answer @ _waves(answer.shape[-1]), 2, axis=-1)
+    return g, h
 
 
 def profile_of(answer: Array, frequency: int) -> Array:
     """g(d) of one frequency, (..., p), of functions (..., d, r)."""
-    p = answer.shape[-1]
-    wave = np.cos(2 * np.pi * ((frequency * np.arange(p)) % p) / p)
-    return np.asarray(answer @ wave) * ((1 if 2 * frequency == p else 2) / p)
+    return np.asarray(answer @ _waves(answer.shape[-1])[:, frequency - 1])
 
 
 def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
@@ -213,10 +225,10 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
 def spectrum_of(answer: Array) -> Array:
     """Squared norm over all triples of each frequency of functions (..., d, r), (..., floor(p / 2))."""
     p = answer.shape[-1]
-    modes = np.fft.rfft(answer, axis=-1)[..., 1:]
+    of_d, waves = np.square(answer @ _waves(p)).sum(axis=-2), p // 2  # of g_k and h_k, over d
     # The mean of cos^2 over r is 1/2, and 1 at half of p.
-    half = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 2.0)
-    return (np.square(modes.real) + np.square(modes.imag)).sum(axis=-2) * half
+    half = np.where(2 * np.arange(1, waves + 1) == p, 1.0, 0.5)
+    return (of_d[..., :waves] + of_d[..., waves:]) * half * p**2
 
 
 def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> list[int]:

@@ -17,7 +17,7 @@ from algophase.analysis.circles import Isolation, isolate_components, isolate_gr
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import by_difference_and_sum, correct_logits, right_answers
 from algophase.analysis.subject import Subject
-from algophase.networks import Network
+from algophase.networks import Network, Recorded
 
 _Key = tuple[frozenset[int], bool]  # frequencies of the embedding, and whether they are left out rather than kept
 MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
@@ -105,6 +105,11 @@ class Specimen(Subject):
         return analyze_subject(self)
 
     @property
+    def has_code(self) -> bool:
+        """Whether it can be run on parts of its embedding: not a network that was saved without its code, nor a function."""
+        return not isinstance(self.given, Recorded)
+
+    @property
     def title(self) -> str:
         return f"{self.name}: {self.analysis.label}"
 
@@ -165,7 +170,7 @@ class Specimen(Subject):
     def forget_logits(self) -> None:
         """Free what is large and can be computed again. For a network that is kept for long; `whole` stays known."""
         _ = self.whole
-        for name in ("logits", "right", "similarities"):
+        for name in ("logits", "correct", "largest_wrong", "right", "similarities"):
             self.__dict__.pop(name, None)
         self._isolations.clear()
 

@@ -12,14 +12,18 @@ from torch import Tensor
 from algophase.analysis.checks import check_finite_tables, check_network, exact_tables
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
-from algophase.analysis.grid import grid_logits, right_answers
+from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.metrics import gradient_similarities
+from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
+from algophase.networks.ordered import ordered
+from algophase.threads import one_thread
 
 
 class Subject:
-    """given: the network as it came; network: its copy in float64, at inference; resolution: relative rounding of its weights.
+    """given: the network as it came; seen: with its numbers in the order in which they add; network: a copy of that in float64,
+    at inference; resolution: relative rounding of its weights.
 
     tables: the distinct operand tables, in float64 on the CPU.
     """
@@ -28,6 +32,7 @@ class Subject:
         check_network(network)
         network.check_finite()
         self.given = network
+        self.seen = network = ordered(network)
         self.tables = exact_tables(network)
         check_finite_tables(network, self.tables)
         self.resolution = resolution_of(network)
@@ -43,9 +48,25 @@ class Subject:
         return grid_logits(self.network)
 
     @cached_property
+    def prepared(self) -> Prepared:
+        """What gives the logits of other embeddings."""
+        with one_thread():  # as they are computed themselves: how many there are would show in the rounding
+            return prepare(self.network)
+
+    @cached_property
+    def correct(self) -> Tensor:
+        """Logits of the right answers, (a, b)."""
+        return correct_logits(self.logits)
+
+    @cached_property
+    def largest_wrong(self) -> Tensor:
+        """The largest logits of other answers, (a, b)."""
+        return largest_wrong_logits(self.logits)
+
+    @cached_property
     def right(self) -> Tensor:
-        """Which pairs are answered right, (a, b) booleans."""
-        return right_answers(self.logits)
+        """Which pairs are answered right, (a, b) booleans. A tie is not an answer."""
+        return self.correct > self.largest_wrong
 
     @cached_property
     def similarities(self) -> Tensor:

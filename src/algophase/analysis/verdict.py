@@ -52,6 +52,7 @@ class Findings:
 
     explained: the program's, beyond offsets; answer_accuracy: of the answer-following class alone;
     frequencies: how many there are, floor(p / 2); keys: how many are key frequencies; outstanding: stand out in the embedding.
+    embedded: whether there is an embedding to isolate instances in.
     """
 
     accuracy: float
@@ -64,6 +65,7 @@ class Findings:
     frequencies: int
     keys: int
     outstanding: int
+    embedded: bool = True
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ def findings(found: Program, instances: Instances) -> Findings:
         frequencies=found.modulus // 2,
         keys=len(found.frequencies),
         outstanding=instances.outstanding,
+        embedded=instances.embedded,
     )
 
 
@@ -211,6 +214,9 @@ def _requirements(measured: Findings, thresholds: Thresholds) -> list[tuple[bool
 
 def _unnamed(measured: Findings, thresholds: Thresholds, named_share: float) -> tuple[Label, str, str, str]:
     """A network that is right everywhere and whose instances have no form: a table, or something of its own."""
+    if not measured.embedded:
+        keys = f"its program, of {measured.keys} key frequencies, explains {measured.explained:.1%} of its logits"
+        return "other", f"{keys}; without an embedding, no instance can be isolated", keys, "it has no embedding"
     itself = [each for each in measured.instances if reaches(each.kept, thresholds.kept)]
     by_itself = sum(each.share for each in itself)
     weak = f"instances with a form hold {named_share:.1%} of the logits, less than {thresholds.named:.0%}"

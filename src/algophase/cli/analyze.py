@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from algophase.cli.options import AsJson, FigureFormat, Figures, ImageFormat, MinAccuracy
-from algophase.cli.output import AnalysisBar, Drawer, complain
+from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
+from algophase.cli.output import AnalysisBar, Drawer, complain, echo
 from algophase.errors import InputError
 
 EXAMPLE = "algophase analyze networks/ --figures pictures/"
@@ -18,13 +18,15 @@ def analyze(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Networks: NAME.safetensors (ours), model_<id>.pt (the authors' released ones), or directories of them.",
+            help=f"Networks: {NETWORKS}, or directories of them.",
         ),
     ],
     as_json: AsJson = False,
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
     min_accuracy: MinAccuracy = 1.0,
+    format: Format = None,
+    activation: Activation = None,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
@@ -43,7 +45,7 @@ def analyze(
     called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar):
+            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, format, activation):
                 if isinstance(found, Unusable):
                     bar.complain(found.problem)
                     failed += 1
@@ -51,7 +53,7 @@ def analyze(
                 records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
                 if not as_json:
                     bar.console.file.flush()
-                    typer.echo(f"{summary(found.analysis, called[found.source])}\n")
+                    echo(f"{summary(found.analysis, called[found.source])}\n")
                 try:
                     draw(found.network, found.analysis)
                 except InputError as error:
@@ -59,6 +61,6 @@ def analyze(
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:
-            typer.echo(json.dumps(records, indent=2))
+            echo(json.dumps(records, indent=2))
     if failed:
         raise typer.Exit(1)

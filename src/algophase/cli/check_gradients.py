@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli.options import Device
+from algophase.cli.output import echo
 
 EXAMPLE = "algophase check-gradients --device cuda"
 
@@ -28,10 +29,10 @@ def check_gradients(
 
     chosen = choose_device(device, strict=True)  # a check of the CPU would say nothing about a GPU
     name = torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else "CPU"
-    typer.echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter")
-    typer.echo("In trained states |g_plain| counts as at least a thousandth of the whole gradient's norm.\n")
+    echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter")
+    echo("In trained states |g_plain| counts as at least a thousandth of the whole gradient's norm.\n")
     head = f"{'case':<38} {'state':<15} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8} {'1 - cosine':>10}"
-    typer.echo(f"{head}  {'':<6} least agreeing parameter")
+    echo(f"{head}  {'':<6} least agreeing parameter")
     failed = count = 0
     for result in check(distinct_engines(), chosen, PRECISIONS, cases(small)):
         count += 1
@@ -39,7 +40,7 @@ def check_gradients(
         verdict = "ok" if result.passed else "FAILED"
         where = f"{result.case:<38} {result.state:<15} {result.engine:<8} {result.precision:<9}"
         numbers = f"{result.found.error:>8.1e} {result.tolerance:>8.0e} {max(0.0, 1 - result.found.cosine):>10.1e}"
-        typer.echo(f"{where} {numbers}  {verdict:<6} {result.found.parameter}")
-    typer.echo(f"\n{count - failed} of {count} comparisons passed")
+        echo(f"{where} {numbers}  {verdict:<6} {result.found.parameter}")
+    echo(f"\n{count - failed} of {count} comparisons passed")
     if failed:
         raise typer.Exit(1)

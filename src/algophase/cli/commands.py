@@ -23,7 +23,7 @@ from algophase.cli import (
     sweep,
     train,
 )
-from algophase.cli.output import complain
+from algophase.cli.output import complain, echo
 from algophase.errors import InputError, out_of_memory
 from algophase.interrupts import lose_no_interrupt
 
@@ -53,7 +53,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from algophase import __version__
 
-        typer.echo(f"algophase {__version__}")
+        echo(f"algophase {__version__}")
         raise typer.Exit
 
 
@@ -81,7 +81,9 @@ def main() -> None:
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
-        complain(f"this does not fit into memory; choose a smaller network or modulus ({error})")
+        complain(
+            f"this does not fit into memory; choose a smaller network, modulus or table{f' ({error})' if str(error) else ''}"
+        )
         sys.exit(1)
     except OSError as error:  # a full disk behind standard output, for one; a closed pipe ends in typer
         where = f"{error.filename}: " if error.filename else ""

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli.options import AsJson, Released
+from algophase.cli.output import echo
 from algophase.errors import InputError
 
 EXAMPLE = "algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
@@ -50,11 +51,11 @@ def compare(
     theirs = read_ends(other) if other is not None else read_released_table(released or "")
     names = _names(sweep, other)
     result = compare_populations(ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None)
-    typer.echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
+    echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
     if figure is not None:
         from algophase.report.comparison import draw_comparison
 
-        typer.echo(f"figure: {draw_comparison(result, figure)}", err=True)
+        echo(f"figure: {draw_comparison(result, figure)}", err=True)
     if not result.indistinguishable:
         raise typer.Exit(DIFFER)
 

@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli.options import NETWORKS, Activation, Format
+from algophase.cli.output import echo
+
 EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && python program.py"
 
 
 def distil(
-    path: Annotated[Path, typer.Argument(metavar="NETWORK", help="A network's file: NAME.safetensors or model_<id>.pt.")],
+    path: Annotated[Path, typer.Argument(metavar="NETWORK", help=f"A network: {NETWORKS}.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Python file to write.", show_default="standard output")
     ] = None,
@@ -20,6 +23,8 @@ def distil(
         float,
         typer.Option(min=0.0, max=1.0, help="With --smallest: the share of the logits' squared norm that it must explain."),
     ] = 0.0,
+    format: Format = None,
+    activation: Activation = None,
 ) -> None:
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
@@ -35,16 +40,16 @@ def distil(
 
     if least_share and not smallest:
         raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
-    network = load(path)
+    network = load(path, format, activation)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
-    typer.echo(f"{network.id}: {analyze(network).sentence}", err=True)
+    echo(f"{network.id}: {analyze(network).sentence}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
     size = counted(program.numbers, "number")
-    typer.echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
     if out is None:
         typer.echo(program.source, nl=False)
     else:
         write_atomically(out, program.source.encode())
-        typer.echo(f"wrote {out}", err=True)
+        echo(f"wrote {out}", err=True)

@@ -5,11 +5,18 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli.output import echo
+
 EXAMPLE = "algophase explore gallery/fixed-width"
 
 
 def explore(
-    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep's directory, or a Parquet file of runs.")],
+    sweep: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SWEEP", help="A sweep's directory, a Parquet file of runs, a shipped sweep, or a directory of networks."
+        ),
+    ],
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one")
     ] = None,
@@ -29,7 +36,7 @@ def explore(
     from algophase.explore.server import serve
 
     def started(address: str) -> None:
-        typer.echo(f"exploring {sweep} at {address} (Ctrl-C ends it)")
+        echo(f"exploring {sweep} at {address} (Ctrl-C ends it)")
         if not no_browser:
             import webbrowser
 

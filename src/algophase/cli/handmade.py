@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli.options import Modulus
+from algophase.cli.output import echo
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,4 +49,4 @@ def handmade(
     else:
         network = handmade_clock(modulus, frequency or None)
     path = save(network, out / network.id, overwrite=True)
-    typer.echo(f"wrote {path}")
+    echo(f"wrote {path}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from algophase.cli.output import typed
+from algophase.cli.output import echo, typed
 
 EXAMPLE = "algophase merge machine-1/fixed-width machine-2/fixed-width --out sweeps/fixed-width"
 
@@ -22,13 +22,13 @@ def merge(
     from algophase.sweeps.merge import merge as join
 
     merged = join(paths, out, typed())
-    typer.echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
+    echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
     if merged.repeated:
-        typer.echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
+        echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
     if merged.differing:
-        typer.echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
-        typer.echo("amplifies it; the first ones were kept")
+        echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
+        echo("amplifies it; the first ones were kept")
     if merged.networks:
-        typer.echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
+        echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
     if merged.unmatched:
-        typer.echo(f"kept networks left out: {merged.unmatched:,}; the table has other numbers for their runs, or none")
+        echo(f"kept networks left out: {merged.unmatched:,}; the table has other numbers for their runs, or none")

@@ -8,6 +8,7 @@ import typer
 
 DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
+NETWORKS = "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and .safetensors"
 PRECISIONS = "float32, float64; on a GPU also tf32, tf32x3, half."
 
 
@@ -18,6 +19,10 @@ class ImageFormat(StrEnum):
 
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Activation = Annotated[
+    str | None, typer.Option(help="Activation of a network whose file does not say: relu, gelu, square, ...")
+]
+Format = Annotated[str | None, typer.Option("--format", metavar="NAME", help="Format of the files.", show_default="found")]
 Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}")]
 Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}")]
 EnsembleSize = Annotated[int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 from algophase.messages import listening
-from algophase.wording import counted, duration, floored
+from algophase.wording import counted, duration, floored, plain
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -22,12 +22,21 @@ if TYPE_CHECKING:
 QUIET_SECONDS = 30.0  # how often a log, which has no moving bar, gets a line
 
 
+LONGEST = 1000  # characters of a complaint: it may quote a file
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Print lines that may hold text from files: no control character of theirs reaches the terminal."""
+    typer.echo(plain(str(text)), err=err)
+
+
 def complain(message: object) -> None:
-    typer.echo(_complaint(message), err=True)
+    echo(_complaint(message), err=True)
 
 
 def _complaint(message: object) -> str:
-    return f"algophase: error: {' '.join(str(message).split())}"
+    text = " ".join(str(message).split())
+    return f"algophase: error: {text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}"
 
 
 def typed() -> str:
@@ -49,7 +58,7 @@ class Drawer:
         count = self.drawn[analysis.id] = self.drawn.get(analysis.id, 0) + 1
         place = self.directory / (analysis.id if count == 1 else f"{analysis.id}-{count}")
         paths = draw_all(network, analysis, place, self.format)
-        typer.echo(f"figures of {analysis.id}: {len(paths)} in {place}", err=True)
+        echo(f"figures of {analysis.id}: {len(paths)} in {place}", err=True)
 
 
 class LiveBar:
@@ -88,14 +97,15 @@ class LiveBar:
 
     def say(self, line: str) -> None:
         """Print a line above the bar."""
-        self.console.print(line, markup=False, emoji=False, highlight=False, soft_wrap=True)
+        self.console.print(plain(line), markup=False, emoji=False, highlight=False, soft_wrap=True)
 
     def complain(self, message: object) -> None:
         self.say(_complaint(message))
 
     def show(self, line: str, **task: Any) -> None:
         """line: what a log gets; task: what the bar shows."""
-        self.bar.update(self.task, **task)
+        shown: dict[str, Any] = {name: plain(value) if isinstance(value, str) else value for name, value in task.items()}
+        self.bar.update(self.task, **shown)
         if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
             self.spoke = time.monotonic()
             self.say(line)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from algophase.cli.output import typed
+from algophase.cli.output import echo, typed
 from algophase.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,10 +51,17 @@ def paper(
     made = make(find_items(labels), sources, out, _tell)
     if page is not None:
         write_atomically(page, results_page(made, page, typed()).encode())
-        typer.echo(f"the results page is {page}")
-    typer.echo(f"pictures, tables and claims.csv are in {out}")
+        echo(f"the results page is {page}")
+    kinds = {file.suffix for item in made for file in item.files}
+    written = [*(["pictures"] if ".png" in kinds else []), *(["tables"] if ".md" in kinds else []), "claims.csv"]
+    listed = (
+        f"{', '.join(written[:-1])} and {written[-1]} are"
+        if len(written) > 1
+        else "no picture and no table was made; claims.csv is"
+    )
+    echo(f"{listed} in {out}")
     for path, space in sources.unused.items():
-        typer.echo(f"note: {path} was not used: it holds space {space}, and no item here asks for that one", err=True)
+        echo(f"note: {path} was not used: it holds space {space}, and no item here asks for that one", err=True)
     if any(item.problem for item in made):
         raise typer.Exit(1)
 
@@ -64,17 +71,17 @@ def _list(items: list["Item"], sources: "Sources") -> None:
     for item in items:
         lacking = sources.lacking(item.needs)
         needs = ", ".join(item.needs) or "nothing"
-        typer.echo(f"{item.label:{wide}}  {item.kind:6}  {item.title} ({item.place})")
+        echo(f"{item.label:{wide}}  {item.kind:6}  {item.title} ({item.place})")
         state = f"cannot be made: {'; '.join(lacking)}" if lacking else "can be made"
-        typer.echo(f"{'':{wide}}  needs {needs}: {state}")
-    typer.echo("\nmake them with: algophase paper LABEL... (or all) --out DIR")
+        echo(f"{'':{wide}}  needs {needs}: {state}")
+    echo("\nmake them with: algophase paper LABEL... (or all) --out DIR")
 
 
 def _tell(made: "Made") -> None:
-    typer.echo(f"{made.item.label}: {made.verdict}")
+    echo(f"{made.item.label}: {made.verdict}")
     if made.source:
-        typer.echo(f"  data: {made.source}")
+        echo(f"  data: {made.source}")
     for claim in made.claims:
         note = f" ({claim.note})" if claim.note else ""
         runs = f", n = {claim.sample:,}" if claim.sample > 1 else ""
-        typer.echo(f"  {claim.text}: published {claim.published}, ours {claim.ours}{runs}: {claim.verdict}{note}")
+        echo(f"  {claim.text}: published {claim.published}, ours {claim.ours}{runs}: {claim.verdict}{note}")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from algophase.cli.options import MinAccuracy, Released
-from algophase.cli.output import AnalysisBar
+from algophase.cli.options import NETWORKS, Activation, Format, MinAccuracy, Released
+from algophase.cli.output import AnalysisBar, echo
 
 EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
 
@@ -16,7 +16,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Networks (NAME.safetensors, model_<id>.pt, or directories of them) and sweeps (directories, Parquet files).",
+            help=f"Networks ({NETWORKS}, or directories of them) and sweeps (directories, Parquet files).",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = Path("report.html"),
@@ -33,6 +33,8 @@ def report(
         str | None, typer.Option(metavar="TEXT", help="The page's title.", show_default="what it is about")
     ] = None,
     min_accuracy: MinAccuracy = 1.0,
+    format: Format = None,
+    activation: Activation = None,
 ) -> None:
     """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams, comparisons.
 
@@ -49,7 +51,9 @@ def report(
             title=title,
             min_accuracy=min_accuracy,
             starting=bar,
+            format=format,
+            activation=activation,
         )
-    typer.echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
+    echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
     if made.problems:
         raise typer.Exit(1)

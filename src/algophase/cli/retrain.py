@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli.options import DEVICES, ENGINES, PRECISIONS, StrictDevice
-from algophase.cli.output import TrainingBar
+from algophase.cli.output import TrainingBar, echo
 
 if TYPE_CHECKING:
     from algophase.sweeps.retrain import Difference, Restored
@@ -63,19 +63,19 @@ def retrain(
 def _conclude(restored: "Restored") -> None:
     run, made = f"run {restored.index}, {restored.run_id}", restored.made
     if made is None:
-        typer.echo(f"{run}: its network is there already, {restored.path} (--force trains it again)")
+        echo(f"{run}: its network is there already, {restored.path} (--force trains it again)")
         if restored.copy is not None:
-            typer.echo(f"a copy is in {restored.copy}")
+            echo(f"a copy is in {restored.copy}")
         return
     if made.analysis is None:
         epoch = made.trained.diverged_at
-        typer.echo(f"{run}, {'cannot be analysed' if epoch is None else f'diverged at epoch {epoch}'}")
+        echo(f"{run}, {'cannot be analysed' if epoch is None else f'diverged at epoch {epoch}'}")
     else:
-        typer.echo(f"{made.analysis}\n")
-    typer.echo("\n".join(_told(made.difference)))
+        echo(f"{made.analysis}\n")
+    echo("\n".join(_told(made.difference)))
     if not made.difference.same and restored.as_before:
-        typer.echo("  (in the sweep it was trained in an ensemble, where rounding can differ from a network alone)")
-    typer.echo("there is no network to save" if restored.path is None else f"the network is in {restored.path}")
+        echo("  (in the sweep it was trained in an ensemble, where rounding can differ from a network alone)")
+    echo("there is no network to save" if restored.path is None else f"the network is in {restored.path}")
 
 
 def _told(difference: "Difference") -> list[str]:

@@ -1,24 +1,30 @@
 """`algophase runs`: list the runs of a table, filtered and sorted, or export them."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from algophase.cli.output import echo
 from algophase.errors import InputError
+from algophase.wording import plain
 
 if TYPE_CHECKING:
     from algophase.runs.selection import Columns
 
 EXAMPLE = 'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
 SHOWN = 20  # rows by default
+FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
 WIDEST = 40  # characters of a cell
 
 
 def runs(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="A sweep's directory, or a Parquet file.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A sweep's directory, a Parquet file, or a shipped sweep such as fixed-width.")
+    ],
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,11 +53,13 @@ def runs(
     """
     from algophase.runs.overview import NEEDED
     from algophase.runs.selection import check_columns, read_columns, read_condition, select
+    from algophase.storage.gallery import shipped
     from algophase.storage.runs_table import column_names
 
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
     conditions = [read_condition(text) for text in where or []]
+    path = shipped(path)
     there = column_names(path)
     chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
     if chosen == []:
@@ -67,15 +75,15 @@ def runs(
     table = read_columns(path, [*(name for name in NEEDED if name in there), *shown, *asked])
     places = select(table, conditions, sort)
     for line in [*_header(path, table), ""]:
-        typer.echo(line)
+        echo(line)
     if conditions:
         total = len(next(iter(table.values()), []))
-        typer.echo(f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}")
+        echo(f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}")
     rows = places[: (SHOWN if limit is None else limit) or None]
     if rows:
-        typer.echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
+        echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
     if len(rows) < len(places):
-        typer.echo(f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of {len(there)} columns)")
+        echo(f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of {len(there)} columns)")
 
 
 def _handful(path: Path, there: Sequence[str]) -> list[str]:
@@ -138,37 +146,41 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if 1e-3 <= abs(value) < 1e6 or value == 0 else f"{value:.3g}"
     text = " ".join(map(_cell, value)) if isinstance(value, list) else str(value)
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    text = plain(text).replace("\n", "?")
     return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
 
 
 def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -> None:
     if csv is None:
         rows = [{name: values[place] for name, values in columns.items()} for place in places]
-        typer.echo(json.dumps(rows, indent=1, default=str))
+        echo(json.dumps(rows, indent=1, default=str))
         return
     text = _csv(columns, places)
     if csv == "-":
-        typer.echo(text, nl=False)
+        # Not by typer, which cuts colour codes out of text: what follows one could be a formula then.
+        sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
         return
     from algophase.storage.files import write_atomically
 
     write_atomically(Path(csv), text.encode())
-    typer.echo(f"wrote {len(places):,} {what} with {len(columns)} columns to {csv}")
+    echo(f"wrote {len(places):,} {what} with {len(columns)} columns to {csv}")
 
 
 def _csv(columns: "Columns", places: list[int]) -> str:
-    """What is missing is empty, a list is JSON, numbers are exact."""
+    """What is missing is empty, a list is JSON, numbers are exact. Text that a spreadsheet would compute gets an apostrophe."""
     import csv
     import io
 
     def cell(value: Any) -> Any:
         if isinstance(value, bool | list | dict):
             return json.dumps(value, default=str)
-        return "" if value is None else value
+        if isinstance(value, int | float):
+            return value
+        text = "" if value is None else str(value).replace("\r", "\n")  # which the writer does not quote
+        return f"'{text}" if text.startswith(FORMULA) else text
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
+    writer.writerow(map(cell, columns))
     writer.writerows([cell(values[place]) for values in columns.values()] for place in places)
     return file.getvalue()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
-from algophase.cli.output import LiveBar, typed
+from algophase.cli.output import LiveBar, echo, typed
 from algophase.errors import InputError
 from algophase.wording import counted, duration
 
@@ -127,11 +127,11 @@ def sweep(
 
 def _list(spaces: list["Space"]) -> None:
     wide = max(len(space.name) for space in spaces)
-    typer.echo(f"{'space':{wide}}   runs  paper's  what it is, and the paper's figures it is for")
+    echo(f"{'space':{wide}}   runs  paper's  what it is, and the paper's figures it is for")
     for space in spaces:
         paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
-        typer.echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title} ({', '.join(space.figures)})")
-    typer.echo("paper's: runs with metrics in the authors' released table; it has none of the spaces marked -")
+        echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title} ({', '.join(space.figures)})")
+    echo("paper's: runs with metrics in the authors' released table; it has none of the spaces marked -")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -165,20 +165,18 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> 
         "out of time": "out of time; the same command goes on from here",
         "interrupted": "interrupted; the same command goes on from here",
     }[outcome.ended]
-    typer.echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
+    echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
     if outcome.done:
-        typer.echo(tally(dict(outcome.counts)))
+        echo(tally(dict(outcome.counts)))
         unfair = unfair_sample(directory.description()["space"], list(directory.finished()), directory.sittings())
         if unfair:
-            typer.echo(unfair)
+            echo(unfair)
     if outcome.new:
         training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
-        typer.echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
+        echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
     if lacking:
-        typer.echo(
-            f"the weights of {counted(lacking, 'run')} were not kept when they were made; `algophase retrain` brings one back"
-        )
-    typer.echo(f"the table is in {directory.path}")
+        echo(f"the weights of {counted(lacking, 'run')} were not kept when they were made; `algophase retrain` brings one back")
+    echo(f"the table is in {directory.path}")
 
 
 class SweepBar(LiveBar):

@@ -19,7 +19,7 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned
+from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned, echo
 from algophase.errors import InputError
 from algophase.wording import floored
 
@@ -50,6 +50,7 @@ def train(
         bool, typer.Option("--separate-vocabularies", help="Give each operand its own embedding.")
     ] = False,
     equals_sign: Annotated[bool, typer.Option("--equals-sign", help="Read the answer at an equals sign.")] = False,
+    operation: Annotated[str, typer.Option(help="add, subtract, or multiply: non-zero numbers modulo a prime.")] = "add",
     training_fraction: Annotated[float, typer.Option(help="Share of all pairs to train on.")] = 0.8,
     seeds: Annotated[int, typer.Option(help="Networks per kind, with consecutive seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
@@ -94,7 +95,9 @@ def train(
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")
     if figures is not None and not analysis:
         raise InputError("--figures draws what the analysis finds; leave out --no-analysis")
-    task = TaskSettings(modulus, separate_vocabularies, equals_sign, training_fraction)
+    if operation == "multiply":
+        modulus -= 1  # numbers: those that are not zero
+    task = TaskSettings(modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation)
     runs = [
         RunSettings(
             task,
@@ -124,7 +127,7 @@ def train(
             bar.say(f"interrupted at epoch {interruption.epochs:,}; {saved}")
             raise typer.Exit(130) from None
     lost = _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format)) if analysis else _lost(runs, out)
-    typer.echo(f"networks and histories are in {out}", err=True)
+    echo(f"networks and histories are in {out}", err=True)
     if lost:
         raise typer.Exit(1)
 
@@ -186,16 +189,16 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
                 continue
             rows.append((run, found.analysis))
             if len(runs) <= FEW:
-                typer.echo("\n".join([_title(run, directory), "", str(found.analysis), *_along(moments), ""]))
+                echo("\n".join([_title(run, directory), "", str(found.analysis), *_along(moments), ""]))
             try:
                 draw(found.network, found.analysis)
             except InputError as error:
                 bar.complain(error)
                 undrawn += 1
     if len(runs) > FEW:
-        typer.echo("\n".join(_table(rows)))
+        echo("\n".join(_table(rows)))
     verdicts = Counter(NOTHING if analysis is None else analysis.label for _, analysis in rows)
-    typer.echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
+    echo("verdicts: " + ", ".join(f"{count} {label}" for label, count in verdicts.most_common()))
     return verdicts[NOTHING] + undrawn
 
 

@@ -76,8 +76,9 @@ def _on_any_click(app: Dash, kind: str, key: str, action: Callable[[str | None, 
 
     @app.callback(Input({"type": kind, key: ALL}, "n_clicks"), SEARCH, prevent_initial_call=True)
     def clicked(_clicks: list[int], search: str | None) -> None:
-        if ctx.triggered[0]["value"]:  # not a button that has just come
-            go(action(search, ctx.triggered_id[key]))
+        which = ctx.triggered_id
+        if ctx.triggered[0]["value"] and isinstance(which, dict):  # not a button that has just come
+            go(action(search, which.get(key)))
 
 
 def _register_controls(app: Dash, explorer: Explorer) -> None:
@@ -207,7 +208,7 @@ def _register_runs(app: Dash, explorer: Explorer) -> None:
         key = explorer.runs_key(search)
         if key == before and not step:
             raise PreventUpdate
-        found = explorer.show_runs(search, (page or 0) + step)
+        found = explorer.show_runs(search, page, step)
         return {
             "statistics": no_update if step else found.statistics,
             "table": found.table,

@@ -111,29 +111,28 @@ class Explorer:
 
     # Changes of the view: each gives the new address, or None where nothing changes.
 
-    def view(self, search: str | None) -> View:
+    def view(self, search: object) -> View:
         """An address's view with names of this table."""
         return self.table.resolve(decode(search)[0])[0]
 
-    def _changed(self, search: str | None, view: View) -> str | None:
+    def _changed(self, search: object, view: View) -> str | None:
         after = encode(view)
         return None if after == encode(decode(search)[0]) else after
 
-    def choose_axes(self, search: str | None, x: str | None, y: str | None, colour: str | None) -> str | None:
+    def choose_axes(self, search: object, x: object, y: object, colour: object) -> str | None:
         asked, view = decode(search)[0], self.view(search)
-        # What the page chose by itself need not stand in the address.
-        chosen = {
-            name: value for name, value in (("x", x), ("y", y), ("colour", colour)) if value not in (None, getattr(view, name))
-        }
+        # What the page chose by itself need not stand in the address. A request can say anything.
+        told = {"x": x, "y": y, "colour": colour}
+        chosen = {name: value for name, value in told.items() if isinstance(value, str) and value != getattr(view, name)}
         if not chosen:
             return None
         region = view.region if chosen.keys() <= {"colour"} else ()  # a region of other axes is no region
         after = {name: chosen.get(name, getattr(asked, name)) or "" for name in ("x", "y", "colour")}
         return self._changed(search, replace(asked, x=after["x"], y=after["y"], colour=after["colour"], region=region))
 
-    def add_filter(self, search: str | None, column: str | None, operator: str | None, value: str | None) -> str | None:
+    def add_filter(self, search: object, column: object, operator: object, value: object) -> str | None:
         """Raises an InputError for a condition that this table cannot be filtered by."""
-        if not column or operator not in OPERATORS:
+        if not isinstance(column, str) or not column or not isinstance(operator, str) or operator not in OPERATORS:
             raise InputError("choose a column and how to compare it")
         text = "" if value is None else str(value).strip()
         if not text:
@@ -147,60 +146,60 @@ class Explorer:
             raise InputError(f"there are {MOST_FILTERS} filters already; remove one")
         return self._changed(search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition]))))
 
-    def remove_filter(self, search: str | None, place: int) -> str | None:
+    def remove_filter(self, search: object, place: object) -> str | None:
         """place: among the filters in force."""
         asked, held = decode(search)[0], self.view(search).filters
-        gone = held[place] if 0 <= place < len(held) else None
+        gone = held[place] if isinstance(place, int) and 0 <= place < len(held) else None
         return self._changed(search, replace(asked, filters=tuple(item for item in asked.filters if item != gone)))
 
-    def select_region(self, search: str | None, selected: object) -> str | None:
+    def select_region(self, search: object, selected: object) -> str | None:
         return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
 
-    def click(self, search: str | None, click: object) -> str | None:
+    def click(self, search: object, click: object) -> str | None:
         """A click on the map: the point carries its run's place."""
         try:
             place = int(click["points"][0]["customdata"])  # type: ignore[index]
             run_id = self.table.run_id(place)
-        except (TypeError, KeyError, IndexError, ValueError):
+        except (TypeError, KeyError, IndexError, ValueError, OverflowError):
             return None
         return self.open_run(search, run_id) if place >= 0 else None
 
-    def open_run(self, search: str | None, run_id: str) -> str | None:
+    def open_run(self, search: object, run_id: str) -> str | None:
         view = decode(search)[0]
         if not RUN_ID.fullmatch(run_id) or run_id not in self.table.places or run_id == view.run:
             return None
         return self._changed(search, view.with_network("run", run_id))
 
-    def pin(self, search: str | None) -> str | None:
+    def pin(self, search: object) -> str | None:
         view = decode(search)[0]
         return self._changed(search, view.pinned()) if view.run else None
 
-    def close(self, search: str | None, side: Side) -> str | None:
+    def close(self, search: object, side: Side) -> str | None:
         return self._changed(search, decode(search)[0].with_network(side, ""))
 
-    def switch_circles(self, search: str | None, side: Side, values: Sequence[int] | None) -> str | None:
+    def switch_circles(self, search: object, side: Side, values: object) -> str | None:
         """values: the circles that are on, as the checklist has them."""
         specimen, _ = self._specimen(search, side)
-        on = set(values or ())
+        on = _integers(values)
         return None if specimen is None else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
 
-    def keep_first(self, search: str | None, side: Side, count: object) -> str | None:
+    def keep_first(self, search: object, side: Side, count: object) -> str | None:
         specimen, off = self._specimen(search, side)
         try:
-            wanted = int(count)  # type: ignore[call-overload]
-        except (TypeError, ValueError):
+            wanted = max(0, int(count))  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError):
             return None
         if specimen is None or wanted == leading(frequencies(specimen), off):
             return None
         return self._off(search, side, [*frequencies(specimen)[wanted:], *({REST} & set(off))])
 
-    def switch_instances(self, search: str | None, side: Side, values: Sequence[int] | None) -> str | None:
+    def switch_instances(self, search: object, side: Side, values: object) -> str | None:
         """values: the places of the instances that are on, as their checklist has them. Only what was changed changes."""
         specimen, off = self._specimen(search, side)
         if specimen is None:
             return None
         every, before = specimen.analysis.instances.instances, set(instances_on(specimen, off))
-        after, chosen = set(off), {place for place in values or () if isinstance(place, int)}
+        after, chosen = set(off), _integers(values)
         for place, each in enumerate(every):
             if place in chosen and place not in before:
                 after -= set(each.frequencies)
@@ -208,15 +207,15 @@ class Explorer:
                 after |= set(each.frequencies)
         return None if after == set(off) else self._off(search, side, sorted(after))
 
-    def instances_on(self, search: str | None, side: Side) -> list[int]:
+    def instances_on(self, search: object, side: Side) -> list[int]:
         specimen, off = self._specimen(search, side)
         return [] if specimen is None else instances_on(specimen, off)
 
-    def _off(self, search: str | None, side: Side, off: Sequence[int]) -> str | None:
+    def _off(self, search: object, side: Side, off: Sequence[int]) -> str | None:
         view = decode(search)[0]
         return self._changed(search, view.with_network(side, view.network(side)[0], off))
 
-    def _specimen(self, search: str | None, side: Side) -> tuple[Specimen | None, tuple[int, ...]]:
+    def _specimen(self, search: object, side: Side) -> tuple[Specimen | None, tuple[int, ...]]:
         """A side's network, None where it is not at hand, and the circles switched off in it."""
         run, off = decode(search)[0].network(side)
         look = self.networks.look(run) if run in self.table.places else Look()
@@ -224,13 +223,13 @@ class Explorer:
 
     # What an address shows.
 
-    def show_map(self, search: str | None, key: str | None) -> "tuple[Figure | None, str]":
+    def show_map(self, search: object, key: str | None) -> "tuple[Figure | None, str]":
         """The map, or None where the one with this key still holds, and its key."""
         view = self.view(search)
         after = map_key(view)
         return (None if after == key else dressed(draw_map(self.table, view))), after
 
-    def show_filters(self, search: str | None) -> Filters:
+    def show_filters(self, search: object) -> Filters:
         asked, problems = decode(search)
         view, more = self.table.resolve(asked)
         matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
@@ -241,17 +240,19 @@ class Explorer:
             status += f"; {len(self.table.brushed(view)):,} in the region"
         return Filters(filter_chips(view), status, [*problems, *more])
 
-    def runs_key(self, search: str | None) -> str:
+    def runs_key(self, search: object) -> str:
         """What the table of runs depends on: not the networks shown."""
         return repr(replace(self.view(search), run="", off=(), pin="", pin_off=()))
 
-    def show_runs(self, search: str | None, page: int) -> ListedRuns:
+    def show_runs(self, search: object, page: object, step: int = 0) -> ListedRuns:
+        """step: from that page, which is the first where it is no number."""
         view = self.view(search)
         places = self.table.brushed(view)
-        listed, page, pages = runs_page(self.table, view, places, page)
-        return ListedRuns(region_statistics(self.table, view, places), listed, page, pages, bool(view.region))
+        wanted = (page if isinstance(page, int) else 0) + step
+        listed, shown, pages = runs_page(self.table, view, places, wanted)
+        return ListedRuns(region_statistics(self.table, view, places), listed, shown, pages, bool(view.region))
 
-    def show_network(self, search: str | None, side: Side) -> NetworkPanel:
+    def show_network(self, search: object, side: Side) -> NetworkPanel:
         run, off = decode(search)[0].network(side)
         if not run:
             return NetworkPanel()
@@ -302,24 +303,24 @@ class Explorer:
             progress_hidden=look.job is None,
         )
 
-    def show_logits(self, search: str | None, side: Side) -> Logits | None:
+    def show_logits(self, search: object, side: Side) -> Logits | None:
         """Correct logits with some circles off."""
         specimen, off = self._specimen(search, side)
         return None if specimen is None else logits_picture(specimen, off)
 
-    def show_circles(self, search: str | None, side: Side) -> list[Any]:
+    def show_circles(self, search: object, side: Side) -> list[Any]:
         """Pictures of the circles."""
         specimen, _ = self._specimen(search, side)
         return [] if specimen is None else circle_pictures(specimen)
 
-    def start_training(self, search: str | None, side: Side) -> None:
+    def start_training(self, search: object, side: Side) -> None:
         run, _ = decode(search)[0].network(side)
         self.networks.train(run)
 
-    def stop_training(self, search: str | None, side: Side) -> None:
+    def stop_training(self, search: object, side: Side) -> None:
         self.networks.stop(decode(search)[0].network(side)[0])
 
-    def follow(self, search: str | None) -> dict[Side, Work]:
+    def follow(self, search: object) -> dict[Side, Work]:
         """The work on each side."""
         jobs = {side: self.networks.job(decode(search)[0].network(side)[0]) for side in SIDES}
         return {
@@ -327,6 +328,11 @@ class Explorer:
             for side, job in jobs.items()
             if job is not None and job.active
         }
+
+
+def _integers(values: object) -> set[int]:
+    """Of a checklist's values, or whatever a request holds in their place."""
+    return {value for value in values if isinstance(value, int)} if isinstance(values, list | tuple) else set()
 
 
 def _sentences(lines: Sequence[str]) -> str:

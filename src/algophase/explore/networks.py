@@ -6,21 +6,21 @@ takes seconds and happens in the background, as training does.
 """
 
 import contextlib
+import functools
 import math
 import os
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import torch
+from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.errors import InputError
+from algophase.explore.jobs import Job, Jobs, Stopped
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
@@ -58,23 +58,6 @@ def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
     return specimen.answer((k for k in known if k in off), drop=True)
 
 
-@dataclass
-class Job:
-    """Work in the background. said: its progress in words."""
-
-    run_id: str
-    kind: Literal["training", "analysing"]
-    said: str = "waiting"
-    epoch: int = 0
-    epochs: int = 0
-    state: Literal["active", "done", "failed", "stopped"] = "active"
-    stop: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def active(self) -> bool:
-        return self.state == "active"
-
-
 @dataclass(frozen=True)
 class Look:
     """What there is of a run's network: the network, or the work that brings it, or why there is neither."""
@@ -85,10 +68,6 @@ class Look:
     can_train: bool = False
 
 
-class _Stopped(Exception):
-    pass
-
-
 class Networks:
     """Networks of a sweep by run id. Safe to use from several threads; `close` before the program ends."""
 
@@ -97,13 +76,9 @@ class Networks:
         self.sweep = sweep
         self.kept = sweep / "networks" if sweep.is_dir() else None
         self.cache = default_cache() if cache is None else cache
-        self.version = 0  # grows with every job that ends
-        self.threads = torch.get_num_threads()  # for work in the background; the page's own answers take one
+        self.jobs = Jobs()
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
-        self._jobs: dict[str, Job] = {}
-        self._threads: list[threading.Thread] = []
         self._lock, self._loading = threading.Lock(), threading.Lock()
-        self._one_at_a_time = {"training": threading.Lock(), "analysing": threading.Lock()}
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""
@@ -115,7 +90,7 @@ class Networks:
             if run_id in self._ready:
                 self._ready.move_to_end(run_id)
                 return Look(self._ready[run_id])
-            job = self._jobs.get(run_id)
+            job = self.jobs.get(run_id)
         if job is not None and job.active:
             return Look(job=job)
         problems = [] if job is None else [job.said]
@@ -137,32 +112,36 @@ class Networks:
                 return Look(specimen)
             if job is not None and job.kind == "analysing" and job.state == "failed":
                 break  # not again
-            return Look(job=self._start(Job(run_id, "analysing", "analysing its weights"), network))
+            try:
+                analysing = Job(run_id, "analysing", "analysing its weights")
+                return Look(job=self.jobs.start(analysing, functools.partial(self._analyse, network)))
+            except InputError as error:  # too many wait
+                return Look(problems=(*problems, str(error)))
         return Look(problems=tuple(problems), can_train=True)
 
     def train(self, run_id: str) -> Job:
-        """Train a run's network again in the background, unless that is under way."""
+        """Train a run's network again in the background, unless that is under way. An InputError where too many wait."""
         self._run(run_id)
-        return self._start(Job(run_id, "training"))
+        return self.jobs.start(Job(run_id, "training"), self._train)
 
     def stop(self, run_id: str) -> None:
-        job = self._jobs.get(run_id)
-        if job is not None:
-            job.stop.set()
+        self.jobs.stop(run_id)
 
     def job(self, run_id: str) -> Job | None:
-        return self._jobs.get(run_id)
+        return self.jobs.get(run_id)
 
     @property
     def busy(self) -> bool:
-        return any(job.active for job in list(self._jobs.values()))
+        return self.jobs.busy
+
+    @property
+    def version(self) -> int:
+        """Grows with every job that ends."""
+        return self.jobs.version
 
     def close(self, seconds: float = 10.0) -> None:
         """Stop everything in the background."""
-        for job in list(self._jobs.values()):
-            job.stop.set()
-        for thread in self._threads:
-            thread.join(seconds)
+        self.jobs.close(seconds)
 
     def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
         """A run's row and settings. An id that the table does not have, or that is no id, is refused here."""
@@ -184,42 +163,13 @@ class Networks:
             while len(self._ready) > MOST_IN_MEMORY:
                 self._ready.popitem(last=False)
 
-    def _start(self, job: Job, network: Network | None = None) -> Job:
-        with self._lock:
-            held = self._jobs.get(job.run_id)
-            if held is not None and held.active:
-                return held
-            self._jobs[job.run_id] = job
-            thread = threading.Thread(target=self._work, args=(job, network), daemon=True)
-            self._threads = [*(other for other in self._threads if other.is_alive()), thread]
-        thread.start()
-        return job
-
-    def _work(self, job: Job, network: Network | None) -> None:
-        torch.set_num_threads(self.threads)
-        try:
-            with self._one_at_a_time[job.kind]:
-                if job.stop.is_set():
-                    raise _Stopped
-                specimen = self._train(job) if network is None else self._analyse(job, network)
-            self._keep(job.run_id, specimen)
-            job.state, job.said = "done", "done"
-        except _Stopped:
-            job.state, job.said = "stopped", "training was stopped; nothing was saved"
-        except InputError as error:
-            job.state, job.said = "failed", str(error)
-        except Exception as error:  # a thread's error would otherwise be seen by no one
-            job.state, job.said = "failed", f"{job.kind} failed: {type(error).__name__}: {error}"
-        with self._lock:
-            self.version += 1
-
-    def _analyse(self, job: Job, network: Network) -> Specimen:
+    def _analyse(self, network: Network, job: Job) -> None:
         row, _ = self._run(job.run_id)
         specimen = Specimen(network)
         specimen.notes = (_unlike(specimen, row),)
-        return specimen
+        self._keep(job.run_id, specimen)
 
-    def _train(self, job: Job) -> Specimen:
+    def _train(self, job: Job) -> None:
         row, run = self._run(job.run_id)
         job.epochs, job.said = run.training.epochs, "starting"
         group, note = choose(run, row, None, None, None)
@@ -227,7 +177,7 @@ class Networks:
 
         def follow(progress: Progress) -> None:
             if job.stop.is_set():
-                raise _Stopped
+                raise Stopped
             job.epoch = progress.epoch
             left = "" if math.isnan(progress.seconds_left) else f", {duration(progress.seconds_left)} left"
             job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
@@ -244,7 +194,7 @@ class Networks:
             self._save(network, run.run_id)
         except InputError as error:
             said.append(f"it could not be saved: {error}")
-        return Specimen(network, made.analysis, notes=said)
+        self._keep(job.run_id, Specimen(network, made.analysis, notes=said))
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""

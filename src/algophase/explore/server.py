@@ -1,17 +1,21 @@
 """The page's server: an app that can be tested without a browser, and serving it on this machine."""
 
 import html
+import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
+from algophase.settings import shown
 
 if TYPE_CHECKING:
     from dash import Dash
 
     from algophase.explore.networks import Networks
+
+log = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST_PORT = 8050
@@ -29,7 +33,7 @@ def check_installed() -> None:
 
 
 def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK) -> "tuple[Dash, Networks]":
-    """The page of a sweep, and its networks: call their `close` at the end to stop background work.
+    """The page of a sweep or of a directory of networks, and its networks: call their `close` at the end to stop all work.
 
     hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
     """
@@ -40,10 +44,16 @@ def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] 
     from algophase.explore.explorer import Explorer
     from algophase.explore.layout import make_layout
     from algophase.explore.networks import Networks
+    from algophase.explore.own import are_networks, read_networks
     from algophase.explore.table import read_run_table
+    from algophase.storage.gallery import shipped
 
-    table = read_run_table(Path(directory))
-    networks = Networks(table, Path(directory), cache)
+    directory = shipped(directory)
+    if are_networks(directory):
+        table, networks = read_networks(directory)
+    else:
+        table = read_run_table(directory)
+        networks = Networks(table, directory, cache)
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(table.name)}",
@@ -65,8 +75,12 @@ def make_app(directory: Path, cache: Path | None = None, hosts: tuple[str, ...] 
 
 
 def _guard(app: "Dash", hosts: tuple[str, ...]) -> None:
-    """Answer only requests made to this page under its own name, and let the browser load nothing from elsewhere."""
+    """Answer only requests made to this page under its own name, and let the browser load nothing from elsewhere.
+
+    A request that is not of this page's making is refused with one line, here and in the answer.
+    """
     from flask import Response, abort, request
+    from werkzeug.exceptions import HTTPException
 
     policy = (
         f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(app.csp_hashes())}; style-src 'self' 'unsafe-inline'; "
@@ -86,6 +100,14 @@ def _guard(app: "Dash", hosts: tuple[str, ...]) -> None:
         response.headers["Referrer-Policy"] = "no-referrer"
         return response
 
+    def refuse_nonsense(error: Exception) -> "Response | HTTPException":
+        if isinstance(error, HTTPException):
+            return error
+        log.warning("a request was refused: %s: %s", type(error).__name__, shown(str(error)))
+        log.debug("where it failed", exc_info=error)
+        return Response("this request is not one of this page's\n", 400, mimetype="text/plain")
+
+    app.server.register_error_handler(Exception, refuse_nonsense)
     app.server.before_request(refuse_strangers)
     app.server.after_request(close_the_page)
 

@@ -82,13 +82,14 @@ def condition_text(condition: Condition) -> str:
     return f"{condition.column}{condition.operator}{value}" if bare else f'{condition.column}{condition.operator}"{value}"'
 
 
-def decode(search: str | None) -> tuple[View, list[str]]:
-    """The view of an address's query, and a message for each part of it that cannot be used."""
+def decode(search: object) -> tuple[View, list[str]]:
+    """The view of an address's query, and a message for each part of it that cannot be used. What is no text is no query."""
     problems: list[str] = []
     texts: dict[str, str] = {}
     filters: list[Condition] = []
     try:
-        pairs = parse_qsl((search or "").removeprefix("?"), max_num_fields=MOST_FILTERS + 20)
+        query = search.removeprefix("?") if isinstance(search, str) else ""
+        pairs = parse_qsl(query, max_num_fields=MOST_FILTERS + 20)
     except ValueError:
         return View(), ["the address holds too many settings: it is not one of this page's"]
     for name, value in pairs:
@@ -124,7 +125,7 @@ def _region(text: str, problems: list[str]) -> tuple[Point, ...]:
     if not text:
         return ()
     try:
-        numbers = [float(part) for part in text.split(",")[: 2 * MOST_CORNERS + 2]]
+        numbers = [float(part) for part in text.split(",", 2 * MOST_CORNERS + 2)[: 2 * MOST_CORNERS + 2]]
     except ValueError:
         numbers = []
     points = list(zip(numbers[::2], numbers[1::2], strict=False))
@@ -154,7 +155,7 @@ def region_of(selected: object) -> tuple[Point, ...]:
             corners = [(_rounded(x), _rounded(y)) for x, y in selected.get("lasso", ())]
             every = math.ceil(len(corners) / MOST_CORNERS) or 1
             points = corners[::every]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return ()
     finite = all(math.isfinite(number) for point in points for number in point)
     box = "box" in selected

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
@@ -17,8 +17,11 @@ from algophase.explore.state import Point, View
 from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names, verdict_column
 from algophase.runs.selection import Condition, kind_of, select
 from algophase.runs.statistics import Floats, Share
-from algophase.storage.runs_table import each_once, join_shards, read_shard, refuse_moments, shard_paths
+from algophase.storage.runs_table import join_tables, python_columns, read_shards, refuse_moments, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Places = NDArray[numpy.int64]  # rows, by their place in the table
 VERDICT, PAPER_LABEL = "verdict", "paper_label"
@@ -200,19 +203,8 @@ def read_run_table(path: Path) -> RunTable:
     shards, problems = shard_paths(path), list[str]()
     if not shards:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
-    try:
-        columns = _columns(shards, path)
-    except InputError:
-        readable = []
-        for shard in shards:
-            try:
-                read_shard(shard)
-                readable.append(shard)
-            except InputError as error:
-                problems.append(str(error))
-        if not problems:
-            raise
-        columns = _columns(readable, path) if readable else {}
+    tables = read_shards(shards, path, problems=problems)
+    columns = _columns(tables, path) if tables else {}
     if columns and not isinstance(next((value for value in columns.get("run_id", ()) if value is not None), None), str):
         problems.append("the table has no column of run ids: its networks cannot be shown")
         columns.pop("run_id", None)
@@ -231,11 +223,7 @@ def read_run_table(path: Path) -> RunTable:
     return RunTable(columns, path.resolve().name, problems, about, kept)
 
 
-def _columns(shards: Sequence[Path], path: Path) -> dict[str, list[Any]]:
-    try:
-        table = join_shards(shards, path)
-        refuse_moments(table.column_names, path)
-        columns = each_once(table).to_pydict()
-    except TypeError:
-        raise InputError(f"{path} does not hold runs: its columns index and run_id have no order") from None
-    return {name: [None if value != value else value for value in values] for name, values in columns.items()}  # no NaN
+def _columns(tables: "Mapping[Path, pyarrow.Table]", path: Path) -> dict[str, list[Any]]:
+    table = join_tables(tables, path)
+    refuse_moments(table.column_names, path)
+    return python_columns(table, path)

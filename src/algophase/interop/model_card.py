@@ -6,7 +6,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.summary import INSTANCE_HEAD, circle_cells, circle_head, instance_rows, metric_rows, paper_title
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.settings import LinearSettings, TransformerSettings
+from algophase.settings import ClockSettings, LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
 from algophase.wording import plural
 
@@ -69,7 +69,7 @@ def _metadata(analysis: Analysis, license: str | None) -> list[str]:
 
 
 def _what(network: Network) -> str:
-    settings, task = network.settings, f"addition modulo {network.task.modulus}"
+    settings, task = network.settings, network.task.described
     if isinstance(settings, TransformerSettings):
         layers = f"{settings.layers} {plural(settings.layers, 'layer')}"
         extras = [("separate vocabularies", network.task.separate_vocabularies), ("an equals sign", network.task.equals_sign)]
@@ -80,7 +80,9 @@ def _what(network: Network) -> str:
         )
     if isinstance(settings, LinearSettings):
         return f"A linear model {settings.model} for {task}: width {settings.width}, {settings.hidden} hidden units."
-    return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+    if isinstance(settings, ClockSettings):
+        return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+    return f"A network of kind {settings.kind} for {task}."
 
 
 def _metrics(analysis: Analysis) -> list[list[str]]:

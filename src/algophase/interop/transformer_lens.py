@@ -13,7 +13,9 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
+from algophase.networks.wrapped import wrap
 from algophase.settings import ACTIVATIONS, TaskSettings, TransformerSettings
+from algophase.storage.formats.transformer_lens import task_of
 from algophase.storage.network_files import clean_id
 from algophase.task import all_pairs, tokens
 
@@ -43,6 +45,7 @@ def to_transformer_lens(network: Network) -> Any:
         d_mlp=4 * settings.width,
         n_ctx=network.task.context,
         d_vocab=network.task.vocabulary,
+        d_vocab_out=network.task.logits,
         act_fn=settings.activation,  # both mean the exact GELU
         attention_dir="bidirectional",
         normalization_type=None,
@@ -75,22 +78,35 @@ class _AttentionRate:
         return self.rate * pattern + (1 - self.rate)
 
 
-@torch.no_grad()
-def from_transformer_lens(model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0) -> Transformer:
-    """Our network from a HookedTransformer for modular addition whose answer is read at the last position.
+def from_transformer_lens(model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0) -> Network:
+    """A network from a HookedTransformer for modular addition whose answer is read at the last position.
 
     task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has three positions.
-    The copy is run beside the model on all pairs and refused if their logits differ, so a model that has anything else in
-    it (layer norm, biases, another rate) is noticed.
+    It becomes our own `Transformer` where that gives the same logits on all pairs. A model that has anything else in it (layer
+    norm, biases, a mask between layers, another MLP) is wrapped as it is, unless another attention rate than 1 is asked for.
 
     >>> network = from_transformer_lens(model, attention_rate=1.0)  # doctest: +SKIP
     >>> network.task.modulus  # doctest: +SKIP
     59
     """
+    task = task or task_of(model.cfg.n_ctx, model.cfg.d_vocab, model.cfg.d_vocab_out, "this HookedTransformer")
+    try:
+        return _copied(model, task, attention_rate)
+    except InputError as error:
+        if attention_rate != 1:
+            raise
+        second = f"b+{task.modulus}" if task.separate_vocabularies else "b"
+        written = f"a {second}" + (f" {task.vocabulary - 1}" if task.equals_sign else "")
+        network = wrap(model, task.modulus, "embed", written)
+        network.id = clean_id(model.cfg.model_name or "custom")
+        network.notes = (f"wrapped as it is: {error}", *network.notes)
+        return network
+
+
+@torch.no_grad()
+def _copied(model: Any, task: TaskSettings, attention_rate: float) -> Transformer:
+    """Our own transformer with its weights, if that has the same logits."""
     config = model.cfg
-    if task is None:
-        equals_sign = config.n_ctx == 3
-        task = TaskSettings(modulus=config.d_vocab - int(equals_sign), equals_sign=equals_sign)
     if config.act_fn not in ACTIVATIONS:
         raise InputError(f"act_fn is {config.act_fn!r}; choose one of {', '.join(ACTIVATIONS)}")
     settings = TransformerSettings(config.d_model, config.n_layers, config.n_heads, config.act_fn, attention_rate)

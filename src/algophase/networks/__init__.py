@@ -4,20 +4,38 @@ import torch
 
 from algophase.errors import InputError
 from algophase.networks.handmade import Clock
+from algophase.networks.lens import LensTransformer
 from algophase.networks.linear import Linear
+from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache, Network
+from algophase.networks.recorded import Recorded
 from algophase.networks.transformer import Transformer
 from algophase.settings import (
     ClockSettings,
+    LensSettings,
     LinearSettings,
+    MLPSettings,
     NetworkSettings,
     RunSettings,
     TaskSettings,
     TransformerSettings,
+    WrappedSettings,
     shown,
 )
 
-__all__ = ["Cache", "Clock", "Linear", "Network", "Transformer", "build", "initialise", "template"]
+__all__ = [
+    "MLP",
+    "Cache",
+    "Clock",
+    "LensTransformer",
+    "Linear",
+    "Network",
+    "Recorded",
+    "Transformer",
+    "build",
+    "initialise",
+    "template",
+]
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
@@ -34,6 +52,12 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
             return Linear(task, settings)
         case ClockSettings():
             return Clock(task, settings)
+        case LensSettings():
+            return LensTransformer(task, settings)
+        case MLPSettings():
+            return MLP(task, settings)
+        case WrappedSettings():
+            return Recorded(task, settings)
 
 
 def template(task: TaskSettings, settings: NetworkSettings) -> Network:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from algophase.errors import InputError
 from algophase.seeding import generator
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings, check_pairing
+from algophase.settings import Cut, NetworkSettings, RunSettings, TaskSettings, check_pairing
 from algophase.task import all_pairs, tokens
 
 Cache = dict[str, Tensor]
@@ -34,11 +34,22 @@ class InitialValues:
     scale: float = 0.0
 
 
+def _same(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors are the same numbers in memory, as two equal slices of one table are."""
+    if first is second:
+        return True
+    if first.device.type == "meta" or first.shape != second.shape or first.stride() != second.stride():
+        return False
+    return first.data_ptr() == second.data_ptr()
+
+
 class Network(nn.Module):
     """Base of all networks.
 
     task, settings: what it solves and what it is.
     id: how it is called in reports; run: its training settings where they are known.
+    cut: what the operand tables are: an embedding, a first layer that reads one-hot numbers, or none at all.
+    notes: what should be said about where it comes from and how it was cut.
 
     >>> from algophase import handmade_pizza
     >>> network = handmade_pizza(23)
@@ -49,6 +60,8 @@ class Network(nn.Module):
     (529, 23)
     """
 
+    concurrent: bool = True  # whether several threads may run it at once
+
     def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:
         super().__init__()
         check_pairing(task, settings)
@@ -56,6 +69,12 @@ class Network(nn.Module):
         self.settings: NetworkSettings = settings
         self.id = "unnamed"
         self.run: RunSettings | None = None
+        self.cut: Cut = "embedding"
+        self.notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.settings.to_dict().items())
+        return f"<{type(self).__name__} {self.id}: {self.task.described}; {told}>"
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         """Embeddings of the first and of the second operand, each (p, width); the same tensor where they share one."""
@@ -70,6 +89,11 @@ class Network(nn.Module):
         """Whether the operands' embeddings are concatenated, so that each has a basis of its own."""
         return False
 
+    @property
+    def normalises(self) -> bool:
+        """Whether it has layer norm or the like, which rescales what is left of an embedding when a part is taken out."""
+        return any("Norm" in type(each).__name__ for each in self.modules())
+
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""
         raise NotImplementedError
@@ -77,7 +101,7 @@ class Network(nn.Module):
     def distinct_tables(self) -> tuple[Tensor, ...]:
         """The operand tables, once where both operands share one."""
         first, second = self.operand_tables()
-        return (first,) if first is second else (first, second)
+        return (first,) if _same(first, second) else (first, second)
 
     def forward(self, sequence: Tensor, cache: Cache | None = None) -> Tensor:
         """Logits (n, outputs) for tokens (n, context) as `task.tokens` writes them."""

@@ -110,7 +110,7 @@ class Transformer(Network):
         self.embed = Embed(task.vocabulary, settings.width)
         self.pos_embed = PositionalEmbed(task.context, settings.width)
         self.blocks = nn.ModuleList([Block(settings) for _ in range(settings.layers)])
-        self.unembed = Unembed(settings.width, task.vocabulary)
+        self.unembed = Unembed(settings.width, task.logits)
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         p, table = self.task.modulus, self.embed.W_E
@@ -134,13 +134,13 @@ class Transformer(Network):
         return residual[:, -1] @ self.unembed.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:
-        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding the vocabulary, all others d."""
+        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its outputs, all others d."""
         d, rules = self.settings.width, {}
         for name, _ in self.named_parameters():
             leaf = name.rsplit(".", 1)[-1]
             if leaf in ("b_in", "b_out"):
                 rules[name] = InitialValues("zeros")
             else:
-                fan = {"W_in": 4 * d, "W_U": self.task.vocabulary}.get(leaf, d)
+                fan = {"W_in": 4 * d, "W_U": self.task.logits}.get(leaf, d)
                 rules[name] = InitialValues("normal", 1 / math.sqrt(fan))
         return rules

@@ -135,6 +135,12 @@ class Sources:
             raise Missing(f"{where}; it would have {role} ({what}){also}")
         if exhibit is None:
             raise Missing(f"the gallery has no {role} yet ({what}){also}")
+        held = [exhibit.get("path"), *(exhibit.get("paths") or [])]
+        if not all((self.gallery / path).exists() for path in held if isinstance(path, str)):
+            clone = (
+                "an installed package has the gallery's tables alone; a clone of the project has its networks: --gallery DIR"
+            )
+            raise Missing(f"{role} is missing ({what}): {clone}{also}")
         return self.gallery, exhibit
 
     def plates(self, role: str) -> tuple[Path, str] | None:

@@ -54,13 +54,16 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
     specimen = Specimen(network, analysis)
     pictures: list[tuple[str, Callable[[Specimen], Figure]]] = [
         ("correct_logits", draw_correct_logits),
-        ("gradients", draw_gradients),
     ]
+    if specimen.has_code:
+        pictures.append(("gradients", draw_gradients))
     if analysis.verdict.known:
         pictures.append(("program", lambda specimen: draw_program(specimen.analysis, specimen.title)))
     if specimen.evidence:
-        pictures += [("circles", draw_circles), ("isolated_logits", draw_isolated_logits)]
-    if isinstance(network, Transformer):
+        pictures.append(("circles", draw_circles))
+    if specimen.evidence and specimen.has_code:
+        pictures.append(("isolated_logits", draw_isolated_logits))
+    if isinstance(specimen.network, Transformer):
         pictures.append(("attention", draw_attention))
     if analysis.anatomy is not None and analysis.anatomy.pizzas:
         pictures.append(("anatomy", draw_anatomy))

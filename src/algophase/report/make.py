@@ -4,20 +4,22 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
+from algophase.networks import Network
 from algophase.report.network_section import add_index, add_network, add_population, read_history
 from algophase.report.page import Page, paragraph
 from algophase.report.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep
-from algophase.storage import find_networks
-from algophase.storage.analyses import Analysed, Unusable, analyze_files, distinct, names, network_files
-from algophase.storage.gallery import default_gallery
-from algophase.storage.sweep_directory import SNAPSHOT
+from algophase.storage import find_networks, load
+from algophase.storage.analyses import Analysed, Unusable, analyze_sources, distinct, names, network_files
+from algophase.storage.gallery import default_gallery, shipped
+from algophase.storage.journal import SNAPSHOT
 from algophase.wording import counted
 
 log = logging.getLogger(__name__)
@@ -41,21 +43,25 @@ class Report:
 
 
 def report(
-    paths: Iterable[str | Path],
+    paths: Iterable[str | Path | Network],
     out: str | Path = "report.html",
     *,
     population: str | Path | None = None,
     released: str | Path | None = None,
     title: str | None = None,
     min_accuracy: float = 1.0,
-    starting: Callable[[Path, int, int], None] | None = None,
+    starting: Callable[[Any, int, int], None] | None = None,
+    format: str | None = None,
+    activation: str | None = None,
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
-    paths: network files, directories of them, sweeps' directories and Parquet files of runs.
+    paths: network files, directories of them, networks themselves, sweeps' directories, Parquet files of runs, names of
+        shipped sweeps.
     population: the sweep whose runs networks are set among; by default the gallery's fixed-width, for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
     starting: called before a network is analysed with its file, its number from 1, and how many there are.
+    format, activation: of network files that do not say so themselves (`load`).
 
     What cannot be read is logged as an error and the rest is still written.
 
@@ -68,7 +74,9 @@ def report(
     theirs = None if released is None else read_released_table(released)
     home = None if population is None else Runs.read(population)
     sweeps, problems = list[Sweep](), list[InputError]()
-    given = distinct(map(Path, paths))
+    paths = list(paths)
+    networks = [each for each in paths if isinstance(each, Network)]
+    given = distinct(shipped(each) for each in paths if not isinstance(each, Network))
     tables = [path for path in given if is_sweep(path)]
     for path in tables:
         try:
@@ -76,7 +84,13 @@ def report(
         except InputError as error:
             problems.append(error)
     files, unfound = network_files([path for path in given if path not in tables], _networks)
-    examined, unusable = _examine(files, min_accuracy, starting)
+
+    def load_one(source: Path | Network) -> Network:
+        return source if isinstance(source, Network) else load(source, format, activation)
+
+    sources: list[Source] = [*networks, *files]
+    analysed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
+    examined, unusable = _examine(list(analysed))
     problems += [*unfound, *unusable]
     for problem in problems:
         log.error("%s", problem)
@@ -113,20 +127,21 @@ def _networks(path: Path) -> list[Path]:
     return [file for file in found if len(found) == 1 or file.stem.partition(SNAPSHOT)[0] not in ends - {file.stem}]
 
 
-def _examine(
-    files: Sequence[Path], min_accuracy: float, starting: Callable[[Path, int, int], None] | None
-) -> tuple[list[Specimen], list[InputError]]:
+Source = Path | Network
+
+
+def _examine(found: Sequence[Analysed[Source] | Unusable[Source]]) -> tuple[list[Specimen], list[InputError]]:
     """The networks with their analyses and training curves, and why others have none."""
-    found = list(analyze_files(files, Thresholds(accuracy=min_accuracy), starting))
     analysed = [each for each in found if isinstance(each, Analysed)]
-    called = names([each.analysis.id for each in analysed], [each.source for each in analysed])
+    files = [each.source if isinstance(each.source, Path) else Path(each.analysis.id) for each in analysed]
+    called = names([each.analysis.id for each in analysed], files)
     specimens = [_with_history(each, name) for each, name in zip(analysed, called, strict=True)]
     return specimens, [each.problem for each in found if isinstance(each, Unusable)]
 
 
-def _with_history(found: Analysed[Path], name: str) -> Specimen:
+def _with_history(found: Analysed[Source], name: str) -> Specimen:
     try:
-        history, notes = read_history(found.network, found.source), list[str]()
+        history, notes = read_history(found.network, found.source) if isinstance(found.source, Path) else None, list[str]()
     except InputError as error:
         history, notes = None, [f"Its training curves cannot be shown: {error}"]
     return Specimen(found.network, found.analysis, name=name, notes=notes, history=history)

@@ -211,7 +211,8 @@ def add_network(page: Page, number: int, item: Specimen, population: Runs | None
         add_anatomy(page, analysis.anatomy)
     page.heading(3, "Correct logits")
     page.add(paragraph(ABOUT_LOGITS))
-    page.pictures([correct_logits_panel(item), *(isolated_panel(item, circle) for circle in circles)])
+    alone = [isolated_panel(item, circle) for circle in circles] if item.has_code else []
+    page.pictures([correct_logits_panel(item), *alone])
     left = len(analysis.circles) - len(circles)
     if left:
         page.add(paragraph(f"{left} more circles are in the table but not drawn.", "note"))
@@ -240,7 +241,7 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.pictures([shares], "wide")
     page.pictures(profiles)
     pairs = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))
-    if pairs:
+    if pairs and item.has_code:
         page.heading(3, "Correct logits of each instance alone")
         page.pictures([instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]])
 

@@ -54,10 +54,14 @@
     (entries) => entries.forEach((entry) => entry.isIntersecting || drop(entry.target)), { rootMargin: "1500px" });
 
   // The library is a text until the page has been painted: reading 5 MB of script first would keep the reader waiting.
-  const start = () => {
+  const load = () => {
+    if (window.Plotly) return;
     const library = document.createElement("script");
     library.textContent = document.getElementById("plotly").textContent;
     document.head.append(library);
+  };
+  const start = () => {
+    load();
     plots.forEach((plot) => { near.observe(plot); far.observe(plot); });
   };
   requestAnimationFrame(() => setTimeout(start));
@@ -68,5 +72,6 @@
     plot.dataset.drawn = "";
     draw(plot);
   }));
-  addEventListener("beforeprint", () => window.Plotly && plots.forEach(draw));
+  // What is printed shows every picture, also where printing comes before the library was read.
+  addEventListener("beforeprint", () => { load(); plots.forEach(draw); });
 })();

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,9 +58,22 @@ def house_style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> "Figure":
     """A figure outside pyplot's global state, so that drawing never opens a window or leaks memory."""
+    return _notebook_figure()(figsize=(width, height), layout="constrained")
+
+
+@cache
+def _notebook_figure() -> "type[Figure]":
+    """A figure that a notebook shows when it is the value of a cell, whether pyplot has been set up there or not."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    class NotebookFigure(Figure):
+        def _repr_png_(self) -> bytes:
+            content = BytesIO()
+            with house_style():
+                self.savefig(content, format="png")
+            return content.getvalue()
+
+    return NotebookFigure
 
 
 def set_title(figure: "Figure", text: str, size: float = 10) -> None:

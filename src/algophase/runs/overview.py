@@ -27,7 +27,7 @@ def varying(space: Mapping[str, Any]) -> list[str]:
 def setting_names() -> list[str]:
     """Every column that is a setting, but for the seed."""
     kinds = (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
-    return list(dict.fromkeys(["kind", *(name for settings in kinds for name in settings.to_dict())]))
+    return list(dict.fromkeys(["kind", *(name for settings in kinds for name in settings.to_dict()), "operation", "outputs"]))
 
 
 def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> bool:

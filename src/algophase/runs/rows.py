@@ -102,7 +102,7 @@ def _missing(value: object) -> bool:
 
 def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
     """The columns that are settings of this kind, as the type the default has: a table makes 128 out of 128.0 and back."""
-    reference = default.to_dict()
+    reference = {field.name: getattr(default, field.name) for field in fields(default)}
     return {name: _like(name, present[name], like) for name, like in reference.items() if name in present}
 
 

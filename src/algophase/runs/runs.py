@@ -7,6 +7,7 @@ whose names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict` (the pape
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import pandas
 
 ACCURACIES = ("validation_accuracy", "accuracy")
-MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width")
+MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width", "operation")
 FLAGS = ("separate_vocabularies", "equals_sign")
 METRICS = (SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT)  # by which populations are compared; each has a line
 MOST_WIDTHS = 4  # with more values than these, width is continuous
@@ -47,7 +48,7 @@ class Runs:
     source: where it comes from, in words. label: the settings that a group's runs share.
 
     >>> from algophase import Runs
-    >>> runs = Runs.read("gallery/fixed-width")
+    >>> runs = Runs.read("fixed-width")  # shipped with the package
     >>> len(runs), len(runs.accurate), len(runs.circular)
     (2000, 1997, 731)
     """
@@ -59,9 +60,20 @@ class Runs:
     source: str = ""
     label: str = ""
 
+    def __repr__(self) -> str:
+        return f"<Runs {self.name}: {len(self.frame):,}>"
+
+    def plot(self) -> Any:
+        """The phase diagram by attention rate as a matplotlib figure, which a notebook shows.
+
+        >>> Runs.read("fixed-width").plot().axes[0].get_xlabel()
+        'attention rate'
+        """
+        return import_module("algophase.report.run_figures").draw_runs(self)  # a later room: asked for when it draws
+
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The runs of a sweep's directory, or of a Parquet file."""
+        """The runs of a sweep's directory, of a Parquet file, or of a shipped sweep by its name."""
         return cls.of(read_ends(path), Path(path).resolve().name)
 
     @classmethod

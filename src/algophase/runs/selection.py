@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algophase.errors import InputError
-from algophase.storage.runs_table import EPOCH, KEYS, column_names, each_once, read_table
+from algophase.storage.runs_table import EPOCH, KEYS, column_names, python_columns, read_table
 
 Columns = Mapping[str, list[Any]]  # of equal length, None for what is missing
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
@@ -64,8 +64,7 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> dict[str, l
         check_columns(wanted, there)
     keys = [name for name in (*KEYS, EPOCH) if name in there]
     table = read_table(path, None if wanted is None else dict.fromkeys([*keys, *wanted]))
-    columns = each_once(table).to_pydict()
-    return {name: [None if value != value else value for value in values] for name, values in columns.items()}  # no NaN
+    return python_columns(table, path)
 
 
 def kind_of(name: str, values: Sequence[Any]) -> str:

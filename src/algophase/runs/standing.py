@@ -31,6 +31,8 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
     found = []
     own = settings_of(network)
     for key in MATCHED:
+        if key == "operation" and own.get(key, "add") != "add" and key not in population.frame:
+            found.append(f"operation {own[key]} (there add)")
         if key not in population.frame:
             continue
         values = {plain_setting(value) for value in population.frame[key].unique()}

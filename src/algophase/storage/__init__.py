@@ -1,17 +1,17 @@
-"""Reading and writing networks. `load` takes our files and the authors' released ones alike; no code in a file ever runs."""
+"""Reading and writing networks. `load` takes ours and other groups' files alike (`formats`); no code in a file ever runs."""
 
 from pathlib import Path
 
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage.files import given_path
-from algophase.storage.network_files import load_network, save, stored_id
-from algophase.storage.released import load_released, released_id
+from algophase.storage.formats.contents import SUFFIXES, Contents, Reading
+from algophase.storage.formats.find import recognise
+from algophase.storage.formats.ours import OURS
+from algophase.storage.formats.released import RELEASED
+from algophase.storage.network_files import save
 
 __all__ = ["find_networks", "id_of", "load", "save"]
-
-LOADERS = {".safetensors": load_network, ".pt": load_released}
-IDS = {".safetensors": stored_id, ".pt": released_id}
 
 
 def find_networks(path: str | Path) -> list[Path]:
@@ -19,22 +19,25 @@ def find_networks(path: str | Path) -> list[Path]:
     path = given_path(path)
     if not path.is_dir():
         return [path]
-    found = sorted(entry for entry in path.iterdir() if entry.suffix in LOADERS and not entry.name.startswith("."))
+    found = sorted(entry for entry in path.iterdir() if entry.suffix in SUFFIXES and not entry.name.startswith("."))
     if not found:
-        raise InputError(f"{path} holds no network; expected files ending in {' or '.join(LOADERS)}")
+        raise InputError(f"{path} holds no network; expected files ending in {', '.join(SUFFIXES)}")
     return found
 
 
 def id_of(path: Path) -> str:
-    """The id that `load` will give a network, from the description beside it; empty where that cannot be read."""
+    """The id that `load` will give a network; empty where it cannot be read."""
     try:
-        return IDS[path.suffix](path) if path.suffix in IDS else ""
+        return recognise(Contents(path)).id_of(path)
     except InputError:
         return ""
 
 
-def load(path: str | Path) -> Network:
-    """A network from NAME.safetensors (ours) or model_<id>.pt (the authors'), or from a directory that holds just one.
+def load(path: str | Path, format: str | None = None, activation: str | None = None) -> Network:
+    """A network from a file, or from a directory that holds just one: ours, the authors' released ones, other groups'.
+
+    format: which format it is of; by default the one whose tensors it has. activation: where the file does not say.
+    What it was taken for is in the network's `notes`.
 
     >>> from algophase import handmade_pizza
     >>> path = save(handmade_pizza(23), directory / "pizza")
@@ -47,6 +50,9 @@ def load(path: str | Path) -> Network:
     path = candidates[0]
     if not path.exists():
         raise InputError(f"{path} does not exist")
-    if path.suffix not in LOADERS:
-        raise InputError(f"{path} ends in {path.suffix or 'nothing'!r}; a network file ends in {' or '.join(LOADERS)}")
-    return LOADERS[path.suffix](path)
+    contents = Contents(path)
+    found = recognise(contents, format)
+    network = found.read(contents, Reading(activation))
+    if found not in (OURS, RELEASED):
+        network.notes = (f"taken for {found.description}: format {found.name}", *network.notes)
+    return network

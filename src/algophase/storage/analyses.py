@@ -55,13 +55,15 @@ def analyze_files(
     files: Sequence[Path],
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Path, int, int], None] | None = None,
+    format: str | None = None,
+    activation: str | None = None,
 ) -> Iterator[Analysed[Path] | Unusable[Path]]:
-    """Load and analyse each network file in turn, ours or the authors'.
+    """Load and analyse each network file in turn, ours or another group's; format, activation: see `load`.
 
     files, problems = network_files([Path("networks")])
     verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found, Analysed)]
     """
-    return analyze_sources(files, load, thresholds, starting)
+    return analyze_sources(files, lambda file: load(file, format, activation), thresholds, starting)
 
 
 def network_files(

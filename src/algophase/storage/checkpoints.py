@@ -1,19 +1,22 @@
 """Checkpoints of interrupted ensembles, one safetensors file each; what it holds stands as JSON in the file's own header.
 
-One file, written beside and renamed into place, is whole or absent: tensors and description cannot come apart.
+One file, written beside and renamed into place, is whole or absent: tensors and description cannot come apart. It holds its own
+checksum, and one of the description, which is read more often than the tensors.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+import mmap
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import safetensors.torch
 from safetensors import SafetensorError, safe_open
 
 from algophase.errors import InputError
-from algophase.settings import RunSettings
-from algophase.storage.files import write_atomically
+from algophase.settings import RunSettings, shown
+from algophase.storage.files import check_plain_file, write_atomically
+from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.training.checkpoint import Checkpoint, Description
 
 FORMAT = "algophase-ensemble"
@@ -24,10 +27,18 @@ class DirectoryCheckpoints:
     """A `training.checkpoint.Checkpointer` that keeps its files in a directory, named after the runs they hold.
 
     every_seconds: how often a running ensemble is saved; an ensemble of 512 networks of width 128 is about 1.5 GB.
+    check: called before anything is written; it raises where writing would be wrong. to_the_end: see `Checkpointer`.
     """
 
-    def __init__(self, directory: str | Path, every_seconds: float = 300.0) -> None:
-        self.directory, self.every_seconds = Path(directory), every_seconds
+    def __init__(
+        self,
+        directory: str | Path,
+        every_seconds: float = 300.0,
+        check: Callable[[], None] = lambda: None,
+        *,
+        to_the_end: bool = False,
+    ) -> None:
+        self.directory, self.every_seconds, self.check, self.to_the_end = Path(directory), every_seconds, check, to_the_end
         self._found: dict[tuple[RunSettings, ...], Path] = {}
 
     def path(self, runs: Sequence[RunSettings]) -> Path:
@@ -59,6 +70,8 @@ class DirectoryCheckpoints:
         path = self.path(description.runs)
         held = _describe(path)
         try:
+            if not _is_intact(path):
+                raise InputError(f"checkpoint {path} does not match its checksum: it was changed; remove it to start anew")
             with safe_open(path, framework="pt") as file:
                 names = file.keys()  # its own method: the file is no mapping
                 return Checkpoint(held, {name: file.get_tensor(name) for name in names})
@@ -67,8 +80,15 @@ class DirectoryCheckpoints:
 
     def write(self, checkpoint: Checkpoint) -> None:
         tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
-        header = {"format": FORMAT, "version": VERSION, "ensemble": json.dumps(checkpoint.description.to_dict())}
-        write_atomically(self.path(checkpoint.description.runs), safetensors.torch.save(tensors, header))
+        ensemble = json.dumps(checkpoint.description.to_dict())
+        header = {"format": FORMAT, "version": VERSION, "ensemble": ensemble, "ensemble_sha256": _digest(ensemble)}
+        content = sealed(safetensors.torch.save(tensors, {**header, "checksum": BLANK}))
+        self.check()
+        try:  # what the directory lies in is not made: it may have been removed on purpose
+            write_atomically(self.path(checkpoint.description.runs), *content, inside=self.directory.parent)
+        except InputError:
+            self.check()
+            raise
 
     def remove(self, runs: Sequence[RunSettings]) -> None:
         self.path(runs).unlink(missing_ok=True)
@@ -79,6 +99,15 @@ class DirectoryCheckpoints:
             return
 
 
+def _digest(ensemble: str) -> str:
+    return hashlib.sha256(ensemble.encode()).hexdigest()
+
+
+def _is_intact(path: Path) -> bool:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return is_intact(content)
+
+
 def _unreadable(path: Path, error: Exception) -> InputError:
     """A file that cannot be read for the moment is no reason to remove it."""
     if isinstance(error, OSError) and error.errno is not None:
@@ -87,6 +116,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
 
 
 def _describe(path: Path) -> Description:
+    check_plain_file(path)
     try:
         with safe_open(path, framework="pt") as file:
             header = file.metadata() or {}
@@ -94,8 +124,12 @@ def _describe(path: Path) -> Description:
         raise _unreadable(path, error) from None
     found = (header.get("format"), header.get("version"))
     if found != (FORMAT, VERSION):
-        raise InputError(f"checkpoint {path} is {found[0]!r} version {found[1]!r}; this program reads {FORMAT!r} {VERSION!r}")
+        raise InputError(
+            f"checkpoint {path} is {shown(found[0])} version {shown(found[1])}; this program reads {FORMAT!r} {VERSION!r}"
+        )
     try:
+        if header.get("ensemble_sha256", "") not in ("", _digest(header["ensemble"])):  # "": an older version's
+            raise InputError("its description does not match its checksum: it was changed")
         return Description.from_dict(json.loads(header["ensemble"]))
     except (InputError, KeyError, ValueError, RecursionError) as error:  # ValueError: not JSON
         raise InputError(f"checkpoint {path}: {error}; remove it to start anew") from None

@@ -1,12 +1,19 @@
-"""Writing beside and renaming into place: a killed process leaves the old file or the new one, never half of one."""
+"""Reading plain files, and writing beside and renaming into place: a killed process leaves the old file or the new one."""
 
+import contextlib
 import errno
+import fcntl
 import os
+import re
+import stat
 import tempfile
 from pathlib import Path
 
 from algophase.errors import InputError
 from algophase.settings import shown
+
+LARGEST_FILE = 1 << 30  # bytes of a file that is read into memory: a table of a million runs, a network of 250 million numbers
+_PARTIAL = re.compile(r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial")  # as `write_atomically` names them
 
 
 def given_path(path: str | os.PathLike[str]) -> Path:
@@ -17,26 +24,68 @@ def given_path(path: str | os.PathLike[str]) -> Path:
         raise InputError(f"the path is {shown(path)}; give the name of a file or directory") from None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write, flush to disk, then rename over `path`. On any error the temporary file is removed and `path` is untouched."""
+def write_atomically(path: Path, *content: bytes | memoryview, inside: Path | None = None) -> None:
+    """Write, flush to disk, rename over `path`, and flush the directory: a power cut, too, leaves the old file or the new one.
+
+    content: in pieces. inside: a directory that is not made if it is missing; the file lies in it, or one folder below.
+    On any error the temporary file is removed and `path` is untouched.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        if path.parent != inside:
+            path.parent.mkdir(parents=inside is None, exist_ok=True)
+        handle, name = _open_partial(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        with os.fdopen(handle, "wb") as file:  # and locked, until it is renamed
+            for piece in content:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
     except OSError as error:
         Path(name).unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {error.strerror or error}") from None
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+    _flush_directory(path.parent)
+
+
+def _open_partial(path: Path) -> tuple[int, str]:
+    """A temporary file beside `path`, locked for as long as it is written."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        os.close(handle)  # someone took it for a killed writer's before it was locked
+
+
+def remove_partials(folder: Path) -> None:
+    """Remove what killed writers left half written in a folder. What is being written is locked, and stays."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        if not _PARTIAL.fullmatch(entry.name):
+            continue
+        with contextlib.suppress(OSError):  # in use, or gone
+            handle = os.open(entry, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                entry.unlink(missing_ok=True)
+            finally:
+                os.close(handle)
+
+
+def _flush_directory(path: Path) -> None:
+    """Until then a rename is only in the system's memory."""
+    with contextlib.suppress(OSError):  # a file system that cannot
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def check_directory(path: Path) -> None:
@@ -54,9 +103,24 @@ def _umask() -> int:
     return mask
 
 
+def check_plain_file(path: Path) -> None:
+    """That a path is a file which can be read to its end: a FIFO or a device may never end."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a null character in its name
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"cannot read {path}: {os.strerror(errno.EISDIR)}")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"cannot read {path}: it is not a plain file")
+
+
 def read_bytes(path: Path) -> bytes:
     """A file's content, or one clear line why there is none."""
+    check_plain_file(path)
     try:
+        if (size := path.stat().st_size) > LARGEST_FILE:
+            raise InputError(f"{path} has {size:,} bytes; at most {LARGEST_FILE:,} are read")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None

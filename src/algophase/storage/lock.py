@@ -4,8 +4,8 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +15,13 @@ NAME = ".lock"
 
 
 @contextmanager
-def locked(directory: Path, doing: str) -> Iterator[None]:
-    """Hold a directory. Someone else who tries is told by whom: process, machine, since when, and what it is doing."""
+def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
+    """Hold a directory. Someone else who tries is told by whom: process, machine, since when, and what it is doing.
+
+    Gives a function that says whether the directory is still held: not if it was removed or renamed meanwhile.
+    """
     handle = _acquire(directory / NAME, directory)
+    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)  # the same directory, wherever it is moved to
     try:
         holder = {
             "process": os.getpid(),
@@ -30,11 +34,22 @@ def locked(directory: Path, doing: str) -> Iterator[None]:
             os.pwrite(handle, json.dumps(holder).encode(), 0)
         except OSError:  # a full disk: the lock holds all the same, it only has no name
             pass
-        yield
+        yield lambda: _is(handle, directory / NAME)
     finally:
-        # Removed while it is still held: who waits for the old file finds out below that it is gone.
-        (directory / NAME).unlink(missing_ok=True)
+        # Removed while it is still held: who waits for the old file finds out below that it is gone. Another's lock stays.
+        with suppress(OSError):
+            if _is(handle, NAME, place):
+                os.unlink(NAME, dir_fd=place)
+        os.close(place)
         os.close(handle)
+
+
+def _is(handle: int, path: str | Path, place: int | None = None) -> bool:
+    """Whether a path leads to this open file."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path, dir_fd=place))
+    except OSError:
+        return False
 
 
 def _acquire(path: Path, directory: Path) -> int:
@@ -54,11 +69,8 @@ def _acquire(path: Path, directory: Path) -> int:
             raise InputError(
                 f"{directory} is in use by {_describe(holder)}; wait for it, or choose another directory"
             ) from None
-        try:
-            if os.fstat(handle).st_ino == path.stat().st_ino:
-                return handle
-        except FileNotFoundError:
-            pass
+        if _is(handle, path):
+            return handle
         os.close(handle)  # its holder removed it between our opening and locking it: try again on a new one
 
 

@@ -1,7 +1,7 @@
 """Our network files: NAME.safetensors holds the tensors, NAME.json says what they are (config.json in a directory for the Hub).
 
-The JSON is written last and carries a checksum of the tensors, so a pair torn by a crash or a bad copy is noticed. On
-loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
+The JSON is written last and carries checksums of the tensors and of itself, so a pair torn by a crash or a bad copy is noticed.
+On loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
 """
 
 import hashlib
@@ -16,13 +16,18 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
+from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.checks import at_inference, check_network
+from algophase.analysis.plain import analysis_from_plain, analysis_to_plain
 from algophase.errors import InputError
-from algophase.networks import Network, build, template
+from algophase.networks import Network, Recorded, build, template
+from algophase.networks.recorded import recorded
 from algophase.settings import (
     NetworkSettings,
     RunSettings,
     TaskSettings,
     TransformerSettings,
+    WrappedSettings,
     network_from_dict,
     network_to_dict,
     shown,
@@ -38,6 +43,8 @@ FLOATS = (torch.float32, torch.float64)
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not.
+
+    Of a wrapped network, or one of a class of your own, its tables, logits and analysis are kept: code is never stored.
 
     >>> from algophase import handmade_clock, save
     >>> save(handmade_clock(7), directory / "clock").name
@@ -57,6 +64,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
     if not isinstance(network, Network):
         raise InputError(f"{shown(network)} is not a network; only a network can be saved")
     network.check_finite()
+    network, analysis = _without_code(network)
     _check_loads(network)
     tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
     content = safetensors.torch.save(tensors)
@@ -67,9 +75,31 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "task": network.task.to_dict(),
         "network": network_to_dict(network.settings),
         "run": None if network.run is None else network.run.to_dict(),
+        **({"notes": list(network.notes)} if network.notes else {}),
+        **({} if analysis is None else {"analysis": analysis_to_plain(analysis)}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
+    description["description_sha256"] = _digest(description)
     return content, (json.dumps(description, indent=2) + "\n").encode()
+
+
+def _without_code(network: Network) -> tuple[Network, Analysis | None]:
+    """A network of a class of its own as its tables and logits, with its analysis: a file keeps no code. Others as they are."""
+    if isinstance(network, Recorded):
+        return network, network.known if isinstance(network.known, Analysis) else None
+    if not isinstance(network.settings, WrappedSettings) and type(network) is type(template(network.task, network.settings)):
+        return network, None
+    check_network(network)
+    p, (first, second) = network.task.modulus, network.operand_tables()
+    with torch.no_grad(), at_inference(network):
+        rows = [network.logits_from_embeddings(row.expand(p, -1), second) for row in first]
+    return recorded(network, torch.stack(rows).cpu()), analyze(network)
+
+
+def _digest(description: Mapping[str, Any]) -> str:
+    """Of what says which network this is. Others may add entries of their own: the Hub's tools do."""
+    own = {name: description.get(name) for name in ("format", "version", "id", "task", "network", "run", "tensors_sha256")}
+    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
 
 
 def _check_loads(network: Network) -> None:
@@ -97,8 +127,9 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or one clear line."""
     if not path.exists():
         raise InputError(f"{what} {path} is missing")
+    content = read_bytes(path)
     try:
-        data = json.loads(read_bytes(path))
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
         raise InputError(f"{what} {path} is not valid JSON: {error}") from None
     if not isinstance(data, dict):
@@ -112,15 +143,24 @@ def _description_path(path: Path) -> Path:
     return config if path.name == MODEL_FILE and config.exists() and not beside.exists() else beside
 
 
+def described_beside(path: Path) -> bool:
+    """Whether a description lies beside the tensors. One of another program, which says no format of ours, is none."""
+    beside = _description_path(path)
+    try:
+        return "format" in read_json(beside, "the description of this network,") if beside.exists() else False
+    except InputError:
+        return True  # which `load_network` says
+
+
 def read_description(description_path: Path) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
     if data.get("format") != FORMAT:
-        raise InputError(f"{description_path}: format is {data.get('format')!r}; this program reads {FORMAT!r}")
+        raise InputError(f"{description_path}: format is {shown(data.get('format'))}; this program reads {FORMAT!r}")
     if data.get("version") != VERSION:
-        raise InputError(f"{description_path}: version is {data.get('version')!r}; this program reads version {VERSION}")
+        raise InputError(f"{description_path}: version is {shown(data.get('version'))}; this program reads version {VERSION}")
     if not isinstance(data.get("id"), str):
-        raise InputError(f"{description_path}: id is {data.get('id')!r}; it must be text")
+        raise InputError(f"{description_path}: id is {shown(data.get('id'))}; it must be text")
     return data
 
 
@@ -150,8 +190,22 @@ def load_network(path: Path) -> Network:
             f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
         )
     network = fill(task, settings, tensors, path)
+    if data.get("description_sha256", "") not in ("", _digest(data)):  # "": an older version's
+        raise InputError(
+            f"{description_path} does not match its own checksum: it was changed; if by you, remove description_sha256"
+        )
     network.id, network.run = clean_id(data["id"]), run
+    network.notes = _notes(data, description_path)
+    if isinstance(network, Recorded) and "analysis" in data:
+        network.known = analysis_from_plain(data["analysis"])
     return network
+
+
+def _notes(data: Mapping[str, Any], where: Path) -> tuple[str, ...]:
+    notes = data.get("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise InputError(f"{where}: notes is {shown(notes)}; it must be a list of texts")
+    return tuple(notes)
 
 
 def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSettings) -> None:
@@ -169,6 +223,9 @@ def check_plain(name: str, tensor: Tensor) -> None:
     if tensor.layout is not torch.strided or tensor.is_nested:
         kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
         raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
+    held = tensor.untyped_storage().nbytes() // tensor.element_size()
+    if tensor.numel() > held:  # one number, shown as many: a small file could fill the memory
+        raise InputError(f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {held:,}")
 
 
 def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from algophase.errors import InputError
-from algophase.settings import RunSettings
+from algophase.settings import RunSettings, shown
 from algophase.storage.files import write_atomically
 from algophase.storage.network_files import read_json, save
 from algophase.training.loop import EarlyStop
@@ -78,16 +78,17 @@ def find_run(run: RunSettings, directory: Path) -> SavedRun | None:
     data = read_json(path, "the history")
     if data.get("format") != FORMAT or data.get("version") != VERSION:
         raise InputError(
-            f"{path}: format is {data.get('format')!r} {data.get('version')!r}; this program reads {FORMAT!r} {VERSION}"
+            f"{path}: format is {shown(data.get('format'))} {shown(data.get('version'))}; "
+            f"this program reads {FORMAT!r} {VERSION}"
         )
     if data.get("id") != run.run_id:
-        raise InputError(f"{path}: id is {data.get('id')!r}; a file of this name holds {run.run_id!r}")
+        raise InputError(f"{path}: id is {shown(data.get('id'))}; a file of this name holds {run.run_id!r}")
     try:
         accuracy, loss = (data["history"][name][-1] for name in ("validation_accuracy", "training_loss"))
         rule = None if data.get("early_stop") is None else EarlyStop(**data["early_stop"])
         saved = SavedRun(int(data["epochs_trained"]), data["diverged_at"], _number(accuracy), _number(loss), rule)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise InputError(f"{path} is not a readable history: {error!r}") from None
+        raise InputError(f"{path} is not a readable history: {shown(error)}") from None
     there = network_path(run, directory).exists() or saved.diverged_at is not None
     return saved if there else None
 

@@ -1,8 +1,11 @@
-"""The runs table: Parquet shards in a directory, one row a run, read as one table whatever version wrote each shard.
+"""The runs table: Parquet shards in a directory, one row per run, read as one table whatever version wrote each shard.
 
 A column that a shard lacks is null for its rows; one that only some shards have is kept. The column `verdict` of shards from
 before there was a `paper_label` beside it is read as that. A list of objects (the circles of
 `analyze --json`) becomes one list column a field: `circles.frequency`, `circles.role`, ...
+
+A file may come from anywhere. It is checked before it is used: its checksum, the sizes it declares (`shard_checks`), the types
+of its columns, and whether it is of the sweep it lies in (`identity`).
 """
 
 import json
@@ -13,11 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.settings import shown
-from algophase.storage.files import given_path, write_atomically
+from algophase.storage.files import read_bytes, write_atomically
+from algophase.storage.gallery import shipped
+from algophase.storage.identity import described, strangeness
+from algophase.storage.seal import BLANK, is_intact, sealed
+from algophase.storage.shard_checks import check_declared, check_types
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+    import pyarrow.parquet
 
 METADATA_KEY = b"algophase"
 # Before there was a verdict of our own, the paper's label stood in its place.
@@ -60,13 +68,15 @@ def encode_table(table: "pyarrow.Table", about: Mapping[str, Any]) -> bytes:
     import pyarrow.parquet
 
     sink = pyarrow.BufferOutputStream()
-    described = table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(about)).encode()})
-    pyarrow.parquet.write_table(described, sink, compression="zstd", compression_level=9)
-    return sink.getvalue().to_pybytes()
+    dressed = table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(about)).encode()})
+    with pyarrow.parquet.ParquetWriter(sink, dressed.schema, compression="zstd", compression_level=9) as writer:
+        writer.write_table(dressed)
+        writer.add_key_value_metadata({"checksum": BLANK})
+    return b"".join(sealed(sink.getvalue().to_pybytes()))
 
 
-def write_shard(path: Path, rows: Sequence[Row], about: Mapping[str, Any]) -> None:
-    write_atomically(path, encode_shard(rows, about))
+def write_shard(path: Path, rows: Sequence[Row], about: Mapping[str, Any], inside: Path | None = None) -> None:
+    write_atomically(path, encode_shard(rows, about), inside=inside)
 
 
 def shard_paths(path: Path) -> list[Path]:
@@ -78,25 +88,92 @@ def shard_paths(path: Path) -> list[Path]:
     return sorted(entry for entry in path.iterdir() if entry.suffix == ".parquet" and not entry.name.startswith("."))
 
 
-def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
-    """One shard, or those of its columns that are asked for and there. An `index` is an integer in every row."""
+def open_shard(path: Path) -> "pyarrow.parquet.ParquetFile":
+    """A Parquet file that is as it was written, and does not declare more than its size can hold."""
     import pyarrow
     import pyarrow.parquet
 
+    content = read_bytes(path)
+    if not is_intact(content):
+        raise InputError(f"{path} does not match its checksum: it was changed or damaged; {_advice(path)}")
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
-            former = _former_names(file.schema_arrow.names)
-            there = file.schema_arrow.names
-            wanted = None if columns is None else [former.get(name, name) for name in columns]
-            table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
-            now, about = {then: name for name, then in former.items()}, table.schema.metadata
-            renamed = table.rename_columns([now.get(name, name) for name in table.column_names])
-            table = renamed.replace_schema_metadata(about)  # which renaming drops
+        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content))
+        check_declared(file, content, path)
+        return file
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+
+
+def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
+    """One shard, or those of its columns that are asked for and there. An `index` is an integer in every row."""
+    return _read(open_shard(path), path, columns)
+
+
+def _read(file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str] | None) -> "pyarrow.Table":
+    import pyarrow
+
+    try:
+        there = file.schema_arrow.names
+        former = _former_names(there)
+        wanted = None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
+        table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
+        table.validate(full=True)  # the text is text
+        now = {then: name for name, then in former.items()}
+        about, renamed = table.schema.metadata, table.rename_columns([now.get(name, name) for name in table.column_names])
+        table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     if "index" in table.column_names:
         _check_index(table["index"], path)
     return table
+
+
+def read_shards(
+    shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None, problems: list[str] | None = None
+) -> "dict[Path, pyarrow.Table]":
+    """Shards of a directory, by their files. One of another sweep is refused: its runs would stand among others' unnoticed.
+
+    problems: where given, a shard that cannot be used adds a line to it, and the others are read all the same.
+    """
+    directory, wanted = shipped(path), None if columns is None else list(columns)
+    description = described(directory) if directory.is_dir() else None
+    tables: dict[Path, pyarrow.Table] = {}
+    owners: dict[int, tuple[str, Path]] = {}
+    for shard in shards:
+        try:
+            file = open_shard(shard)
+            if description is not None:
+                _check_belongs(file, shard, description)
+            table = _read(file, shard, wanted)
+            _check_ids(table, shard, owners)
+        except InputError as error:
+            if problems is None:
+                raise
+            problems.append(str(error))
+        else:
+            tables[shard] = table
+    return tables
+
+
+def _check_belongs(file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]) -> None:
+    why = strangeness(origin(file.schema_arrow), lambda columns: _read(file, path, columns), description)
+    if why is not None:
+        raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
+
+
+def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, Path]]) -> None:
+    """That no index is another run in another shard. owners: the run and the shard of each index so far, and then of these."""
+    if not {*KEYS} <= {*table.column_names}:
+        return
+    here = dict(zip(table["index"].to_pylist(), table["run_id"].to_pylist(), strict=True))
+    for index, run_id in here.items():
+        held, other = owners.get(index, (run_id, path))
+        if held != run_id:
+            raise InputError(
+                f"run {index} is {shown(held)} in {other} and {shown(run_id)} in {path}: one is not of this sweep; "
+                "move it elsewhere"
+            )
+    owners |= {index: (run_id, path) for index, run_id in here.items()}
 
 
 def _former_names(there: Sequence[str]) -> dict[str, str]:
@@ -122,8 +199,7 @@ def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarr
 
 def join_shards(shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
     """These shards as one table. path: what an error names."""
-    wanted = None if columns is None else list(columns)
-    return join_tables({shard: read_shard(shard, wanted) for shard in shards}, path)
+    return join_tables(read_shards(shards, path, columns), path)
 
 
 def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "pyarrow.Table":
@@ -159,16 +235,32 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory or of one Parquet file, each once, in the order of their index.
+    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the order of their index.
 
     Of `moments` in a sweep's directory: each run once at each epoch.
 
     >>> from algophase import read_runs
-    >>> runs = read_runs("gallery/wide")
+    >>> runs = read_runs("wide")  # shipped with the package
     >>> len(runs), runs.width.unique().tolist()
     (8, [1024])
     """
-    return each_once(read_table(path)).to_pandas()
+    import pyarrow
+
+    try:
+        return each_once(read_table(path)).to_pandas()
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise error if isinstance(error, InputError) else _unusable(path, error) from None
+
+
+def python_columns(table: "pyarrow.Table", path: str | Path) -> dict[str, list[Any]]:
+    """Columns as lists, None for what is missing and what is not a number."""
+    import pyarrow
+
+    try:
+        columns = each_once(table).to_pydict()
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise _unusable(path, error) from None
+    return {name: [None if value != value else value for value in values] for name, values in columns.items()}
 
 
 def read_ends(path: str | Path) -> "pandas.DataFrame":
@@ -200,7 +292,7 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def _shards(path: str | Path) -> list[Path]:
-    paths = shard_paths(given_path(path))
+    paths = shard_paths(shipped(path))
     if not paths:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
     return paths
@@ -221,21 +313,27 @@ def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
 
 
 def _schema(path: Path) -> "pyarrow.Schema":
-    import pyarrow
-    import pyarrow.parquet
+    return open_shard(path).schema_arrow
 
-    try:
-        return pyarrow.parquet.read_schema(path)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(path, error) from None
+
+def _unusable(path: str | Path, error: Exception) -> InputError:
+    return InputError(f"{path} holds values that cannot be used: {_first_line(error)}")
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
     """The system's refusal, which may pass, or what is wrong with the file's content, which has no error number."""
+    if isinstance(error, InputError):
+        return error
     if isinstance(error, OSError) and error.errno is not None:
         return InputError(f"cannot read {path}: {os.strerror(error.errno)}")
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    advice = "give a sweep's directory or a Parquet file"
+    return InputError(f"{path} is not a readable Parquet file ({_first_line(error)}); {_advice(path)}")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _advice(path: Path) -> str:
     if path.name.startswith("runs-"):
-        advice = "remove a broken shard, and the sweep makes its runs again"
-    return InputError(f"{path} is not a readable Parquet file ({reason}); {advice}")
+        return "remove a broken shard, and the sweep makes its runs again"
+    return "give a sweep's directory or a Parquet file"

@@ -5,25 +5,29 @@
     moments/                          the same runs along training, under the same names (`--snapshot`)
     networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
+    .unfinished.json                  only while a shard is added: files that count for nothing until it is there
 
 The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
-the shard of its runs and counts only beside it; so is a network, which counts only with its row.
+the shard of its runs and counts only beside it; so is a network, which counts only with its row. See `journal` for what a
+killed writer left of those.
 """
 
 import contextlib
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.networks import Network
+from algophase.settings import shown
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.files import given_path, write_atomically
+from algophase.storage.files import given_path, read_bytes, remove_partials, write_atomically
+from algophase.storage.identity import DESCRIPTION, IDENTITY, MOMENTS, identity, same_sweep
+from algophase.storage.journal import NETWORKS, SNAPSHOT, Journal
 from algophase.storage.lock import locked
-from algophase.storage.network_files import read_json, save
+from algophase.storage.network_files import encode, read_json
 from algophase.storage.runs_table import (
     Row,
     each_once,
@@ -31,18 +35,17 @@ from algophase.storage.runs_table import (
     join_shards,
     provenance,
     read_runs,
-    read_shard,
+    read_shards,
     shard_paths,
     write_shard,
 )
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
 
 CHECKPOINTS = ".checkpoints"
-SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
-_OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
 FORMAT = "algophase-sweep"
 VERSION = 1
 
@@ -54,6 +57,9 @@ class SweepDirectory:
         self.path = given_path(path)
         if self.path.exists() and not self.path.is_dir():
             raise InputError(f"{self.path} is a file; give a directory for the sweep")
+        self._journal = Journal(self.path)
+        self._is_held: Callable[[], bool] | None = None  # none where `hold` is not in force
+        self._added = 0  # runs, since then
 
     @property
     def exists(self) -> bool:
@@ -61,18 +67,18 @@ class SweepDirectory:
 
     @property
     def _description_path(self) -> Path:
-        return self.path / "sweep.json"
+        return self.path / DESCRIPTION
 
     @property
     def moments_path(self) -> Path:
-        return self.path / "moments"
+        return self.path / MOMENTS
 
     @property
     def networks(self) -> Path:
-        return self.path / "networks"
+        return self.path / NETWORKS
 
     def checkpoints(self, every_seconds: float = 300.0) -> DirectoryCheckpoints:
-        return DirectoryCheckpoints(self.path / CHECKPOINTS, every_seconds)
+        return DirectoryCheckpoints(self.path / CHECKPOINTS, every_seconds, self._check_held)
 
     @contextlib.contextmanager
     def hold(self, doing: str) -> Iterator[None]:
@@ -81,15 +87,36 @@ class SweepDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"cannot make {self.path}: {error.strerror or error}") from None
-        with locked(self.path, doing):
-            for folder in (self.path, self.moments_path, self.networks, self.path / CHECKPOINTS):  # and no other: not ours
-                for left in folder.glob(".*.partial"):
-                    left.unlink(missing_ok=True)
-            for shard in self._moment_shards(finished=False):
-                shard.unlink(missing_ok=True)
-            for file in self._orphans():
-                file.unlink(missing_ok=True)
+        with locked(self.path, doing) as self._is_held:
+            self._added = 0
+            try:
+                for folder in (self.path, self.moments_path, self.networks, self.path / CHECKPOINTS):  # and no other: not ours
+                    if folder == self.path or not folder.is_symlink():
+                        remove_partials(folder)
+                self._journal.settle(self._ids)
+                yield
+            finally:
+                self._is_held = None
+
+    def _check_held(self) -> None:
+        if self._is_held is not None and not self._is_held():
+            raise InputError(
+                f"{self.path} was removed, renamed or unlocked while this command was writing into it. It stops here: "
+                f"{counted(self._added, 'run')} it had added are where the directory is now, if anywhere; "
+                "those it was working on are lost"
+            )
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write only while the directory is there and ours, and notice if it was not to the end."""
+        self._check_held()
+        try:
             yield
+        finally:
+            self._check_held()
+
+    def _write(self, path: Path, content: bytes) -> None:
+        write_atomically(path, content, inside=self.path)  # a directory that was removed is not made again
 
     def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
         """Say what this sweep is, or check that it is what it was. Only a space's title and count may change.
@@ -121,7 +148,10 @@ class SweepDirectory:
             return
         if any(self.path.glob("*.parquet")):
             raise InputError(f"{self.path} holds Parquet files but no sweep.json; choose another directory")
-        write_atomically(self._description_path, (json.dumps(record, indent=1) + "\n").encode())
+        with self._writing():
+            if self._is_held is None:
+                self.path.mkdir(parents=True, exist_ok=True)
+            self._write(self._description_path, (json.dumps(record, indent=1) + "\n").encode())
 
     def description(self) -> dict[str, Any]:
         if not self.exists:
@@ -129,7 +159,7 @@ class SweepDirectory:
         data = read_json(self._description_path, "the sweep")
         if data.get("format") != FORMAT or data.get("version") != VERSION:
             raise InputError(
-                f"{self._description_path}: format is {data.get('format')!r} {data.get('version')!r}; "
+                f"{self._description_path}: format is {shown(data.get('format'))} {shown(data.get('version'))}; "
                 f"this program reads {FORMAT!r} {VERSION}"
             )
         if not isinstance(data.get("space"), dict) or not isinstance(data.get("seed"), int):
@@ -139,8 +169,9 @@ class SweepDirectory:
     def finished(self) -> dict[int, tuple[str, str | None]]:
         """Index of every finished run, with its id and the paper's label."""
         found: dict[int, tuple[str, str | None]] = {}
-        for path in shard_paths(self.path) if self.path.is_dir() else []:
-            shard = read_shard(path, ("index", "run_id", "paper_label")).to_pydict()
+        paths = shard_paths(self.path) if self.path.is_dir() else []
+        for path, table in read_shards(paths, self.path, ("index", "run_id", "paper_label")).items():
+            shard = table.to_pydict()
             try:
                 indices, ids = shard["index"], shard["run_id"]
             except KeyError as error:
@@ -148,31 +179,70 @@ class SweepDirectory:
             found |= dict(zip(indices, zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True), strict=True))
         return found
 
-    def add(self, rows: Sequence[Row], about: Mapping[str, Any], moments: Sequence[Row] = ()) -> Path:
-        """Write finished runs as a new shard. Until the file is in its place, none of them is finished."""
+    def add(
+        self, rows: Sequence[Row], about: Mapping[str, Any], moments: Sequence[Row] = (), networks: Sequence[Network] = ()
+    ) -> Path:
+        """Write finished runs as a new shard. Until the file is in its place, none of them is finished.
+
+        networks: those of them to keep, and their snapshots.
+        """
         path = self.path / _shard_name([row["index"] for row in rows], [row["run_id"] for row in rows])
-        if moments:
-            ordered = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
-            write_shard(self.moments_path / path.name, ordered, about)
-        write_shard(path, sorted(rows, key=lambda row: row["index"]), about)
+        about = {**about, **self._identity()}
+        with self._writing():
+            kept = [file for network in networks for file in self._network_files(network.id)]
+            self._journal.note([*kept, *([self.moments_path / path.name] if moments else [])])
+            for network in networks:
+                self.keep(network)
+            if moments:
+                ordered = sorted(moments, key=lambda row: (row["index"], row["epoch"]))
+                write_shard(self.moments_path / path.name, ordered, about, self.path)
+            write_shard(path, sorted(rows, key=lambda row: row["index"]), about, self.path)
+            self._journal.close()
+        self._added += len(rows)
         return path
 
-    def replace(self, table: "pyarrow.Table", about: Mapping[str, Any], moments: "pyarrow.Table | None" = None) -> Path:
-        """Make one shard of these the whole table. Old shards go once it is there; until then a run in both is read once."""
+    def replace(
+        self,
+        table: "pyarrow.Table",
+        about: Mapping[str, Any],
+        moments: "pyarrow.Table | None" = None,
+        networks: Sequence[Path] = (),
+    ) -> Path:
+        """Make one shard of these the whole table. Old shards go once it is there; until then a run in both is read once.
+
+        networks: files of networks to copy here.
+        """
         old = shard_paths(self.path)
         path = self.path / _shard_name(table["index"].to_pylist(), table["run_id"].to_pylist())
-        if moments is not None:
-            write_atomically(self.moments_path / path.name, encode_table(moments, about))
-        write_atomically(path, encode_table(table, about))
-        for shard in old:
-            if shard != path:
-                shard.unlink(missing_ok=True)
-        for shard in self._moment_shards(finished=False):
-            shard.unlink(missing_ok=True)
+        about = {**about, **self._identity()}
+        with self._writing():
+            copies = {self.networks / file.name: file for file in networks}
+            followed = [self.moments_path / path.name] if moments is not None else []
+            self._journal.note([*copies, *followed], [self.moments_path / shard.name for shard in old])
+            for copy, file in copies.items():
+                self._write(copy, read_bytes(file))
+            if moments is not None:
+                self._write(self.moments_path / path.name, encode_table(moments, about))
+            self._write(path, encode_table(table, about))
+            for shard in old:
+                if shard != path:
+                    shard.unlink(missing_ok=True)
+            self._journal.settle(self._ids, tell=False)
         return path
 
+    def _identity(self) -> dict[str, str]:
+        return {IDENTITY: identity(self.description())} if self.exists else {}
+
+    def _ids(self) -> set[str]:
+        return {run_id for run_id, _ in self.finished().values()}
+
     def keep(self, network: Network) -> None:
-        save(network, self.networks / f"{network.id}.safetensors", overwrite=True)
+        for path, content in zip(self._network_files(network.id), encode(network), strict=True):
+            self._write(path, content)
+
+    def _network_files(self, name: str) -> list[Path]:
+        """The JSON file is the last: where it is, the network is whole."""
+        return [self.networks / f"{name}.safetensors", self.networks / f"{name}.json"]
 
     def kept(self) -> set[str]:
         """Ids of the networks that were kept, without snapshots. Of each, the JSON file is written last."""
@@ -183,24 +253,10 @@ class SweepDirectory:
         """Names of a kept network's snapshots, which are files like its own."""
         return sorted(path.stem for path in self.networks.glob(f"{run_id}{SNAPSHOT}*.safetensors"))
 
-    def _orphans(self) -> list[Path]:
-        """Files of networks that were kept of a run in no shard: its writer was killed before it added the row.
-
-        The run is made again, and another arrival order may then keep other networks. A network that `train` put here has its
-        history beside it and stays, as does what is named otherwise than a run.
-        """
-        files = sorted(self.networks.iterdir()) if self.exists and self.networks.is_dir() else []
-        named = [(found["run_id"], file) for file in files if (found := _OF_A_RUN.fullmatch(file.name))]
-        if not named:
-            return []
-        here = {run_id for run_id, _ in self.finished().values()}
-        here |= {run_id for run_id, _ in named if (self.networks / f"{run_id}.history.json").exists()}
-        return [file for run_id, file in named if run_id not in here]
-
-    def _moment_shards(self, finished: bool = True) -> list[Path]:
-        """Moments of runs that are finished: those beside whose shard the runs' own lies. Or all others."""
+    def _moment_shards(self) -> list[Path]:
+        """Moments of runs that are finished: those beside whose shard the runs' own lies."""
         shards = shard_paths(self.moments_path) if self.moments_path.is_dir() else []
-        return [shard for shard in shards if (self.path / shard.name).exists() == finished]
+        return [shard for shard in shards if (self.path / shard.name).exists()]
 
     def moments(self, beside: Iterable[Path] | None = None) -> "pyarrow.Table | None":
         """Every run along training, one row a run and epoch, by index and epoch; None where it was not followed.
@@ -232,7 +288,7 @@ class SweepDirectory:
 
         One with other runs may be: another part's, or that of a command that asked for more runs.
         """
-        checkpoints, finished = self.checkpoints(), {run_id for run_id, _ in self.finished().values()}
+        checkpoints, finished = self.checkpoints(), self._ids()
         with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
             for held in checkpoints.pending():
                 if all(run.run_id in finished for run in held.runs):
@@ -247,18 +303,3 @@ def _epochs(epochs: Sequence[int]) -> str:
 
 def _shard_name(indices: Sequence[int], ids: Sequence[str]) -> str:
     return f"runs-{min(indices):06d}-{len(ids)}-{hashlib.sha256(','.join(ids).encode()).hexdigest()[:8]}.parquet"
-
-
-def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two descriptions give the same i-th run. Title, count and a space's own snapshots may differ."""
-    return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(second["space"])
-
-
-def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What makes the i-th run: all rules, and the order of the grids."""
-    rules = {key: value for key, value in space.items() if key not in ("title", "runs", "snapshots")}
-    sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
-    grids = [
-        f"{key}.{name}" for key, value in sections for name, rule in value.items() if isinstance(rule, dict) and "grid" in rule
-    ]
-    return rules, grids

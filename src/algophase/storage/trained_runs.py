@@ -1,5 +1,6 @@
 """Training into a directory: what is there already is not trained again, and what is interrupted continues."""
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from algophase.networks import Network
 from algophase.settings import RunSettings
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.files import check_directory, write_atomically
+from algophase.storage.files import check_directory, remove_partials, write_atomically
 from algophase.storage.run_files import find_run, is_complete, network_path, save_run
 from algophase.training.loop import Watch
 from algophase.training.plan import plan
@@ -39,23 +40,29 @@ def train_into(
 ) -> None:
     """Train the runs that are not in the directory, and save each ensemble there as soon as it is done.
 
-    After Ctrl-C, which raises `TrainingInterrupted`, the same call continues from a checkpoint in the directory.
+    After Ctrl-C, which raises `TrainingInterrupted`, a kill or a full disk, the same call continues from a checkpoint in the
+    directory. An ensemble of which only some runs were saved is taken up again as a whole, so that all get the same bits.
 
         train_into("runs", [RunSettings(seed=seed) for seed in range(4)])
         network = load_run(RunSettings(seed=0), "runs")
     """
     directory = Path(directory)
+    kept = DirectoryCheckpoints(directory / CHECKPOINTS, to_the_end=True)
+    for folder in (directory, kept.directory):
+        remove_partials(folder)
     missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)]
     if len(missing) < len(runs):
         log.info("%d of %d networks are in %s already", len(runs) - len(missing), len(runs), directory)
     if not missing:  # the options are still checked
+        with contextlib.suppress(InputError):  # a checkpoint that is not readable does no harm now
+            _taken_up(kept, runs, missing)
         plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
         check_snapshots(runs, watch)
         return
     check_directory(directory)
-    kept = DirectoryCheckpoints(directory / CHECKPOINTS)
+    again = _taken_up(kept, runs, missing)
     ensembles = train_by_ensemble(
-        missing,
+        [run for run in runs if run in missing or run in again],
         engine,
         device,
         precision,
@@ -65,9 +72,23 @@ def train_into(
         ensemble_size=ensemble_size,
         strict_device=strict_device,
     )
+    directory.mkdir(parents=True, exist_ok=True)  # checkpoints do not make it
     for _, outcomes in ensembles:
         for trained in outcomes:
-            save_run(trained, directory, watch.early_stop)
+            if trained.run in missing:
+                save_run(trained, directory, watch.early_stop)
+
+
+def _taken_up(kept: DirectoryCheckpoints, runs: Sequence[RunSettings], missing: Sequence[RunSettings]) -> set[RunSettings]:
+    """Runs of ensembles that are to be continued for the sake of some that are missing. Those that miss none are forgotten."""
+    again: set[RunSettings] = set()
+    for held in kept.pending():
+        if set(held.runs) <= set(runs):
+            if any(run in missing for run in held.runs):
+                again |= set(held.runs)
+            else:
+                kept.remove(held.runs)
+    return again
 
 
 def load_run(run: RunSettings, directory: str | Path) -> Network:

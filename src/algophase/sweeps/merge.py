@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
-from algophase.storage.files import read_bytes, write_atomically
-from algophase.storage.runs_table import KEYS, each_once, join_tables, origin, read_shard, shard_paths
-from algophase.storage.sweep_directory import SweepDirectory, same_sweep
+from algophase.storage.identity import same_sweep
+from algophase.storage.runs_table import KEYS, each_once, join_tables, origin, read_shards, shard_paths
+from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.origins import Shard, origins
 from algophase.sweeps.provenance import commit, version
 
@@ -76,9 +76,8 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
             joined = join(held)
             moments = _join_moments(held, joined.matching)
             target.describe(description["space"], description["seed"], description.get("snapshots", ()))
-            # The networks first, as in a sweep: where a run is in the table, what was kept of it is there.
-            networks, unmatched = _copy_networks(sources, joined.matching, target)
-            target.replace(joined.table, _about(joined, command), moments)
+            networks, files, unmatched = _kept_networks(sources, joined.matching, target)
+            target.replace(joined.table, _about(joined, command), moments, files)
     except BaseException:
         if fresh:
             with contextlib.suppress(OSError):  # what was made for nothing, unless something is in it
@@ -117,7 +116,7 @@ def _read(source: SweepDirectory) -> Held | None:
     """Its shards are listed once: a sweep that goes on there may add others at any moment."""
     import pyarrow
 
-    tables = {path: read_shard(path) for path in shard_paths(source.path)}
+    tables = read_shards(shard_paths(source.path), source.path)
     if not tables:
         return None
     table = join_tables(tables, source.path)
@@ -207,9 +206,12 @@ def _join_moments(sources: Mapping[str, Held | None], matching: list[set[str]]) 
     return each_once(join_tables(tables, ", ".join(map(str, tables)))) if tables else None
 
 
-def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory) -> tuple[int, int]:
-    """Copy every network that belongs to a row of the joined table. Returns how many, and how many were left out."""
-    there, copied, unmatched = target.kept(), 0, 0
+def _kept_networks(
+    sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory
+) -> tuple[int, list[Path], int]:
+    """Networks that belong to a row of the joined table: how many, the files to copy, and how many were left out."""
+    own = {run_id for run_id, _ in target.finished().values()}  # a network of no run may be anything
+    there, files, copied, unmatched = target.kept() & own, list[Path](), 0, 0
     for source, mine in zip(sources, matching, strict=True):
         if source.path.resolve() == target.path.resolve():
             continue
@@ -217,12 +219,11 @@ def _copy_networks(sources: Sequence[SweepDirectory], matching: list[set[str]], 
             if name not in mine:
                 unmatched += 1
                 continue
-            for stem in (*source.kept_snapshots(name), name):
-                for file in (f"{stem}.safetensors", f"{stem}.json"):
-                    write_atomically(target.networks / file, read_bytes(source.networks / file))
+            stems = (*source.kept_snapshots(name), name)
+            files += [source.networks / f"{stem}{suffix}" for stem in stems for suffix in (".safetensors", ".json")]
             there.add(name)
             copied += 1
-    return copied, unmatched
+    return copied, files, unmatched
 
 
 def _about(joined: Joined, command: str) -> dict[str, Any]:

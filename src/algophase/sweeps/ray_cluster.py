@@ -1,5 +1,6 @@
 """A Ray cluster as a sweep needs it: connecting with clear errors, what it can run, and a board for the progress of tasks."""
 
+import contextlib
 import importlib
 import logging
 import os
@@ -13,10 +14,14 @@ from typing import Any
 
 from algophase.errors import InputError
 
+log = logging.getLogger(__name__)
+
 CHOICES = "give HOST:PORT of the cluster's head, auto on a machine of the cluster, or none to start one here"
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 60.0  # two on a quiet machine; Ray itself tries a dead address for minutes
 POST_SECONDS = 1.0
+LOOPBACK = "127.0.0.1"
+NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -70,18 +75,41 @@ def connected(address: str | None) -> Iterator[Any]:
             raise InputError(f"address is {address!r}, and this process is connected to Ray already: leave the address out")
         yield ray
         return
-    here = {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0))} if address is None else {}
+    here: dict[str, Any] = {}
+    if address is None:
+        here = {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0)), "_node_ip_address": LOOPBACK}
     try:
-        # "local", not None: that would join a cluster that happens to run here.
-        ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
+        with contextlib.nullcontext() if here == {} else _on_loopback():
+            # "local", not None: that would join a cluster that happens to run here.
+            ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         where = "cannot start Ray here" if address is None else f"cannot use the Ray cluster at address {address!r}"
         raise InputError(f"{where} ({said})") from None
+    if address is None and ray.util.get_node_ip_address() != LOOPBACK:
+        log.warning("this version of Ray listens on every network interface: other machines can reach it while the sweep runs")
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """A cluster that is started meanwhile listens on this machine alone.
+
+    Ray has no option for that. It does so on systems where it knows no clusters; this makes it take ours for one.
+    """
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    before, told = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(NO_CLUSTER)
+    constants.ENABLE_RAY_CLUSTER, os.environ[NO_CLUSTER] = False, "0"  # here, and in the processes it starts
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+        del os.environ[NO_CLUSTER]
+        if told is not None:
+            os.environ[NO_CLUSTER] = told
 
 
 def alive(ray: Any, resource: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ from algophase.runs.selection import read_columns
 from algophase.settings import RunSettings
 from algophase.storage.files import check_directory
 from algophase.storage.network_files import load_network, save
-from algophase.storage.runs_table import KEYS, column_names, each_once, read_table, refuse_moments
+from algophase.storage.runs_table import KEYS, column_names, each_once, python_columns, read_table, refuse_moments
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
 from algophase.training.loop import Watch
@@ -124,8 +124,8 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
         raise InputError(
             f"there is no run {name!r} in {path}, which has {len(ids)}: {there}; give an index, an id or its beginning"
         )
-    row: dict[str, Any] = each_once(read_table(path)).slice(found[0], 1).to_pylist()[0]
-    return row
+    columns = python_columns(each_once(read_table(path)).slice(found[0], 1), path)
+    return {name: value for name, (value,) in columns.items()}
 
 
 def choose(

@@ -16,9 +16,10 @@ import torch
 
 from algophase.devices import device_name
 from algophase.errors import InputError
+from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
-from algophase.storage.runs_table import each_once, read_table
+from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.spaces import Space, check_runs
@@ -110,16 +111,13 @@ class Recorder:
     analysis_seconds: float = 0.0
 
     def __call__(self, finished: Finished, device: str) -> None:
-        ends = [outcome(row) for row in finished.rows]
+        ends, networks = [outcome(row) for row in finished.rows], list[Network]()
         for row, end in zip(finished.rows, ends, strict=True):
             network = finished.networks.get(row["run_id"])
             if network is not None and self._wanted(end):
-                for snapshot in finished.snapshots.get(row["run_id"], ()):
-                    self.directory.keep(snapshot)
-                self.directory.keep(network)
+                networks += [*finished.snapshots.get(row["run_id"], ()), network]
                 self.kept[end] += 1
-        # The networks and moments first: where a run is in the table, what was to be kept of it is there.
-        self.directory.add(finished.rows, self._about(finished, device), finished.moments)
+        self.directory.add(finished.rows, self._about(finished, device), finished.moments, networks)
         self.training_seconds += finished.training_seconds
         self.analysis_seconds += finished.analysis_seconds
         work = sum(cost(self.runs[row["index"]]) for row in finished.rows)
@@ -180,7 +178,9 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
-    rows = each_once(read_table(directory.path, ("index", "run_id", "verdict", "paper_label", "diverged_at"))).to_pylist()
+    wanted = ("index", "run_id", "verdict", "paper_label", "diverged_at")
+    columns = python_columns(read_table(directory.path, wanted), directory.path)
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return {row["run_id"]: outcome(row) for row in rows}
 
 

@@ -14,11 +14,14 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import exact_size, padded_settings, round_size, stack, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
-from algophase.task import labels, split
+from algophase.task import answers, split
 from algophase.training.crew import Crew
 from algophase.training.flat import Flat
 
 PRECISIONS = ("float32", "tf32", "tf32x3", "half", "float64")
+
+
+ONLY_ADDS = "it knows addition, and no other operation"
 
 
 class Engine:
@@ -36,7 +39,7 @@ class Engine:
         self.task = runs[0].task
         self.settings = self.padded(runs, device)
         self.modulus = self.task.modulus
-        self.labels = labels(self.modulus).to(device)
+        self.labels = answers(self.task).to(device)
         # (n, p, p): 1 / number of training pairs at training pairs, 0 elsewhere
         weights = torch.zeros(len(runs), self.modulus**2, dtype=torch.float64)
         for index, run in enumerate(runs):

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from algophase.networks.stacking import power_of_two
 from algophase.settings import RunSettings, TransformerSettings
+from algophase.training.engine import ONLY_ADDS
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_tables import TableGradients, TableMaker, Tables
 from algophase.training.loss import loss_and_right
@@ -97,8 +98,10 @@ class FusedTransformer(GridTransformer):
         reason = super().unsupported(run, device)
         if reason is not None:
             return reason
-        if run.task.vocabulary > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
+        if not run.task.is_addition:
+            return ONLY_ADDS
+        if run.task.logits > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()

@@ -191,6 +191,9 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
         "separate vocabularies": TaskSettings(modulus=p, separate_vocabularies=True),
         "equals sign": equals,
         "separate, equals sign": TaskSettings(modulus=p, separate_vocabularies=True, equals_sign=True),
+        "equals sign, outputs of numbers": TaskSettings(modulus=p, equals_sign=True, outputs="modulus"),
+        "subtraction": TaskSettings(modulus=p, operation="subtract"),
+        "multiplication": TaskSettings.multiplication(p, equals_sign=True),
     }
     for name, task in layouts.items():
         yield f"1 layer, p {p}, {name}", _transformers(task, rates, widths, 1, "gelu")

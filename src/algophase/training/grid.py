@@ -64,7 +64,7 @@ class GridTransformer(Engine):
 
     @property
     def outputs(self) -> int:
-        return self.task.vocabulary
+        return self.task.logits
 
     @property
     def table_width(self) -> int:

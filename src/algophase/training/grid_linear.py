@@ -34,7 +34,7 @@ class GridLinear(Engine):
             device
         )
         self.first, self.second = a, b
-        self.pair_labels = (a + b) % p
+        self.pair_labels = self.labels[a, b]
         weights = (
             self.weights + self.weights.mT * (1 - torch.eye(p, device=device, dtype=self.dtype))
             if self.shared

@@ -14,6 +14,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
 from algophase.training.precision import missing_triton
@@ -52,8 +53,10 @@ class HalfTransformer(GridTransformer):
         if reason is not None:
             return reason
         assert isinstance(run.network, TransformerSettings)
-        if run.task.vocabulary > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.vocabulary}"
+        if not run.task.is_addition:
+            return ONLY_ADDS
+        if run.task.logits > MOST_OUTPUTS:
+            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if run.network.width > MOST_WIDTH:
             return f"in half precision it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:
@@ -168,7 +171,7 @@ class HalfTransformer(GridTransformer):
         tokens = {
             "P": self.modulus,
             "SECOND": self.modulus if self.task.separate_vocabularies else 0,
-            "EQUALS": self.outputs - 1 if self.task.equals_sign else 0,
+            "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
         }
         equals = {"EQUALS": tokens["EQUALS"]}
         grid, of_heads = {"PA": across, "T": rows}, {"H": heads, "E": e}

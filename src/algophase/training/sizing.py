@@ -36,7 +36,7 @@ def run_parameters(run: RunSettings) -> int:
 
 def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings, precision: str = "float32") -> int:
     """Numbers of the precision's size that an engine holds at once for each network of an ensemble (half: of four bytes)."""
-    p, outputs, pairs = task.modulus, task.vocabulary, task.modulus**2
+    p, outputs, pairs = task.modulus, task.logits, task.modulus**2
     if isinstance(network, TransformerSettings):
         parameters = parameter_count(task, replace(network, attention_rate=1.0))
         d, heads = network.width, network.heads

@@ -31,7 +31,7 @@ class StackedEngine(Engine):
         self.pairs = (flat > 0).nonzero()[:, 1].view(self.count, -1)  # (n, B): every network has as many training pairs
         first, second = self.pairs // self.modulus, self.pairs % self.modulus
         self.places = self._places(first, second)
-        self.pair_labels = (first + second) % self.modulus
+        self.pair_labels = self.labels[first, second]
         self.pair_weights = flat.gather(1, self.pairs)
         if isinstance(self.settings, TransformerSettings):
             self.rate = run_values(runs, "attention_rate", device, self.dtype)

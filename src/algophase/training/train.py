@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import torch
 
 from algophase.errors import InputError, out_of_memory
+from algophase.progress import Bar
 from algophase.settings import RunSettings
 from algophase.training.check_planned import check_planned
 from algophase.training.checkpoint import Checkpointer
@@ -14,7 +15,7 @@ from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
 from algophase.training.threads import threads_for
 from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
-from algophase.wording import counted
+from algophase.wording import counted, duration
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ def train(
     snapshot_epochs: Sequence[int] = (),
     early_stop: EarlyStop | None = None,
     checkpoint: Checkpointer | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[Progress], None] | bool | None = None,
     ensemble_size: int | None = None,
     check_gradients: bool = True,
     strict_device: bool = False,
@@ -40,7 +41,8 @@ def train(
     precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a GPU, tf32, tf32x3 and half.
     history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and `EarlyStop`.
     checkpoint: where interrupted ensembles are kept, and continued from.
-    progress: called with where training stands; it may raise `OutOfTime` to stop.
+    progress: called with where training stands; it may raise `OutOfTime` to stop. Without it, a terminal or a notebook shows a
+        bar after two seconds; False shows none.
     ensemble_size: networks that train together; None for as many as fit well.
     check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything is trained with it.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
@@ -55,6 +57,7 @@ def train(
     """
     watch = Watch(history_stride, tuple(snapshot_epochs), early_stop)
     found: dict[int, TrainedRun] = {}
+    bar = Bar("training", 1_000, progress if progress is False else None)
     ensembles = train_by_ensemble(
         runs,
         engine,
@@ -62,18 +65,30 @@ def train(
         precision,
         watch,
         checkpoint,
-        progress,
+        progress if callable(progress) else lambda told: bar(_done(told), _state(told)),
         ensemble_size=ensemble_size,
         check_gradients=check_gradients,
         strict_device=strict_device,
     )
     try:
-        for group, outcomes in ensembles:
-            found.update(zip(group.indices, outcomes, strict=True))
+        with bar:
+            for group, outcomes in ensembles:
+                found.update(zip(group.indices, outcomes, strict=True))
     except TrainingInterrupted as interruption:
         interruption.finished = [found[index] for index in sorted(found)]
         raise
     return [found[index] for index in range(len(runs))]
+
+
+def _done(progress: Progress) -> float:
+    """In thousandths of all ensembles."""
+    within = progress.epoch / max(progress.epochs, 1)
+    return 1_000 * (progress.ensemble - 1 + within) / max(progress.ensembles, 1)
+
+
+def _state(progress: Progress) -> str:
+    left = "" if progress.seconds_left != progress.seconds_left else f", {duration(progress.seconds_left)} left"
+    return f"epoch {progress.epoch:,} of {progress.epochs:,}, loss {progress.training_loss:.1e}{left}"
 
 
 def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
@@ -143,6 +158,8 @@ def train_groups(
             later = sum(len(other.runs) * other.epochs for other in waiting[1:])
             with threads_for(group):
                 ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
+                if checkpoint is not None and checkpoint.to_the_end:
+                    _save_trained(ensemble, checkpoint)
                 outcomes = ensemble.results()
             del ensemble  # its memory is the next one's
             yield group, outcomes
@@ -163,6 +180,14 @@ def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensem
                 log.info("continuing %s at epoch %d of %d", count, held.epoch, group.epochs)
                 break
     return ensemble
+
+
+def _save_trained(ensemble: Ensemble, checkpoint: Checkpointer) -> None:
+    """Until its outcome is saved, run by run, nothing else holds what was trained."""
+    try:
+        checkpoint.write(ensemble.checkpoint())
+    except InputError as error:
+        log.warning("%s: if saving the networks fails as well, they are trained again", error)
 
 
 def _halved(group: Group) -> tuple[Group, Group]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from algophase.networks import Network
 from algophase.settings import RunSettings
+from algophase.wording import floored
 
 CURVES = ("training_loss", "validation_loss", "training_accuracy", "validation_accuracy", "parameter_norm")
 
@@ -27,6 +28,9 @@ class History:
     training_accuracy: np.ndarray
     validation_accuracy: np.ndarray
     parameter_norm: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<History: {len(self.epochs):,} points up to epoch {max(self.epochs, default=0):,}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, null for what is not a number."""
@@ -61,6 +65,11 @@ class TrainedRun:
     snapshots: dict[int, Network] = field(default_factory=dict)
     diverged_at: int | None = None
     seconds: float = math.nan
+
+    def __repr__(self) -> str:
+        accuracy = self.history.validation_accuracy[-1] if len(self.history.epochs) else math.nan
+        ended = f"diverged at epoch {self.diverged_at:,}" if self.diverged_at is not None else f"{self.epochs:,} epochs"
+        return f"<TrainedRun {self.id}: {ended}, validation accuracy {floored(accuracy)}>"
 
     @property
     def id(self) -> str:

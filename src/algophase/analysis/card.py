@@ -1,0 +1,80 @@
+"""A verdict as a card for notebooks: the sentence, its reasons, the instances, and a picture of what each of them computes.
+
+HTML with an SVG drawn here, for an analysis needs no plotting library to be looked at.
+"""
+
+import html
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from algophase.analysis.logit_sums import Array
+from algophase.analysis.summary import INSTANCE_HEAD, confidence_line, instance_rows, paper_title
+
+if TYPE_CHECKING:
+    from algophase.analysis.analyze import Analysis
+
+COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "both": "#009E73"}
+MOST = 6  # instances drawn
+WIDTH, HEIGHT, EDGE = 120, 70, 8
+
+
+def card(analysis: "Analysis") -> str:
+    """HTML of one network's verdict."""
+    verdict, paper = analysis.verdict, analysis.paper
+    said = verdict.sentence if verdict.known else paper_title(paper)
+    reasons = verdict.general if verdict.known else paper.reasons
+    parts = [f"<strong>{_text(analysis.id)}: {_text(said)}</strong>", _listed(reasons)]
+    if verdict.known and analysis.instances.instances:
+        parts += [
+            _profiles(analysis),
+            _table(INSTANCE_HEAD, instance_rows(analysis)),
+            f"<p>{_text(confidence_line(analysis))}</p>",
+        ]
+    parts.append(f"<p>By the paper's rules: {_text(paper_title(paper))}.</p>")
+    parts += [f"<p><small>Note: {_text(caution)}.</small></p>" for caution in analysis.cautions]
+    style = f"border-left: 4px solid {_colour(verdict.label)}; padding: 0.2em 1em; max-width: 60em"
+    return f'<div style="{style}">{"".join(parts)}</div>'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _listed(lines: tuple[str, ...]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    body = "".join(f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{''.join(f'<th>{_text(cell)}</th>' for cell in head)}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _colour(form: str) -> str:
+    return COLOURS.get(form.partition(" ")[0], COLOURS["both"] if form == "hybrid" else "#8A8F98")
+
+
+def _profiles(analysis: "Analysis") -> str:
+    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza."""
+    known = dict(zip(analysis.program.frequencies, analysis.program.drawn_profiles, strict=True))
+    drawn = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))[:MOST]
+    panels = []
+    for place, (instance, form) in enumerate(drawn):
+        label = _text(f"{', '.join(map(str, instance.frequencies))}: {form}")
+        points = _points(known[instance.keys[0]], instance.keys[0], _colour(form))
+        text = f'<text x="{EDGE}" y="{EDGE + 2}" font-size="9" fill="currentColor">{label}</text>'
+        panels.append(f'<g transform="translate({place * (WIDTH + EDGE)} 0)">{points}{text}</g>')
+    wide = len(drawn) * (WIDTH + EDGE)
+    title = "Strength of each instance along a − b: flat for a Clock, an arch for a Pizza"
+    size = f'width="{wide}" height="{HEIGHT}" viewBox="0 0 {wide} {HEIGHT}"'
+    return f'<svg role="img" {size}><title>{title}</title>{"".join(panels)}</svg>'
+
+
+def _points(values: Array, frequency: int, colour: str) -> str:
+    """A profile by the angle k d, from -180 to 180 degrees."""
+    across = (frequency * np.arange(len(values)) / len(values) + 0.5) % 1
+    low = min(float(values.min()), 0.0)
+    up = (values - low) / (max(float(values.max()), 1e-12) - low)
+    x, y = EDGE + across * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up * (HEIGHT - 3 * EDGE)
+    dots = zip(x.tolist(), y.tolist(), strict=True)
+    return "".join(f'<circle cx="{left:.1f}" cy="{top:.1f}" r="1.6" fill="{colour}"/>' for left, top in dots)

@@ -1,0 +1,53 @@
+"""Two-layer networks that other groups trained (`MLPSettings`): W_U act(W join(x_a, x_b)), no biases.
+
+Chughtai et al. 2023   relu([W_x[a], W_y[b]] W) W_U; and without a layer, (W_x[a] * W_y[b]) W_U
+He et al. 2026         W_out act(W_in (onehot(a) + onehot(b))): the columns of W_in are the table
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.settings import MLPSettings, TaskSettings
+
+ACT: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "gelu": F.gelu, "square": torch.square, "none": lambda x: x}
+
+
+class MLP(Network):
+    settings: MLPSettings
+
+    def __init__(self, task: TaskSettings, settings: MLPSettings) -> None:
+        super().__init__(task, settings)
+        self.first = nn.Parameter(torch.empty(task.modulus, settings.width))
+        if settings.own_tables:
+            self.second = nn.Parameter(torch.empty(task.modulus, settings.width))
+        joined = settings.width * (2 if settings.join == "concatenate" else 1)
+        if settings.hidden:
+            self.W = nn.Parameter(torch.empty(joined, settings.hidden))
+        self.W_U = nn.Parameter(torch.empty(settings.hidden or joined, task.modulus))
+        self.cut = "first layer" if settings.one_hot else "embedding"
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        return self.first, self.second if self.settings.own_tables else self.first
+
+    @property
+    def concatenates(self) -> bool:
+        return self.settings.join == "concatenate"
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        match self.settings.join:
+            case "add":
+                joined = first + second
+            case "multiply":
+                joined = first * second
+            case _:
+                joined = torch.cat([first, second], dim=-1)
+        pre = record(cache, "hook_pre", joined @ self.W if self.settings.hidden else joined)
+        return record(cache, "hook_post", ACT[self.settings.activation](pre)) @ self.W_U
+
+    def initial_values(self) -> dict[str, InitialValues]:
+        return {name: InitialValues("normal", 1 / math.sqrt(each.shape[0])) for name, each in self.named_parameters()}

@@ -1,0 +1,90 @@
+"""A network of another operation in the order in which its numbers add: then it is a network that adds, and is analysed as one.
+
+Multiplication modulo a prime adds exponents, so its numbers are put in the order of their discrete logarithms. Subtraction adds
+-b: the second operand's table is read backwards.
+"""
+
+import copy
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from algophase.networks.linear import Linear
+from algophase.networks.network import Cache, Network
+from algophase.networks.transformer import Transformer
+from algophase.task import counts_as, primitive_root
+
+
+class Ordered(Network):
+    """Any network, its numbers in another order. Its gradients are autograd's."""
+
+    def __init__(self, network: Network, first: Tensor, second: Tensor, outputs: Tensor) -> None:
+        super().__init__(replace(network.task, operation="add", relabelling=()), network.settings)
+        self.inner, self.concurrent = network, network.concurrent
+        for name, order in (("first", first), ("second", second), ("outputs", outputs)):
+            self.register_buffer(name, order)
+        self.id, self.run, self.cut, self.notes = network.id, network.run, network.cut, network.notes
+
+    def operand_tables(self) -> tuple[Tensor, Tensor]:
+        one, other = self.inner.operand_tables()
+        first = one[self.get_buffer("first")]
+        shared = len(self.inner.distinct_tables()) == 1 and torch.equal(self.get_buffer("first"), self.get_buffer("second"))
+        return first, first if shared else other[self.get_buffer("second")]
+
+    def distinct_tables(self) -> tuple[Tensor, ...]:
+        return self.inner.distinct_tables() if self.cut == "none" else super().distinct_tables()
+
+    @property
+    def concatenates(self) -> bool:
+        return self.inner.concatenates
+
+    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+        logits = self.inner.logits_from_embeddings(first, second, cache)
+        order, p = self.get_buffer("outputs"), self.task.modulus
+        return torch.cat([logits[:, order], logits[:, p:]], dim=1)
+
+
+def ordered(network: Network) -> Network:
+    """The network itself if it adds, else one that does: its numbers in the order in which they add.
+
+    One of ours whose two operands are named alike becomes a copy with its weights in that order, any other an `Ordered`.
+    """
+    task = network.task
+    if task.is_addition:
+        return network
+    first, second, third = (order.argsort().to(network.operand_tables()[0].device) for order in counts_as(task))
+    found: Network = Ordered(network, first, second, third)
+    if type(network) in (Transformer, Linear) and torch.equal(first, second):
+        found = _permuted(network, first, third)
+    found.notes = (_told(network), *network.notes)
+    return found
+
+
+@torch.no_grad()
+def _permuted(network: Network, operands: Tensor, outputs: Tensor) -> Network:
+    found, p = copy.deepcopy(network), network.task.modulus
+    found.task = replace(network.task, operation="add", relabelling=())
+    found.run = None  # whose task is the other one
+    for name, table in found.named_parameters():
+        if name.startswith("embed"):
+            rows = [operands, operands + p] if network.task.separate_vocabularies else [operands]
+            count = sum(map(len, rows))
+            table[:count] = table[torch.cat(rows)]
+        elif name.startswith("unembed"):
+            axis = 1 if isinstance(network, Transformer) else 0
+            table.narrow(axis, 0, p).copy_(table.index_select(axis, outputs))
+    return found
+
+
+def _told(network: Network) -> str:
+    task = network.task
+    if task.operation == "subtract":
+        return "it subtracts, which adds -b: the second operand is shown as -b"
+    if task.operation == "multiply":
+        prime = task.modulus + 1
+        return (
+            f"it multiplies modulo {prime}, which adds exponents modulo {task.modulus}: numbers are shown by their discrete "
+            f"logarithms to base {primitive_root(prime)}"
+        )
+    return "it adds numbers under other names: they are shown in the order in which they add"

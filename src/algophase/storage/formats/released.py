@@ -1,0 +1,132 @@
+"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json beside it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks import Network
+from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings, shown
+from algophase.storage.formats.contents import Contents, Format, Reading
+from algophase.storage.network_files import clean_id, fill, read_json
+
+MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
+ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
+
+
+def _fits(contents: Contents) -> bool:
+    """By its config, or for want of one by tensors that no other format has."""
+    if contents.path.suffix == ".safetensors":
+        return False
+    linear = {"unembed.weight", "l1.weight", "l1.bias"} <= contents.tensors.keys()
+    return config_path(contents.path).exists() or linear or len(contents.shape("blocks.0.attn.W_O")) == 2
+
+
+def _read(contents: Contents, reading: Reading) -> Network:
+    """A network from model_<id>.pt; its id is the run's."""
+    path, beside = contents.path, config_path(contents.path)
+    config = read_json(beside, "the config of this network,")
+    try:
+        task, settings = read_config(config)
+    except InputError as error:
+        raise InputError(f"{beside}: {error}") from None
+    tensors = contents.tensors if isinstance(settings, LinearSettings) else _transposed_as(contents.tensors, settings, path)
+    network = fill(task, settings, tensors, path)
+    network.id = _id(config, path)
+    return network
+
+
+def _released_id(path: Path) -> str:
+    return _id(read_json(config_path(path), "the config of this network,"), path)
+
+
+def _id(config: Mapping[str, Any], path: Path) -> str:
+    return clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
+
+
+def config_path(path: Path) -> Path:
+    """config_<id>.json for model_<id>.pt, or NAME.json for any other NAME.pt."""
+    if path.stem.startswith("model_"):
+        return path.with_name(f"config_{path.stem.removeprefix('model_')}.json")
+    return path.with_suffix(".json")
+
+
+def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
+    value = config.get(name, default)
+    if value is None:
+        raise InputError(f"setting {name} is missing")
+    if kind is bool:  # the authors mix 0, 1, false and true
+        if value not in (0, 1):
+            raise InputError(f"{name} is {shown(value)}; it must be 0, 1, false or true")
+        return bool(value)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSettings]:
+    """Our settings from the authors' names. `attn_coeff` is the attention rate; `attention_dir` and `func` mean nothing."""
+    modulus = _value(config, "C", int)
+    if "model_type" in config:
+        model_type = config["model_type"]
+        if not isinstance(model_type, str) or model_type not in MODEL_TYPES:
+            choices = ", ".join(f"{short} ({name})" for short, name in MODEL_TYPES.items())
+            raise InputError(f"model_type is {shown(model_type)}; choose one of {choices}")
+        width, hidden = _value(config, "d_model", int), _value(config, "d_hidden", int)
+        return TaskSettings(modulus=modulus), LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
+    activation = _value(config, "act_fn", str, "ReLU")
+    if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
+        raise InputError(f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}")
+    task = TaskSettings(
+        modulus=modulus,
+        separate_vocabularies=_value(config, "diff_vocab", bool, False),
+        equals_sign=_value(config, "eqn_sign", bool, False),
+    )
+    settings = TransformerSettings(
+        width=_value(config, "d_model", int),
+        layers=_value(config, "n_layers", int),
+        heads=_value(config, "n_heads", int),
+        activation=ACTIVATION_NAMES[activation],
+        attention_rate=_value(config, "attn_coeff", float),
+    )
+    return task, settings
+
+
+def _transposed_as(tensors: Mapping[str, Tensor], settings: NetworkSettings, path: Path) -> dict[str, Tensor]:
+    assert isinstance(settings, TransformerSettings)
+    expected = (settings.width, settings.heads * settings.head_size)
+    for name, value in tensors.items():
+        if name.endswith(".W_O") and value.ndim == 2 and value.shape != expected:
+            raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {expected}")
+    return transposed(tensors)
+
+
+def transposed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """In our orientation, the unused mask left out. A tensor of the wrong rank is left as it is and named later."""
+    ours = {}
+    for name, value in tensors.items():
+        leaf = name.rsplit(".", 1)[-1]
+        if leaf == "mask":
+            continue
+        if leaf in ("W_E", "W_in", "W_out") and value.ndim == 2:
+            value = value.T
+        elif leaf in ("W_Q", "W_K", "W_V") and value.ndim == 3:
+            value = value.transpose(1, 2)
+        elif leaf == "W_O" and value.ndim == 2:
+            heads = tensors.get(f"{name.removesuffix('W_O')}W_Q")
+            if heads is not None and heads.ndim == 3 and value.shape[1] == heads.shape[0] * heads.shape[1]:
+                value = value.T.unflatten(0, (heads.shape[0], heads.shape[1]))
+        ours[name] = value
+    return ours
+
+
+RELEASED = Format(
+    "released",
+    "a network released by the authors of The Clock and the Pizza",
+    "config_<id>.json beside model_<id>.pt",
+    _fits,
+    _read,
+    _released_id,
+)

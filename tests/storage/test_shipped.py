@@ -1,0 +1,54 @@
+"""Shipped sweeps are known by their names, and the wheel has their tables."""
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from algophase.runs.runs import Runs
+from algophase.storage import gallery
+from algophase.storage.gallery import shipped
+from algophase.storage.runs_table import read_runs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_sweep_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(read_runs("wide")) == 8
+    assert Runs.read("wide").name == "wide"
+    assert shipped("no-such-sweep") == Path("no-such-sweep")
+    assert shipped("wide/networks") == Path("wide/networks")
+    (tmp_path / "wide").mkdir()
+    assert shipped("wide") == Path("wide")  # the user's own goes first
+
+
+def test_an_installed_package_has_its_own_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(gallery, "PACKAGE", tmp_path / "lib" / "site" / "algophase")
+    assert gallery.default_gallery() is None
+    (gallery.PACKAGE / "gallery" / "wide").mkdir(parents=True)
+    (gallery.PACKAGE / "gallery" / "wide" / "sweep.json").write_text("{}")
+    assert shipped("wide") == gallery.PACKAGE / "gallery" / "wide"
+
+
+def test_the_wheel_has_tables_and_no_networks() -> None:
+    pytest.importorskip("hatchling", reason="hatchling builds the wheel, and is not installed")
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    data: dict[str, dict[str, str]] = {"force_include": {}}
+    hook = SimpleNamespace(root=str(ROOT), target_name="wheel")
+    module.GalleryTables.initialize(hook, "standard", data)
+    inside = data["force_include"]
+    assert "algophase/gallery/exhibits.toml" in inside.values()
+    assert {path.name for path in (ROOT / "gallery").glob("*/sweep.json")} == {"sweep.json"}
+    assert all(Path(path).exists() for path in inside)
+    assert not any("networks" in name for name in inside.values())
+    assert sum(Path(path).stat().st_size for path in inside) < 15e6
+    data["force_include"].clear()
+    module.GalleryTables.initialize(hook, "editable", data)
+    assert not inside

@@ -1,0 +1,73 @@
+"""What a notebook shows of our objects: one line of text, a card with a picture, figures."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+
+from algophase import (
+    Runs,
+    RunSettings,
+    Specimen,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+    analyze,
+    distil,
+    handmade_clock,
+    handmade_pizza,
+    initialise,
+    network_components,
+    train,
+    wrap,
+)
+from algophase.analysis.analyze import Analysis
+from algophase.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    return analyze(handmade_pizza(23, (1, 5)))
+
+
+def test_each_object_is_one_line(analysis: Analysis) -> None:
+    run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
+    (trained,) = train([run], device="cpu")
+    network = handmade_pizza(23, (1, 5))
+    every: list[object] = [network, analysis, analysis.program, analysis.instances, analysis.instances.instances[0]]
+    every += [distil(network), Specimen(network), network_components(network), Runs.read("wide"), trained, trained.history]
+    for each in every:
+        assert "\n" not in repr(each)
+        assert len(repr(each)) < 250, type(each)
+    assert repr(network).startswith("<Linear pizza-p23-k1-5: addition modulo 23; model alpha")
+    assert repr(trained).startswith(f"<TrainedRun {run.run_id}: 5 epochs, validation accuracy ")
+
+
+def test_the_card_has_the_verdict_and_a_picture(analysis: Analysis) -> None:
+    shown = analysis._repr_html_()
+    ElementTree.fromstring(shown)  # well formed
+    assert "pizza-p23-k1-5: two Pizzas" in shown
+    assert shown.count("<circle") == 2 * 23
+    assert "By the paper's rules: Pizza." in shown or "By the paper&#x27;s rules: Pizza." in shown
+    wrapped = wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 5, 5).double(), 5)
+    wrapped.id = "<script>"
+    assert "<script>" not in analyze(wrapped)._repr_html_()
+    assert "not learned" in analyze(initialise(RunSettings(TaskSettings(5), TransformerSettings(4))))._repr_html_()
+
+
+def test_figures_are_returned_and_shown(analysis: Analysis) -> None:
+    figure = analysis.plot()
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    assert len(figure.axes) >= 3
+    runs = Runs.read("fixed-width")
+    drawn = runs.plot()
+    counts = [int(re.sub(r"\D", "", text.get_text())) for text in drawn.legends[0].get_texts()]
+    assert sum(counts) == len(runs.accurate)
+    with pytest.raises(InputError, match="wide has no metrics along an attention rate"):
+        Runs.read("wide").plot()
+
+
+def test_a_clock_is_drawn_flat() -> None:
+    shown = analyze(handmade_clock(11, (2,)))._repr_html_()
+    assert len(set(re.findall(r'cy="([\d.]+)"', shown))) == 1
