@@ -30,7 +30,7 @@ from algophase.networks import template
 from algophase.settings import NetworkSettings
 from algophase.task import all_pairs, tokens
 from algophase.training.loop import Ensemble
-from algophase.training.plan import PRECISIONS, plan
+from algophase.training.plan import plan
 from algophase.training.stacked import StackedEngine
 
 EPOCHS = 20_000
@@ -151,8 +151,10 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
     entries = [
         ("stacked", 32, precision),
         ("grid", 16, precision),
+        ("fused", 512, "half"),
+        ("fused", 64, "half"),
+        ("fused", 1, "half"),
         ("fused", 512, precision),
-        ("fused", 64, precision),
         ("fused", 256, "float32"),
     ]
     for engine, count, chosen in (
@@ -164,7 +166,7 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
         results.append(row(name, engine, chosen, count, seconds, tflops=work / 1e12, of_ceiling=work / rate, **more))
 
 
-def others(device: torch.device, precision: str, budget: float, results: list[dict[str, Any]]) -> None:
+def others(device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]) -> None:
     gpu = device.type == "cuda"
     cases: list[tuple[str, NetworkSettings, int]] = [
         ("one layer, width 512", TransformerSettings(width=512), 64 if gpu else 1),
@@ -175,31 +177,31 @@ def others(device: torch.device, precision: str, budget: float, results: list[di
     for name, network, count in cases:
         plain = measure(runs_of(network, 1), "plain", device, "float32", budget / 2)
         (group,) = plan(runs_of(network, count), "auto", str(device), precision, ensemble_size=count)
-        seconds = measure(runs_of(network, count), group.engine, device, precision, budget)
-        results.append(row(name, group.engine, precision, count, seconds, against_plain=plain / (seconds / count)))
+        seconds = measure(runs_of(network, count), group.engine, device, group.precision, budget)
+        results.append(row(name, group.engine, group.precision, count, seconds, against_plain=plain / (seconds / count)))
         show(results[-1])
 
 
-def growth(device: torch.device, precision: str, budget: float, results: list[dict[str, Any]]) -> None:
+def growth(device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]) -> None:
     """Cost against modulus and ensemble size: time an epoch is linear in networks, and close to p^3 v in the modulus."""
     gpu = device.type == "cuda"
     for modulus in (31, 59, 113):
         for count in (64, 128, 256) if gpu else (1, 2, 4):
             (group,) = plan(runs_of(TransformerSettings(), count, modulus), "auto", str(device), precision, ensemble_size=count)
-            seconds = measure(list(group.runs), group.engine, device, precision, budget / 2)
-            results.append(row(f"one layer, p = {modulus}", group.engine, precision, count, seconds))
+            seconds = measure(list(group.runs), group.engine, device, group.precision, budget / 2)
+            results.append(row(f"one layer, p = {modulus}", group.engine, group.precision, count, seconds))
             show(results[-1])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--precision", help="default: the device's")
+    parser.add_argument("--precision", help="default: each engine's, and tf32 or float32 where engines are compared")
     parser.add_argument("--seconds", type=float, default=2.0, help="time to spend on each measurement")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     options = parser.parse_args()
     device = torch.device(options.device)
-    precision = options.precision or PRECISIONS[device.type][0]
+    precision = options.precision or ("tf32" if device.type == "cuda" else "float32")
     machine = (
         torch.cuda.get_device_name(device)
         if device.type == "cuda"
@@ -212,8 +214,8 @@ def main() -> None:
     print(f"{columns} {'to plain':>10} {'to vmap':>9}   TFLOP/s")
     for result in results:
         show(result)
-    others(device, precision, options.seconds, results)
-    growth(device, precision, options.seconds, results)
+    others(device, options.precision, options.seconds, results)
+    growth(device, options.precision, options.seconds, results)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
     stamp = {

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from algophase.networks import initialise
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training import loop
@@ -58,15 +59,41 @@ def test_ten_captured_epochs_are_ten_epochs(case: str) -> None:
             torch.testing.assert_close(value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_going_on_is_the_same_as_never_having_stopped(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("fused")])
+def test_ten_epochs_in_half_precision_lead_where_ten_epochs_lead(case: str) -> None:
+    """Held against how far the networks went: Adam's first steps have one length for every weight, so a gradient near zero that
+    rounding turns around moves its weight by as much as any other."""
+    runs = runs_of(case, 10)
+    outcomes = train(runs, device="cuda")
+    assert {(outcome.engine, outcome.precision) for outcome in outcomes} == {("fused", "half")}
+    for run, outcome, expected in zip(runs, outcomes, train(runs, "plain", "cpu", "float64"), strict=True):
+        assert outcome.network is not None
+        assert expected.network is not None
+        np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-3)
+        ours, theirs, start = (
+            torch.cat([value.double().flatten() for value in network.state_dict().values()])
+            for network in (outcome.network, expected.network, initialise(run))
+        )
+        assert (ours - theirs).norm() < 0.1 * (theirs - start).norm()
+
+
+@pytest.mark.parametrize(("case", "precision"), [*((case, None) for case in CASES), ("fused", "tf32")])
+def test_going_on_is_the_same_as_never_having_stopped(
+    case: str, precision: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs, kept = runs_of(case, 40), DirectoryCheckpoints(tmp_path)
-    straight = train(runs, device="cuda", history_stride=6)
+    straight = train(runs, device="cuda", precision=precision, history_stride=6)
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
     with pytest.raises(TrainingInterrupted):
-        train(runs, device="cuda", history_stride=6, checkpoint=kept, progress=interrupt_at(17))
+        train(runs, device="cuda", precision=precision, history_stride=6, checkpoint=kept, progress=interrupt_at(17))
     assert [held.epoch for held in kept.pending()] == [17]
-    assert_same(straight, train(runs, device="cuda", history_stride=6, checkpoint=kept))
+    assert_same(straight, train(runs, device="cuda", precision=precision, history_stride=6, checkpoint=kept))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("fused")])
+def test_a_networks_bits_do_not_depend_on_its_company(case: str) -> None:
+    runs = runs_of(case, 20, 5)
+    assert_same(train(runs[3:4], device="cuda"), train(runs, device="cuda")[3:4])
 
 
 def interrupt_at(epoch: int) -> Callable[[Progress], None]:

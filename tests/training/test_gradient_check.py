@@ -9,6 +9,7 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import gradient_check
 from algophase.training.gradient_check import (
+    GRIDS,
     TRAINED_TOLERANCES,
     Agreement,
     Comparison,
@@ -100,7 +101,13 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
     result, _ = by_state["late"]
     assert result.found.error > TRAINED_TOLERANCES["tf32"][0]
     assert result.passed
-    assert result.tolerance == pytest.approx(2 * result.found.error, rel=1e-6)
+    run = away_from_kinks(RUN)
+    late = states([run], CPU)["late"]
+    wanted = expected([run], CPU, late)
+    roundings = [rounded(late, grid) for grid in GRIDS]
+    moved = [compare(GridTransformer, [run], CPU, "float64", values, wanted).error for values in roundings]
+    assert result.found.error == pytest.approx(moved[0], rel=1e-6)
+    assert result.tolerance == pytest.approx(2 * max(moved), rel=1e-6)
     assert [result.passed for result in by_state["start"]] == [True, False]
 
 

@@ -13,10 +13,10 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import fused, sizing
+from algophase.training import fused, half, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
-from algophase.training.plan import ENGINES, choose_engine, describe, plan
+from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
 from algophase.training.train import train
 
 CUDA = torch.device("cuda:0")
@@ -90,6 +90,11 @@ def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch)
     assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "tf32") == 512
     deep = RunSettings(network=TransformerSettings(layers=4))
     assert 32 <= sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") < 512
+    monkeypatch.setattr(sizing, "_free_memory", lambda device: 4 * 2**30)
+    less, more = (
+        sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, one) for one in ("tf32", "half")
+    )
+    assert less < more < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
     assert sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") == 1
 
@@ -122,6 +127,23 @@ def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign:
     large = RunSettings(task=TaskSettings(64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign))
     assert FusedTransformer.unsupported(large, CUDA) == f"it takes at most 128 outputs, not {130 - equals_sign}"
     assert choose_engine(large, "auto", CUDA, "tf32") == "stacked"
+
+
+def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(half, "missing_triton", lambda: None)
+    monkeypatch.setattr(fused, "missing_triton", lambda: None)
+    cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
+        (TransformerSettings(), "auto", None, ("fused", "half")),
+        (TransformerSettings(), "fused", None, ("fused", "half")),
+        (TransformerSettings(), "auto", "tf32", ("fused", "tf32")),
+        (TransformerSettings(), "stacked", None, ("stacked", "tf32")),
+        (TransformerSettings(width=2048), "auto", None, ("fused", "tf32")),  # too wide for half
+        (TransformerSettings(layers=2), "auto", None, ("stacked", "tf32")),
+        (LinearSettings(), "auto", None, ("grid", "tf32")),
+    ]
+    for network, engine, precision, expected in cases:
+        assert choose_way(RunSettings(network=network), engine, CUDA, precision) == expected
+    assert choose_way(RunSettings(), "auto", torch.device("cpu"), None) == ("grid", "float32")
 
 
 def test_auto_leaves_float64_to_an_engine_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ MinAccuracy = Annotated[
     ),
 ]
 Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
-Precision = Annotated[str | None, typer.Option(help=PRECISIONS, show_default="tf32 on a GPU, else float32")]
+Precision = Annotated[str | None, typer.Option(help=PRECISIONS, show_default="half or tf32 on a GPU, else float32")]
 Released = Annotated[Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table of runs.")]
 StrictDevice = Annotated[
     bool, typer.Option("--strict-device", help="Stop with an error if --device is missing; otherwise the CPU takes over.")

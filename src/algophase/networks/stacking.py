@@ -24,6 +24,11 @@ def round_size(size: int) -> int:
     return -(-size // step) * step
 
 
+def power_of_two(size: int, least: int = 16) -> int:
+    """The next one, or `least`."""
+    return max(least, 1 << (size - 1).bit_length())
+
+
 def padded_settings(runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size) -> NetworkSettings:
     """The smallest network of such sizes that holds every one of these in its leading corner."""
     first = runs[0].network

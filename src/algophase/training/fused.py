@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
+from algophase.networks.stacking import power_of_two
 from algophase.settings import RunSettings, TransformerSettings
 from algophase.training.engine import ONLY_ADDS
 from algophase.training.grid import GridTransformer
@@ -25,13 +26,9 @@ RUNS_OF_A = 4  # parts the backward pass over a is cut into: enough programs for
 DOT_PRECISION = {"float32": "ieee", "tf32": "tf32", "tf32x3": "tf32x3"}
 
 
-def _power_of_two(value: int) -> int:
-    return 1 << (value - 1).bit_length()
-
-
 def block_size(width: int) -> int:
     """Networks a library product gets: at 16 x 128 channels and more the card is full, and small blocks leave few spare."""
-    return BLOCK if width <= 128 else max(1, WIDE_BLOCK * 128 // _power_of_two(width))
+    return BLOCK if width <= 128 else max(1, WIDE_BLOCK * 128 // power_of_two(width, 1))
 
 
 class FusedTransformer(GridTransformer):
@@ -94,7 +91,7 @@ class FusedTransformer(GridTransformer):
     @property
     def row_block(self) -> int:
         """b padded to a power of two."""
-        return max(16, _power_of_two(self.modulus))
+        return power_of_two(self.modulus)
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -115,7 +112,7 @@ class FusedTransformer(GridTransformer):
 
     @property
     def table_width(self) -> int:
-        return self.hidden + max(32, _power_of_two(self.outputs))
+        return self.hidden + power_of_two(self.outputs, 32)
 
     def _launch(self) -> "tuple[Launch, Launch]":
         """Tile sizes measured on an H200 (docs/notes/tuning.md): large where TF32 and 64 outputs leave the registers for it."""

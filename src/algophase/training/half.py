@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks.stacking import padded_settings
+from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
@@ -39,10 +39,6 @@ class Step(NamedTuple):
 
     def launch(self) -> None:
         self.kernel[self.grid](*self.arguments, **self.options)
-
-
-def power_of_two(value: int, least: int = 16) -> int:
-    return max(least, 1 << (value - 1).bit_length())
 
 
 class HalfTransformer(GridTransformer):
@@ -94,13 +90,14 @@ class HalfTransformer(GridTransformer):
 
     @staticmethod
     def runs_for(across: int) -> int:
-        """Parts that the blocks of four b are cut into for sums over pairs: never by the number of networks."""
-        return 1 if across <= 64 else 2
+        """Parts that the blocks of four b are cut into for sums over pairs: never by the number of networks. At p = 59 three
+        parts take 2.5 s for a run alone where one takes 3.9, and 0.256 s instead of 0.244 among 512."""
+        return 3 if across <= 64 else 2
 
     @staticmethod
-    def rows_for(channels: int, outputs: int) -> int:
-        """Rows of a program of `by_rows`, where the network is not wide."""
-        return TILE
+    def rows_for(channels: int, across: int) -> int:
+        """Rows of a program of `by_rows`, where the network is not wide: of one block."""
+        return TILE if channels <= 128 else min(2 * TILE, 4 * across)
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         if self.precision != "half":
@@ -113,7 +110,7 @@ class HalfTransformer(GridTransformer):
         self.runs_of_blocks = 1 if self.wide else self.runs_for(across)
         blocks = -(-p // (4 * self.runs_of_blocks)) * self.runs_of_blocks  # of four b
         rows = blocks * 4 * across
-        tiles = rows // (TILE if self.wide else self.rows_for(c, vp))
+        tiles = rows // (TILE if self.wide else self.rows_for(c, across))
         self.rate, self.scale = rate.contiguous(), scale.contiguous()
         self.give = 3 - 2 * rate if equals else 2 - rate
         self.row_weights = self._to_rows(self.weights, across, blocks)
@@ -174,7 +171,7 @@ class HalfTransformer(GridTransformer):
         tokens = {
             "P": self.modulus,
             "SECOND": self.modulus if self.task.separate_vocabularies else 0,
-            "EQUALS": self.outputs - 1 if self.task.equals_sign else 0,
+            "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
         }
         equals = {"EQUALS": tokens["EQUALS"]}
         grid, of_heads = {"PA": across, "T": rows}, {"H": heads, "E": e}
@@ -183,6 +180,7 @@ class HalfTransformer(GridTransformer):
         wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
         weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
+        sums = {"BC": min(128, c), "BD": min(256, d)} if self.wide else {"BC": bc, "BD": min(128, d)}
         columns, counted = (m + vp) // TILE, self.largest.shape[1]
         at_once = TILE if c <= 128 else TILE // 4
         return {
@@ -190,7 +188,8 @@ class HalfTransformer(GridTransformer):
                 read_tokens,
                 (tables * (c // bc), n),
                 (flat, self.tables, size),
-                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bc, "BK": bk, **warps},
+                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bc, "BK": bk, **warps}
+                | {"num_stages": 1},
             ),
             "attend": Step(
                 attend,
@@ -218,18 +217,18 @@ class HalfTransformer(GridTransformer):
                 project,
                 (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
                 (flat, self.y, self.Q, self.base, self.R, size),
-                {**weights, **grid, **wide, "BK": bk, **warps},
+                {**weights, **grid, **wide, "BK": bk, **warps, "num_stages": 1},
             ),
             **(self._wide_grid() if self.wide else self._grid()),
             "after_units": Step(
                 after_units,
-                ((2 + c // bc + columns + m // TILE) * (d // min(128, d)), n),
+                ((2 + c // sums["BC"] + columns + m // TILE) * (d // sums["BD"]), n),
                 (flat, found, self.y, self.dQ, self.dbase, self.dR, self.largest, self.dy, size),
                 {
                     **weights,
                     **grid,
                     **wide,
-                    "BD": min(128, d),
+                    **sums,
                     "BB": min(64, across),
                     "RUNS": runs,
                     "COUNT": counted,
@@ -252,7 +251,7 @@ class HalfTransformer(GridTransformer):
                     "TILES": tiles,
                     "GROUPS": GROUPS,
                     "STAGES": 3,
-                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] else 2048))),
+                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] and across > 64 else 2048))),
                 },
             ),
             "after_attention": Step(
@@ -290,10 +289,10 @@ class HalfTransformer(GridTransformer):
                     "BC": bc,
                     "BD": bd,
                     "BX": min(32, d),
-                    "BK": min(32, c),
+                    "BK": min(64 if across <= 64 else 32, c),
                     **of_tiles,
                     **warps,
-                    "num_stages": 2,
+                    "num_stages": 1 if across <= 64 else 2,
                 },
             ),
         }
@@ -307,17 +306,15 @@ class HalfTransformer(GridTransformer):
         from algophase.training.kernels.by_units import by_units
 
         n, tiles, runs, core = self.count, self.exponent.shape[1], self.runs_of_blocks, self._core()
-        roomy, narrow = core["C"] * core["VP"] <= 128 * 64, core["C"] <= 128
+        few, narrow = core["VP"] == 64, core["C"] <= 128
         warps = {"num_warps": 4 if narrow else 8}
         read = (self.z, self.Q, self.base, self.R)
         by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
         of_rows = {"P": self.modulus, "V": self.outputs, **core, "ROWS": core["T"] // tiles}
-        # with 128 outputs half the hidden units at a time, so that two programs share a multiprocessor
-        of_rows |= {"BM": TILE if core["VP"] == 64 else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
+        # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
+        of_rows |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3, **warps}
         return {
-            "by_rows": Step(
-                by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | warps | {"JUDGE": False}
-            ),
+            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | {"JUDGE": False}),
             "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
             "by_units": Step(
                 by_units,
@@ -326,11 +323,11 @@ class HalfTransformer(GridTransformer):
                 {
                     **core,
                     "BM": TILE,
-                    "ROWS": TILE if core["VP"] == 64 else TILE // 2,  # or registers spill
+                    "ROWS": TILE if few or narrow else TILE // 2,  # or registers spill
                     "TILES": tiles,
                     "TILES_P": power_of_two(tiles),
                     "RUNS": runs,
-                    "STAGES": 3 if roomy else 2,
+                    "STAGES": 3 if few else 2,
                     **warps,
                 },
             ),
@@ -371,7 +368,7 @@ class HalfTransformer(GridTransformer):
                 wide_units,
                 (self.largest.shape[1] - first, n),
                 (self.z, self.x, self.dx, self.exponent, self.dQ, self.dR, self.largest),
-                {**of_sums, "T": rows, "C": c, "BM": bm, "BC": bc, "FIRST": first, "num_warps": 8},
+                {**of_sums, "T": rows, "C": c, "BM": bm, "BC": bc, "FIRST": first, "num_warps": 8, "num_stages": 4},
             ),
         }
 

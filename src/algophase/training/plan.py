@@ -39,8 +39,8 @@ ENGINES: dict[str, Callable[[RunSettings, str], type[Engine]]] = {
     "fused": lambda run, precision: HalfTransformer if precision == "half" else FusedTransformer,
 }
 
-# The default precision of each kind of device, and the others it offers (evidence: docs/). TF32 products exist on a GPU only.
-PRECISIONS = {"cuda": ("tf32", "float32", "tf32x3", "half", "float64"), "cpu": ("float32", "float64")}
+# What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
+PRECISIONS = {"cuda": ("half", "tf32", "float32", "tf32x3", "float64"), "cpu": ("float32", "float64")}
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,20 @@ def plan(
     chosen = choose_device(device, strict=strict_device)
     chosen_precision = choose_precision(precision, chosen, instead_of=device)
     engine = _available(engine, chosen)
-    names = [choose_engine(run, engine, chosen, chosen_precision) for run in runs]
+    ways = [choose_way(run, engine, chosen, chosen_precision) for run in runs]
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in enumerate(runs):
-        padded = ENGINES[names[index]](run, chosen_precision).padded([run], chosen)
-        families.setdefault((names[index], run.training.epochs, *stack_key(run), padded), []).append(index)
+        name, used = ways[index]
+        padded = ENGINES[name](run, used).padded([run], chosen)
+        families.setdefault((name, used, run.training.epochs, *stack_key(run), padded), []).append(index)
     groups = []
     for members in families.values():
-        name, first = names[members[0]], runs[members[0]]
-        padded = ENGINES[name](first, chosen_precision).padded([first], chosen)
-        limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, chosen_precision)
+        (name, used), first = ways[members[0]], runs[members[0]]
+        padded = ENGINES[name](first, used).padded([first], chosen)
+        limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, used)
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
-            groups.append(Group(indices, tuple(runs[i] for i in indices), name, chosen, chosen_precision))
+            groups.append(Group(indices, tuple(runs[i] for i in indices), name, chosen, used))
     return groups
 
 
@@ -119,14 +120,14 @@ def check_options(engine: str, ensemble_size: int | None) -> None:
         raise InputError(f"engine is {engine!r}; choose one of auto, {', '.join(ENGINES)}")
 
 
-def choose_precision(precision: str | None, device: torch.device, instead_of: torch.device | str = "auto") -> str:
-    """The precision asked for, or the device's default.
+def choose_precision(precision: str | None, device: torch.device, instead_of: torch.device | str = "auto") -> str | None:
+    """The precision asked for if the device has it; None stays None, for the engine's default.
 
     instead_of: the device asked for. Where the CPU took over from a GPU, it also takes over from a precision that needs one.
     """
     offered = PRECISIONS[device.type]
     if precision is None:
-        return offered[0]
+        return None
     took_over = device.type == "cpu" and str(instead_of).startswith("cuda")
     if took_over and precision in PRECISIONS["cuda"] and precision not in offered:
         log.warning("precision %s needs a GPU: training in %s instead", precision, offered[0])
@@ -143,6 +144,15 @@ def _available(engine: str, device: torch.device) -> str:
         log.warning("the fused engine cannot run here, %s: training with the grid engine instead", lacking)
         return "grid"
     return engine
+
+
+def choose_way(run: RunSettings, engine: str, device: torch.device, precision: str | None) -> tuple[str, str]:
+    """Engine and precision of a run: by default half where the fused engine has it for the run."""
+    if precision is None:
+        offered = PRECISIONS[device.type]
+        fused = engine in ("auto", "fused") and "half" in offered and _refusal(run, "fused", device, "half") is None
+        precision = "half" if fused else next(one for one in offered if one != "half")
+    return choose_engine(run, engine, device, precision), precision
 
 
 def choose_engine(run: RunSettings, engine: str, device: torch.device, precision: str) -> str:
@@ -169,13 +179,13 @@ def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str
 
 
 def describe(groups: Sequence[Group]) -> list[str]:
-    """One line per engine in use: how many networks, on which device, in which precision and in how many ensembles."""
+    """One line per engine and precision in use: how many networks, on which device and in how many ensembles."""
     lines = []
-    for engine in dict.fromkeys(group.engine for group in groups):
-        mine = [group for group in groups if group.engine == engine]
+    for engine, precision in dict.fromkeys((group.engine, group.precision) for group in groups):
+        mine = [group for group in groups if (group.engine, group.precision) == (engine, precision)]
         count = counted(sum(len(group.runs) for group in mine), "network")
         shared = f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}" if len(mine) > 1 else ""
-        lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {mine[0].precision}{shared}")
+        lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {precision}{shared}")
     return lines
 
 

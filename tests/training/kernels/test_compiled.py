@@ -1,7 +1,8 @@
-"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their products or spill.
+"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their products or spill much.
 
 It serialises products when it runs out of registers or cannot see through a loop, and says so in a remark that nothing prints:
-the kernel is right, and slow.
+the kernel is right, and slow. A few registers may spill: with 128 outputs `by_units` spills 32 bytes per thread if it takes 64
+rows at a time and none if it takes 32, and needs 17.0 µs instead of 23.5 (p = 113, on an H200).
 """
 
 import os
@@ -13,7 +14,7 @@ import pytest
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
 COMPILE = """
-import pathlib, subprocess, sys, tempfile
+import pathlib, re, subprocess, sys, tempfile
 import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -41,7 +42,8 @@ for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.item
         command = [ptxas, "-v", "--gpu-name=sm_90a", file.name, "-o", "/dev/null"]
         said = subprocess.run(command, capture_output=True, text=True, check=True)
     for line in (said.stdout + said.stderr).splitlines():
-        if "serialized" in line or ("spill stores" in line and " 0 bytes spill stores" not in line):
+        spilled = re.search("([0-9]+) bytes spill stores", line)
+        if "serialized" in line or (spilled and int(spilled[1]) > 64):
             print(name, line.strip())
     if compiled.metadata.shared > 227 * 1024:
         print(name, "needs", compiled.metadata.shared, "bytes of shared memory")
@@ -49,8 +51,10 @@ for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.item
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("modulus", "width", "equals_sign"), [(59, 128, 0), (59, 512, 0), (7, 16, 0), (113, 128, 1)])
-def test_nothing_is_serialised_or_spilled_and_all_fits(modulus: int, width: int, equals_sign: int) -> None:
+@pytest.mark.parametrize(
+    ("modulus", "width", "equals_sign"), [(59, 128, 0), (59, 256, 0), (59, 512, 0), (7, 16, 0), (113, 128, 1)]
+)
+def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(modulus: int, width: int, equals_sign: int) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     command = [sys.executable, "-c", COMPILE, str(modulus), str(width), str(equals_sign)]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,5 +1,7 @@
 """The half-precision engine against the specification: on a GPU, or in Triton's interpreter on a CPU."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -12,12 +14,14 @@ from algophase.training.gradient_check import away_from_kinks, compare
 from algophase.training.half import HalfTransformer
 from algophase.training.optimizer import AdamW
 from algophase.training.plain import PlainEngine
+from algophase.training.sizing import numbers_per_network
 from algophase.training.states import states
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
 
-SHARED, BOTH = TaskSettings(modulus=5), TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True)
+SHARED = TaskSettings(modulus=5)
+BOTH = TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True, outputs="modulus")  # more tokens than outputs
 CASES = {
     "one head": (SHARED, [TransformerSettings(16, 1, 1, "gelu", 0.37)]),
     "separate, equals sign": (BOTH, [TransformerSettings(12, 1, 1, "gelu", 0.37)]),
@@ -48,6 +52,23 @@ def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeyp
     monkeypatch.setattr(half, "WIDE", 8)
     parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
+
+
+@LONG
+def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
+    monkeypatch.setattr(HalfTransformer, "rows_for", staticmethod(lambda channels, across: 128))
+    (run,) = runs_of("one head")
+    parameter, error, _ = compare(HalfTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
+@pytest.mark.parametrize("width", [16, 128, 512])
+def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int) -> None:
+    engine = HalfTransformer([RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half")
+    held = sum(value.nbytes for value in vars(engine).values() if torch.is_tensor(value))
+    held += 8 * engine.parameters.flat.nbytes  # with moments and copies; this sum is what an H200 reported
+    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings, "half") / held < 2.0
 
 
 @LONG
