@@ -215,6 +215,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(Missing, match="was not followed along training; make it with: algophase sweep clock-training"):
         clock_training(sources)
     (tmp_path / "exhibits.toml").write_text('[early-clock]\nwhat = "x"\n[early-pizza]\npaths = ["a"]\nwhat = "x"\n')
+    (tmp_path / "a").touch()
     broken = Sources(tmp_path)
     with pytest.raises(InputError, match=r"paths of early-clock is \[\]; it must be a list"):
         broken.series("early-clock")

@@ -45,6 +45,7 @@ def test_circularity_of_two_tables_is_the_lower_one() -> None:
     assert [axes.get_title() for axes in figure.axes[:2]] == ["Model alpha'", "Model again"]
 
 
+@pytest.mark.slow
 def test_each_item_is_made_twice_the_same(tmp_path: Path) -> None:
     gallery = tmp_path / "gallery"
     for seed, space in enumerate(SPACES):

@@ -58,6 +58,7 @@ def test_a_wide_network_without_a_pizza_is_not_called_one(tmp_path: Path) -> Non
     assert len(made.files) == 2
 
 
+@pytest.mark.slow
 def test_tries_of_a_wide_network_are_counted_where_there_is_a_sweep(gallery: Path, tmp_path: Path) -> None:
     made = make_one("widepizza", Sources(gallery.parent), tmp_path / "ours")
     assert find(made.claims, "after several tries").verdict == "supported"

@@ -45,6 +45,7 @@ def test_a_different_share_is_found() -> None:
     assert "circular" in {test.measure for test in result.rejected}
 
 
+@pytest.mark.slow
 def test_the_family_wise_level_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("algophase.runs.comparison._boundary_rows", lambda *_: [])  # not of the family, and slow
     generator = numpy.random.default_rng(0)

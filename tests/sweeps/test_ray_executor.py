@@ -287,8 +287,8 @@ def test_shards_for_gpus_hold_networks_that_are_padded_alike(said: list[str]) ->
     left = ray_executor._shards(request, runs, {0: "Pizza", 2: None}, "GPU", 3)
     assert {frozenset(shard.indices) for shard in left} == {frozenset(shard.indices) - {0, 2} for shard in shards}
     assert said == []
-    with pytest.raises(InputError, match="precision is 'half'"):
-        ray_executor._shards(replace(request, options=Options(precision="half")), runs, {}, "GPU", 3)
+    with pytest.raises(InputError, match="precision is 'quarter'"):
+        ray_executor._shards(replace(request, options=Options(precision="quarter")), runs, {}, "GPU", 3)
     with pytest.raises(InputError, match="engine is 'fast'"):
         ray_executor._shards(replace(request, options=Options(engine="fast")), runs, {}, "GPU", 3)
 
