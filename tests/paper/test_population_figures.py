@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy
+import pytest
 from made_items import AS_TOLD, linear, transformers, write_linear, write_transformers
 
 from algophase.paper.items import find_items

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pandas
+import pytest
 import torch
 from made_items import find, make_one, plant, write_networks, write_sweep
 
