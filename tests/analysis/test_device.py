@@ -19,7 +19,6 @@ from algophase.analysis.device import in_float64
 from algophase.analysis.instances import launch_groups
 from algophase.analysis.metrics import gradient_symmetricity, gradient_symmetricity_exact
 from algophase.analysis.principal import network_components, principal_components
-from algophase.analysis.program import launch_program
 from algophase.analysis.subject import Subject
 from algophase.errors import InputError
 from algophase.networks import Cache, Network, initialise
@@ -74,10 +73,10 @@ def test_program_and_instances_are_queued_without_waiting(index: int) -> None:
     components = network_components(here)
     groups = [[k] for k in range(1, p // 2 + 1)]
     with OneDevice():
-        first = launch_program(there)
+        first = launch_groups(there, components, [], with_sums=True)
         second = launch_groups(there, components, groups, groups)
     assert first.device.type == second.device.type == "meta"
-    assert first.shape == launch_program(here).shape
+    assert first.shape == launch_groups(here, components, [], with_sums=True).shape
     assert second.shape == launch_groups(here, components, groups, groups).shape
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 from made import EveryFrequency, mixture, parity_clock
+from one_by_one import instances, program
 
 import algophase
 from algophase.analysis.circles import isolate_frequencies
 from algophase.analysis.device import in_float64
-from algophase.analysis.instances import Instances, instances
+from algophase.analysis.instances import Instances
 from algophase.analysis.layers import additivity_by_layer
 from algophase.analysis.principal import network_components
-from algophase.analysis.program import program
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import Findings, Verdict, decide, findings, form_of
 from algophase.errors import InputError

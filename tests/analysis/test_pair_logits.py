@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 from made import EveryFrequency
+from one_by_one import logit_sums
 
 from algophase.analysis import pair_logits
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import accuracy, grid_logits
-from algophase.analysis.logit_sums import Array, answers, launch_sums, logit_sums, smallest_margin
+from algophase.analysis.logit_sums import Array, answers, launch_sums, smallest_margin
 from algophase.analysis.pair_logits import blocks, prepare
 from algophase.networks import Network, initialise
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -37,7 +38,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     first, second = two_embeddings(network)
     expected = grid_logits(network, (first, second))
     torch.testing.assert_close(prepare(network)(first, second)(slice(1, 2), slice(2, 5)), expected[1:, 2:5])
-    sums, p = logit_sums(network, first, second, with_sums=True), network.task.modulus
+    sums, p = logit_sums(network, first, second), network.task.modulus
     x = (expected[..., :p] - expected[..., :p].mean(dim=-1, keepdim=True)).numpy()
     np.testing.assert_allclose(sums.products, np.einsum("nabc,mabc->nm", x, x), atol=1e-9)
     np.testing.assert_allclose(sums.offset, x.mean(axis=(1, 2)), atol=1e-12)
@@ -49,7 +50,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     np.testing.assert_allclose(sums.following, _following(without, p), atol=1e-12)
     monkeypatch.setattr(pair_logits, "CACHED_ELEMENTS", 1)  # a row of one embedding at a time
     assert len(blocks(network, 2)[1]) == p
-    other = logit_sums(network, first, second, with_sums=True)
+    other = logit_sums(network, first, second)
     np.testing.assert_allclose(other.products, sums.products, atol=1e-9)
 
 

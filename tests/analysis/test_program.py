@@ -5,13 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from one_by_one import program
 from torch import Tensor
 
 import algophase
 from algophase.analysis.device import in_float64
 from algophase.analysis.formulas import accompanying_logits, clock_logits, pizza_logits
 from algophase.analysis.grid import grid_logits, right_answers
-from algophase.analysis.program import Program, program, program_logits, program_of_logits
+from algophase.analysis.program import Program, program_logits, program_of_logits
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.waves import cos_turn
 

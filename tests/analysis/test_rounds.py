@@ -4,6 +4,7 @@ import json
 
 import pytest
 from made import mixture
+from one_by_one import program
 from test_device import needs_gpu, networks
 from test_instances import found_in
 
@@ -12,7 +13,6 @@ from algophase.analysis.circles import find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import circle_evidence
 from algophase.analysis.principal import network_components
-from algophase.analysis.program import program
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import decide
 from algophase.networks import initialise

@@ -51,7 +51,7 @@ class Block:
 def blocks(page: Path) -> list[Block]:
     found: list[Block] = []
     start, language, note, inside = 0, "", "", list[str]()
-    comment = ""
+    comment, opened = "", ""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         fence = FENCE.match(line)
         if start:
@@ -63,7 +63,9 @@ def blocks(page: Path) -> list[Block]:
         elif fence:
             start, language, note, inside = number, fence[1], comment, []
         elif line.strip():
-            match = COMMENT.match(line)
+            said = f"{opened} {line}" if opened else line  # a comment may go over several lines
+            opened = said if said.startswith("<!-- ") and not said.endswith(" -->") else ""
+            match = COMMENT.match(said)
             comment = match[1] if match else ""
     assert not start, f"{page.name}:{start}: the block is not closed"
     return found

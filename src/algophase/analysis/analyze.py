@@ -255,10 +255,8 @@ class _First:
 class _Second:
     """missing: frequencies to look at alone that only the program named; evidence, circles: of those of the first round."""
 
-    subject: Subject
+    before: _First
     measured: dict[str, Tensor]
-    known: dict[str, float]
-    operand_circularity: tuple[float, ...]
     program: Program
     evidence: list[CircleEvidence]
     circles: list[CircleAlone]
@@ -338,16 +336,15 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     circles = read_circles(sums, begun.alone, components)
     missing = [k for k in candidates(program, components) if k not in begun.alone]
     launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
-    return _Second(
-        subject, numbers, begun.known, begun.operand_circularity, program, evidence, circles, missing, Download(launched)
-    )
+    return _Second(begun, numbers, program, evidence, circles, missing, Download(launched))
 
 
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
     """The instances, each kept and each left out, as the circles alone group them."""
     if isinstance(begun, Analysis | InputError):
         return begun
-    subject, components, circles = begun.subject, begun.subject.components, begun.circles
+    subject, circles = begun.before.subject, begun.circles
+    components = subject.components
     if begun.missing:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
@@ -359,14 +356,14 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     """Read the numbers once they are there, and decide."""
     if isinstance(begun, Analysis | InputError):
         return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
-    before, subject = begun.before, begun.before.subject
+    before, first = begun.before, begun.before.before
+    subject, known, by_operand = first.subject, first.known, first.operand_circularity
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
     normalised = subject.network.normalises
     inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
     inside = replace(inside, embedded=subject.network.cut != "none")
-    known, numbers = before.known, before.measured
+    numbers = before.measured
     measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
-    by_operand = before.operand_circularity
     weighed = Measurements(
         accuracy=measured["accuracy"],
         wrong_pairs=int(numbers["wrong pairs"]),

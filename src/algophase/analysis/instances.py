@@ -37,10 +37,10 @@ from algophase.analysis.circles import (
 from algophase.analysis.device import upload
 from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
+from algophase.analysis.logit_sums import Array, LogitSums, launch_sums
 from algophase.analysis.pair_logits import Prepared
-from algophase.analysis.principal import PrincipalComponents, network_components
-from algophase.analysis.program import Program, program, spectrum_of
+from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.program import Program, spectrum_of
 from algophase.networks import Network
 
 # What a double must write at the frequency it serves, as a share of that circle's own logits, to belong to it: below this
@@ -311,17 +311,3 @@ def read_instances(
     additivity = float(together) / whole if n else 0.0
     remainder = 1.0 - sum(each.share for each in instances)
     return Instances(tuple(instances), tuple(circles), additivity, remainder, len(stands_out(components)))
-
-
-def instances(network: Network, found: Program | None = None, components: PrincipalComponents | None = None) -> Instances:
-    """All three rounds at once, for those who may wait. The network should be in float64."""
-    found = found or program(network)
-    components = components or network_components(network)
-    looked_at = candidates(found, components)
-    alone = launch_groups(network, components, [[k] for k in looked_at]).cpu()
-    circles = read_circles(read_sums(alone, found.modulus, 1 + len(looked_at)), looked_at, components)
-    groups = grouped(found, circles, stands_out(components))
-    numbers = launch_groups(network, components, groups, groups).cpu()
-    return read_instances(
-        found, components, circles, groups, read_sums(numbers, found.modulus, 1 + 2 * len(groups)), network.normalises
-    )

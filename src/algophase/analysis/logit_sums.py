@@ -155,12 +155,6 @@ def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = Fa
     )
 
 
-def logit_sums(network: Network, first: Tensor, second: Tensor, *, with_sums: bool = False) -> LogitSums:
-    """Both steps at once, for those who may wait."""
-    numbers = launch_sums(network, first, second, with_sums=with_sums).cpu()
-    return read_sums(numbers, network.task.modulus, len(first), with_sums=with_sums)
-
-
 def answers(logits: Tensor) -> Tensor:
     """What is answered for each pair, (..., p, p): the largest output, or -1 where two share it."""
     top = logits.topk(2, dim=-1)

@@ -1,4 +1,4 @@
-"""An analysis as plain values that JSON holds, and back: every field, by the types that its dataclasses declare."""
+"""Dataclasses as plain values that JSON holds, and back: every field, by the types that they declare. NaN is null."""
 
 import dataclasses
 import math
@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-
-from algophase.analysis.analyze import Analysis
-from algophase.errors import InputError
 
 
 def to_plain(value: Any) -> Any:
@@ -53,16 +50,3 @@ def from_plain(kind: Any, value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{value!r} is no {kind.__name__}")
     return value
-
-
-def analysis_to_plain(analysis: Analysis) -> dict[str, Any]:
-    """All but a linear network's anatomy."""
-    plain: dict[str, Any] = to_plain(dataclasses.replace(analysis, anatomy=None))
-    return plain
-
-
-def analysis_from_plain(value: object) -> Analysis:
-    try:
-        return from_plain(Analysis, {**value, "anatomy": None} if isinstance(value, Mapping) else value)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration) as error:
-        raise InputError(f"the analysis kept with a network is not readable: {error}") from None

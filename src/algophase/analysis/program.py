@@ -28,8 +28,7 @@ from torch import Tensor
 
 from algophase.analysis.grid import right_answers, share_right
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
-from algophase.networks import Network
+from algophase.analysis.logit_sums import Array, LogitSums
 from algophase.waves import cos_turn, sin_turn
 
 LEAST_KEY_SHARE = 0.01
@@ -113,22 +112,6 @@ class Program:
         table = self.readout_spectrum[:, [k - 1 for k in self.frequencies]].copy()
         np.fill_diagonal(table, 0.0)
         return table
-
-
-def launch_program(network: Network) -> Tensor:
-    """Start on a network's own logits, where it is; a flat tensor for `read_program`. Nothing waits for the device."""
-    first, second = network.operand_tables()
-    return launch_sums(network, first.detach()[None], second.detach()[None], with_sums=True)
-
-
-def read_program(numbers: Tensor, modulus: int, least_share: float = LEAST_KEY_SHARE) -> Program:
-    """The program, from what `launch_program` gave, on the CPU."""
-    return program_of_sums(read_sums(numbers, modulus, 1, with_sums=True), least_share)
-
-
-def program(network: Network, least_share: float = LEAST_KEY_SHARE) -> Program:
-    """Both steps at once, for those who may wait."""
-    return read_program(launch_program(network).cpu(), network.task.modulus, least_share)
 
 
 def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> Program:

@@ -1,6 +1,5 @@
 """An analysis as plain values: what `algophase analyze --json` prints, and what the columns of a sweep hold."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ from algophase.analysis.anatomy import Anatomy
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES
 from algophase.analysis.forms import FITTED
 from algophase.analysis.instances import Instance
+from algophase.analysis.plain import to_plain
 from algophase.analysis.program import Program
 from algophase.analysis.verdict import Form, fit_of
 
@@ -85,7 +85,7 @@ def record_of(analysis: "Analysis") -> dict[str, Any]:
         "circles": [{field.name: field.read(item) for field in CIRCLE_QUANTITIES} for item in analysis.circles],
         "anatomy": None if analysis.anatomy is None else _anatomy_record(analysis.anatomy),
     }
-    plain: dict[str, Any] = _nan_to_none(record)
+    plain: dict[str, Any] = to_plain(record)
     return plain
 
 
@@ -129,13 +129,3 @@ def _anatomy_record(opened: Anatomy) -> dict[str, Any]:
         "same_pizza_share": opened.same_pizza_share,
         "second_relu": None if relu is None else vars(relu).copy(),
     }
-
-
-def _nan_to_none(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _nan_to_none(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_nan_to_none(item) for item in value]
-    return value

@@ -37,7 +37,7 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     page.heading(3, "Along training")
     runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
-    column = verdict_column({name: moments[name].tolist() for name in ("verdict", "paper_label") if name in moments})
+    column = verdict_column(moments)
     told = f"share of each {'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
     panels = [Panel(verdicts_by_epoch(moments, column), told, f"The {told}, {runs:,} runs.")] if column in moments else []
     for metric in followed_metrics():

@@ -3,13 +3,16 @@
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.lines import reaches
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import in_order
 from algophase.runs.selection import Columns
 from algophase.settings import SECTIONS, LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
+
+if TYPE_CHECKING:
+    import pandas
 
 NEEDED = ("verdict", "paper_label", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
@@ -58,7 +61,7 @@ def outcome(row: Mapping[str, Any]) -> str:
     return outcomes([row.get("verdict") or row.get("paper_label")], {"diverged_at": [row.get("diverged_at")]})[0]
 
 
-def verdict_column(columns: Columns) -> str:
+def verdict_column(columns: "Columns | pandas.DataFrame") -> str:
     """Which column says what a run learned: `verdict`, or `paper_label` in tables where some runs have that alone."""
     labels = columns.get("paper_label")
     if labels is None:

@@ -135,8 +135,7 @@ class Runs:
     @property
     def verdict_name(self) -> str:
         """What `_verdict` is: verdicts, or in an older table the paper's labels."""
-        column = verdict_column({name: self.frame[name].tolist() for name in ("verdict", "paper_label") if name in self.frame})
-        return "verdict" if column == "verdict" else "paper's label"
+        return "verdict" if verdict_column(self.frame) == "verdict" else "paper's label"
 
     @property
     def accurate(self) -> Self:
@@ -221,7 +220,7 @@ def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pa
     import pandas
 
     instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(diverged, "diverged")
-    column = verdict_column({name: frame[name].tolist() for name in ("verdict", "paper_label") if name in frame})
+    column = verdict_column(frame)
     given = frame[column].astype(object) if column in frame else pandas.Series(None, index=frame.index, dtype=object)
     return given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
 

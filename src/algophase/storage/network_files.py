@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.checks import at_inference, check_network
-from algophase.analysis.plain import analysis_from_plain, analysis_to_plain
+from algophase.analysis.plain import from_plain, to_plain
 from algophase.errors import InputError
 from algophase.networks import Network, Recorded, build, template
 from algophase.networks.recorded import recorded
@@ -76,7 +77,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "network": network_to_dict(network.settings),
         "run": None if network.run is None else network.run.to_dict(),
         **({"notes": list(network.notes)} if network.notes else {}),
-        **({} if analysis is None else {"analysis": analysis_to_plain(analysis)}),
+        **({} if analysis is None else {"analysis": to_plain(replace(analysis, anatomy=None))}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
     description["description_sha256"] = _digest(description)
@@ -94,6 +95,15 @@ def _without_code(network: Network) -> tuple[Network, Analysis | None]:
     with torch.no_grad(), at_inference(network):
         rows = [network.logits_from_embeddings(row.expand(p, -1), second) for row in first]
     return recorded(network, torch.stack(rows).cpu()), analyze(network)
+
+
+def _known(value: object) -> Analysis:
+    """An analysis as `encode` keeps it: all but a linear network's anatomy."""
+    try:
+        found: Analysis = from_plain(Analysis, {**value, "anatomy": None} if isinstance(value, Mapping) else value)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration) as error:
+        raise InputError(f"the analysis kept with a network is not readable: {error}") from None
+    return found
 
 
 def _digest(description: Mapping[str, Any]) -> str:
@@ -197,7 +207,7 @@ def load_network(path: Path) -> Network:
     network.id, network.run = clean_id(data["id"]), run
     network.notes = _notes(data, description_path)
     if isinstance(network, Recorded) and "analysis" in data:
-        network.known = analysis_from_plain(data["analysis"])
+        network.known = _known(data["analysis"])
     return network
 
 
