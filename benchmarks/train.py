@@ -35,6 +35,8 @@ from algophase.training.stacked import StackedEngine
 
 EPOCHS = 20_000
 RESULTS = Path(__file__).parent / "results.jsonl"
+TASK = TaskSettings(modulus=59)
+PARTS = ("engines", "networks", "growth")
 
 
 def synchronise(device: torch.device) -> None:
@@ -61,14 +63,14 @@ def seconds_per_call(call: Callable[[], object], device: torch.device, budget: f
     return statistics.median(times)
 
 
-def runs_of(network: NetworkSettings, count: int, modulus: int = 59) -> list[RunSettings]:
+def runs_of(network: NetworkSettings, count: int, task: TaskSettings = TASK) -> list[RunSettings]:
     runs = []
     for seed in range(count):
         settings = network
         if isinstance(network, TransformerSettings):
             rate = seed / max(1, count - 1)
             settings = TransformerSettings(network.width, network.layers, network.heads, network.activation, rate)
-        runs.append(RunSettings(task=TaskSettings(modulus=modulus), network=settings, seed=seed))
+        runs.append(RunSettings(task=task, network=settings, seed=seed))
     return runs
 
 
@@ -167,17 +169,30 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
 
 
 def others(device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]) -> None:
-    gpu = device.type == "cuda"
-    cases: list[tuple[str, NetworkSettings, int]] = [
-        ("one layer, width 512", TransformerSettings(width=512), 64 if gpu else 1),
-        ("two layers, width 128", TransformerSettings(layers=2), 48 if gpu else 1),
-        ("four layers, width 128", TransformerSettings(layers=4), 24 if gpu else 1),
-        *[(f"linear {model}", LinearSettings(model=model), 256 if gpu else 1) for model in ("alpha", "beta", "gamma", "delta")],
+    """Every kind of network with the engine and precision that `auto` chooses."""
+    equals, separate = TaskSettings(modulus=59, equals_sign=True), TaskSettings(modulus=59, separate_vocabularies=True)
+    linear = ("alpha", "beta", "gamma", "delta", "alpha-prime")
+    cases: list[tuple[str, TaskSettings, NetworkSettings, int]] = [
+        ("one layer, width 128", TASK, TransformerSettings(), 512),
+        ("one layer, alone", TASK, TransformerSettings(), 1),
+        ("one layer, p = 113", TaskSettings(modulus=113), TransformerSettings(), 128),
+        ("one layer, width 512", TASK, TransformerSettings(width=512), 64),
+        ("one layer, width 256", TASK, TransformerSettings(width=256), 128),
+        ("one layer, width 64", TASK, TransformerSettings(width=64), 512),
+        ("GELU", TASK, TransformerSettings(activation="gelu"), 512),
+        ("equals sign", equals, TransformerSettings(), 512),
+        ("separate vocabularies", separate, TransformerSettings(), 512),
+        ("two layers", TASK, TransformerSettings(layers=2), 88),
+        ("three layers", TASK, TransformerSettings(layers=3), 88),
+        ("four layers", TASK, TransformerSettings(layers=4), 88),
+        *[(f"linear {model}", TASK, LinearSettings(model=model), 512) for model in linear],
     ]
-    for name, network, count in cases:
-        plain = measure(runs_of(network, 1), "plain", device, "float32", budget / 2)
-        (group,) = plan(runs_of(network, count), "auto", str(device), precision, ensemble_size=count)
-        seconds = measure(runs_of(network, count), group.engine, device, group.precision, budget)
+    gpu = device.type == "cuda"
+    for name, task, network, most in cases:
+        count = most if gpu else 1
+        plain = measure(runs_of(network, 1, task), "plain", device, "float32", budget / 2)
+        (group,) = plan(runs_of(network, count, task), "auto", str(device), precision, ensemble_size=count)
+        seconds = measure(list(group.runs), group.engine, device, group.precision, budget)
         results.append(row(name, group.engine, group.precision, count, seconds, against_plain=plain / (seconds / count)))
         show(results[-1])
 
@@ -187,7 +202,13 @@ def growth(device: torch.device, precision: str | None, budget: float, results: 
     gpu = device.type == "cuda"
     for modulus in (31, 59, 113):
         for count in (64, 128, 256) if gpu else (1, 2, 4):
-            (group,) = plan(runs_of(TransformerSettings(), count, modulus), "auto", str(device), precision, ensemble_size=count)
+            (group,) = plan(
+                runs_of(TransformerSettings(), count, TaskSettings(modulus=modulus)),
+                "auto",
+                str(device),
+                precision,
+                ensemble_size=count,
+            )
             seconds = measure(list(group.runs), group.engine, device, group.precision, budget / 2)
             results.append(row(f"one layer, p = {modulus}", group.engine, group.precision, count, seconds))
             show(results[-1])
@@ -199,6 +220,7 @@ def main() -> None:
     parser.add_argument("--precision", help="default: each engine's, and tf32 or float32 where engines are compared")
     parser.add_argument("--seconds", type=float, default=2.0, help="time to spend on each measurement")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to time")
     options = parser.parse_args()
     device = torch.device(options.device)
     precision = options.precision or ("tf32" if device.type == "cuda" else "float32")
@@ -209,13 +231,16 @@ def main() -> None:
     )
     print(f"algophase {__version__}, PyTorch {torch.__version__}, {machine}")
     results: list[dict[str, Any]] = []
-    one_layer(device, precision, options.seconds, results)
+    if "engines" in options.parts:
+        one_layer(device, precision, options.seconds, results)
     columns = f"{'network':<26} {'engine':<8} {'precision':<8} {'count':>5} {'an epoch':>12} {'a run':>11}"
     print(f"{columns} {'to plain':>10} {'to vmap':>9}   TFLOP/s")
     for result in results:
         show(result)
-    others(device, options.precision, options.seconds, results)
-    growth(device, options.precision, options.seconds, results)
+    if "networks" in options.parts:
+        others(device, options.precision, options.seconds, results)
+    if "growth" in options.parts:
+        growth(device, options.precision, options.seconds, results)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"peak memory of this process: {peak:.2f} GiB")
     stamp = {
