@@ -327,7 +327,7 @@ class HalfTransformer(GridTransformer):
             slopes = (self.slope, self.exponent, self.dz, self.dz_exponent)
             options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "ROWS": tile, "JUDGE": judge}
             # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
-            options |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3, **warps}
+            options |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
             arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
             return Step(by_rows, (rows.count // tile, n), arguments, options)
 

@@ -111,25 +111,25 @@ def attend(
         own = tl.zeros((PA,), tl.float32)
         other = tl.zeros((PA,), tl.float32)
         for k in range(0, E, BE):
-            place = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
-            q = tl.load(place)
-            score += product(q, tl.trans(tl.load(place + PA * C)))
-            own += tl.sum(q * tl.load(place + 2 * PA * C), axis=1)
+            of_h = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
+            q = tl.load(of_h)
+            score += product(q, tl.trans(tl.load(of_h + PA * C)))
+            own += tl.sum(q * tl.load(of_h + 2 * PA * C), axis=1)
             if EQUALS > 0:
-                other += tl.sum(q * tl.load(place + 5 * PA * C), axis=1)
+                other += tl.sum(q * tl.load(of_h + 5 * PA * C), axis=1)
         scale = tl.load(SCALE + network)
         score *= scale
         own_score = (own * scale)[:, None]
-        SOFT += (network * MAPS * H + h) * PA * PA + i[:, None] * PA + i[None, :]
+        place = SOFT + (network * MAPS * H + h) * PA * PA + i[:, None] * PA + i[None, :]
         if EQUALS > 0:
             other_score = (other * scale)[:, None]
             top = tl.maximum(tl.maximum(own_score, other_score), score)
             soft, soft_2 = tl.exp(score - top), tl.exp(other_score - top)
             whole = soft + soft_2 + tl.exp(own_score - top)
-            tl.store(SOFT, soft / whole)
-            tl.store(SOFT + H * PA * PA, soft_2 / whole)
+            tl.store(place, soft / whole)
+            tl.store(place + H * PA * PA, soft_2 / whole)
         else:
-            tl.store(SOFT, 1.0 / (1.0 + tl.exp(own_score - score)))
+            tl.store(place, 1.0 / (1.0 + tl.exp(own_score - score)))
     else:
         PARAMETERS += network * size
         d = (tl.program_id(0) - H) * BD + tl.arange(0, BD)
