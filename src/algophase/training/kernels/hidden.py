@@ -1,28 +1,13 @@
-"""Pieces both grid kernels share: the activation and its slope."""
+"""The activation and its slope, as all kernels of the grid take them."""
 
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def activate(x, GELU: tl.constexpr):
-    """relu(x), or x Phi(x) for GELU. On a GPU a maximum would turn NaN into 0, and a network that diverges would not show."""
-    if GELU:
-        return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-    return tl.where(x <= 0.0, 0.0, x)
-
-
-@triton.jit
-def activation_slope(x, GELU: tl.constexpr):
-    """1 where x > 0, or Phi(x) + x phi(x) for GELU."""
-    if GELU:
-        return 0.5 * (1.0 + tl.erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * tl.exp(-0.5 * x * x)
-    return tl.where(x > 0.0, 1.0, 0.0)
-
-
-@triton.jit
 def activate_both(x, GELU: tl.constexpr):
-    """The activation and its slope. For GELU, exp(-x^2 / 2) serves the density and, by Abramowitz and Stegun 7.1.26, the
+    """relu(x), or x Phi(x) for GELU, and its slope. On a GPU a maximum would turn NaN into 0, and a network that diverges would
+    not show. For GELU, exp(-x^2 / 2) serves the density and, by Abramowitz and Stegun 7.1.26, the
     distribution function (error 7e-8): a fifth of the time of `tl.erf`, and far below what float16 keeps."""
     if GELU:
         bell = tl.exp(-0.5 * x * x)
