@@ -11,8 +11,8 @@ error is relative to its gradient's norm or to a thousandth of the whole gradien
 gradient's cosine with float64 counts too.
 
 In any state and precision, what is larger than its tolerance is held against the network itself: it may be twice what a change
-of the parameters by one rounding does to the exact gradient (`rounded`), and in float32 twice what the specification in float32
-is off by. Few networks need that (docs/engines.md names them).
+of the parameters by one rounding does to the exact gradient (`rounded`), or in float32 to that of the specification in float32.
+Few networks need that (docs/engines.md names them).
 """
 
 import os
@@ -317,14 +317,16 @@ class _Allowed:
         return max(stated[0], WORTH * moved), max(stated[1], WORTH**2 * (1 - cosine)), True
 
     def _sensitivity(self, precision: str) -> Agreement:
-        """The most that roundings of the parameters alone do to the exact gradient; in float32 also what the specification is
-        off by, as no engine can be nearer: with four layers, rounding on the way weighs more than that of the parameters."""
+        """The most that roundings of the parameters alone do to the exact gradient. In float32 the same roundings count a second
+        time with the specification in float32, as no engine can be nearer: with four layers, rounding on the way weighs more."""
         bits = precision in ELEVEN_BITS
         if bits not in self._moved:
-            ways = [self.yardstick.at(rounded(self.state, precision, way)) for way in range(WAYS)]
+            changed = [rounded(self.state, precision, way) for way in range(WAYS)]
+            ways = [self.yardstick.at(state) for state in changed]
             if not bits:
                 runs = [engine.runs[0] for engine in self.yardstick.engines]
-                ways.append(Yardstick(runs, self.yardstick.engines[0].device, precision).at(self.state))
+                specification = Yardstick(runs, self.yardstick.engines[0].device, precision)
+                ways += [specification.at(state) for state in changed]
             found = [_agreement(one, self.wanted, trained=self.trained) for one in ways]
             worst = max(found, key=lambda one: one.error)
             self._moved[bits] = worst._replace(cosine=min(one.cosine for one in found))
