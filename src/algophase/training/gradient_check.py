@@ -317,8 +317,8 @@ class _Allowed:
         return max(stated[0], WORTH * moved), max(stated[1], WORTH**2 * (1 - cosine)), True
 
     def _sensitivity(self, precision: str) -> Agreement:
-        """The most that roundings of the parameters alone do to the exact gradient. In float32 the same roundings count twice, also
-        for the specification in float32, as no engine can be nearer: with four layers, rounding on the way weighs more."""
+        """The most that roundings of the parameters alone do to the exact gradient. In float32 they count twice, also for the
+        specification in float32, as no engine can be nearer: with four layers, rounding on the way weighs more."""
         bits = precision in ELEVEN_BITS
         if bits not in self._moved:
             changed = [rounded(self.state, precision, way) for way in range(WAYS)]
