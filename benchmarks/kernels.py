@@ -2,35 +2,27 @@
 
     .venv/bin/python benchmarks/kernels.py                                   # two layers, four layers, one layer of width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
-    .venv/bin/python benchmarks/kernels.py --networks 1 --block 32 16         # the fused engine with other blocks as well
-    .venv/bin/python benchmarks/kernels.py --width 512 --networks 16 --forward 64,64,4,3 --backward 64,0,4,2   # and other tiles
 
 The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
 and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 from train import runs_of, seconds_per_call, synchronise  # beside this file
 
 from algophase import TransformerSettings
-from algophase.training import fused
 from algophase.training.loop import Ensemble
 from algophase.training.plan import plan
-from algophase.training.precision import missing_triton
-
-if TYPE_CHECKING:
-    from algophase.training.kernels.launch import Launch
 
 STEPS = 5
 CASES = ((2, 128, 48), (4, 128, 24), (1, 512, 16))  # layers, width, networks
 
 
-def shares(layers: int, width: int, count: int, device: str, rows: int, note: str = "") -> None:
+def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
     (group,) = plan(runs_of(TransformerSettings(width, layers), count), "auto", device, ensemble_size=count)
     ensemble = Ensemble(group)
     on_gpu = group.device.type == "cuda"
@@ -46,7 +38,7 @@ def shares(layers: int, width: int, count: int, device: str, rows: int, note: st
     whole = sum(spent.values())
     epoch = seconds_per_call(ensemble.advance, group.device, 1.0)
     print(
-        f"\n{layers} layers, width {width}, {count} networks, {group.engine} engine, {group.precision}{note}: "
+        f"\n{layers} layers, width {width}, {count} networks, {group.engine} engine, {group.precision}: "
         f"{whole / STEPS / count:.1f} µs a network and epoch in operations, {1e6 * epoch / count:.1f} µs in the loop's epoch"
     )
     for name, value in sorted(spent.items(), key=lambda item: -item[1])[:rows]:
@@ -57,67 +49,19 @@ def _microseconds(event: object, on_gpu: bool) -> float:
     return float(getattr(event, "self_device_time_total" if on_gpu else "self_cpu_time_total"))
 
 
-def _launch(text: str) -> "Launch":
-    from algophase.training.kernels.launch import Launch
-
-    tile, rows, warps, stages = map(int, text.split(","))
-    return Launch(tile=tile, rows=rows, warps=warps, stages=stages)
-
-
-def variants(options: argparse.Namespace) -> Iterator[str]:
-    """The fused engine as it is, then with each other choice in turn; each is named while it holds."""
-    blocks, launch = (fused.BLOCK, fused.WIDE_BLOCK), fused.FusedTransformer._launch
-    yield ""
-    for size in options.block:
-        fused.BLOCK = fused.WIDE_BLOCK = size
-        yield f", blocks of {size} at width 128"
-    fused.BLOCK, fused.WIDE_BLOCK = blocks
-    for side, choices in enumerate((options.forward, options.backward)):
-        for choice in choices:
-
-            def other(engine: fused.FusedTransformer, side: int = side, choice: "Launch" = choice) -> "tuple[Launch, Launch]":
-                usual = launch(engine)
-                return (choice, usual[1]) if side == 0 else (usual[0], choice)
-
-            fused.FusedTransformer._launch = other  # type: ignore[assignment,method-assign]
-            yield f", {('forward', 'backward')[side]} {choice}"
-    fused.FusedTransformer._launch = launch  # type: ignore[method-assign]
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--networks", type=int, help="without it, three cases, whatever --layers and --width")
-    parser.add_argument(
-        "--block", type=int, nargs="+", default=[], help="other blocks of the fused engine, networks of width 128"
-    )
-    tiles = "other tiles of the fused engine's {} kernel: tile,rows,warps,stages"
-    parser.add_argument("--forward", type=_launch, nargs="+", default=[], help=tiles.format("forward"))
-    parser.add_argument(
-        "--backward", type=_launch, nargs="+", default=[], help=tiles.format("backward") + "; rows are not used"
-    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rows", type=int, default=16)
     options = parser.parse_args(arguments)
     cases = CASES if options.networks is None else ((options.layers, options.width, options.networks),)
-    for note in variants(options):
-        for layers, width, count in cases:
-            try:
-                shares(layers, width, count, options.device, options.rows if not note else 6, note)
-            except triton_errors() as problem:
-                print(f"\nwidth {width}{note}: {problem}")
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
-
-
-def triton_errors() -> tuple[type[Exception], ...]:
-    """What a choice that does not fit on the card raises."""
-    if missing_triton() is not None:
-        return ()
-    from triton.runtime.errors import OutOfResources
-
-    return (OutOfResources,)
+    for layers, width, count in cases:
+        shares(layers, width, count, options.device, options.rows)
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":

@@ -156,8 +156,6 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
         ("fused", 512, "half"),
         ("fused", 64, "half"),
         ("fused", 1, "half"),
-        ("fused", 512, precision),
-        ("fused", 256, "float32"),
     ]
     for engine, count, chosen in (
         entries if gpu else [("stacked", 1, precision), ("grid", 1, precision), ("grid", 4, precision)]

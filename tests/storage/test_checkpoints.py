@@ -144,6 +144,14 @@ def test_a_checkpoint_of_another_kind_is_refused(options: dict[str, object], rea
         train(TRANSFORMERS, device="cpu", checkpoint=kept, **options)  # type: ignore[arg-type]
 
 
+def test_a_checkpoint_of_a_retired_engine_is_refused_by_name(kept: DirectoryCheckpoints) -> None:
+    checkpoint = Ensemble(plan(TRANSFORMERS, device="cpu")[0], Watch()).checkpoint()
+    description = replace(checkpoint.description, engine="fused", device_type="cuda", precision="tf32")
+    kept.write(replace(checkpoint, description=description))
+    with pytest.raises(InputError, match=r"cannot be continued: the fused engine no longer has precision tf32; .* remove it"):
+        train(TRANSFORMERS, device="cpu", checkpoint=kept)
+
+
 def test_other_runs_are_not_restored_into_an_ensemble() -> None:
     ours, theirs = (Ensemble(plan(runs, device="cpu")[0], Watch()) for runs in (TRANSFORMERS, TRANSFORMERS[::-1]))
     with pytest.raises(InputError, match="it holds other runs"):

@@ -12,6 +12,7 @@ from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, train_again
+from algophase.training import fused, plan, sizing
 from algophase.training.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
@@ -64,6 +65,7 @@ def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatc
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     assert note is not None
     assert "engine fused device cuda precision tf32" in note
+    assert note.endswith("That engine is gone, so the table's bits are no longer made")
     group, note = choose(RUN, {"engine": "warp", "device": "tpu", "precision": "int4"}, None, None, None)
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     group, note = choose(RUN, {}, None, None, None)  # a table that does not say
@@ -81,6 +83,30 @@ def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatc
     for options in (("warp", None, None), (None, "tpu", None), (None, None, "int4")):
         with pytest.raises(InputError, match=r"; (on cpu )?choose one of"):
             choose(RUN, {"engine": "grid", "device": "cpu", "precision": "float32"}, *options)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "float32", "tf32x3"])
+def test_a_row_of_a_retired_engine_is_trained_by_todays_and_says_how_near_it_comes(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**34)
+    for module in (plan, fused):
+        monkeypatch.setattr(module, "missing_triton", lambda: None)
+    told = {"engine": "fused", "device": "cuda", "precision": precision}
+    for engine in (None, "fused", "auto"):
+        group, note = choose(RUN, told, engine, None, None)
+        assert (group.engine, group.precision) == ("fused", "half")
+        assert note is not None
+        assert f"precision {precision}, this one with engine fused device cuda precision half" in note
+        assert "the table's bits are no longer made; 128 such networks" in note
+        assert "symmetricity correlates 0.988" in note
+    if precision != "tf32x3":  # what is asked for by name is taken, with an engine that has it
+        assert choose(RUN, told, None, None, precision)[0].engine == "stacked"
+    group, note = choose(RUN, {"engine": "fused", "device": "cuda", "precision": "half"}, None, None, None)
+    assert (group.engine, group.precision, note) == ("fused", "half", None)
 
 
 @pytest.fixture(scope="module")

@@ -1,3 +1,4 @@
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -6,13 +7,15 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
+from algophase.networks import initialise
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import gradient_check
 from algophase.training.gradient_check import (
-    GRIDS,
     TRAINED_TOLERANCES,
+    WAYS,
     Agreement,
     Comparison,
+    Expected,
     away_from_kinks,
     cases,
     check,
@@ -23,6 +26,7 @@ from algophase.training.gradient_check import (
     telling_run,
 )
 from algophase.training.grid import GridTransformer
+from algophase.training.plain import PlainEngine
 from algophase.training.plan import distinct_engines
 from algophase.training.states import STATES, states
 
@@ -82,9 +86,10 @@ class ElevenBits(GridTransformer):
 
     def __init__(self, runs: list[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, "float64")
+        self.precision = precision
 
     def put(self, values: Sequence[Mapping[str, Tensor]]) -> None:
-        super().put(rounded(values))
+        super().put(rounded(values, "tf32"))
 
 
 class ForgetfulElevenBits(ElevenBits):
@@ -101,14 +106,51 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
     result, _ = by_state["late"]
     assert result.found.error > TRAINED_TOLERANCES["tf32"][0]
     assert result.passed
+    assert result.sensitive
     run = away_from_kinks(RUN)
     late = states([run], CPU)["late"]
     wanted = expected([run], CPU, late)
-    roundings = [rounded(late, grid) for grid in GRIDS]
+    roundings = [rounded(late, "tf32", way) for way in range(WAYS)]
     moved = [compare(GridTransformer, [run], CPU, "float64", values, wanted).error for values in roundings]
     assert result.found.error == pytest.approx(moved[0], rel=1e-6)
     assert result.tolerance == pytest.approx(2 * max(moved), rel=1e-6)
     assert [result.passed for result in by_state["start"]] == [True, False]
+
+
+def test_a_rounding_in_float32_moves_every_parameter_by_its_last_bit() -> None:
+    start = [dict(initialise(RUN).named_parameters())]
+    first, second = (rounded(start, "float32", way)[0]["embed.W_E"] for way in (0, 1))
+    exact = start[0]["embed.W_E"].detach().double()
+    for moved in (first, second):
+        torch.testing.assert_close((moved / exact - 1).abs(), torch.full_like(exact, 2.0**-24), rtol=1e-6, atol=0)
+    assert not torch.equal(first, second)
+    plain = PlainEngine([RUN], CPU, "float64")
+    plain.put(rounded(start, "float32"))
+    assert torch.equal(plain.parameters["embed.W_E"][0], first)  # not rounded on the way
+
+
+@pytest.mark.parametrize(("precision", "state"), [("float32", "late"), ("float32", "start"), ("tf32", "start")])
+def test_sensitivity_counts_in_every_state_and_precision_where_the_stated_is_not_enough(precision: str, state: str) -> None:
+    values = states([RUN], CPU)[state]
+    allowed = gradient_check._Allowed(gradient_check.Yardstick([RUN], CPU), RUN, state, values, off_kinks=False)
+    stated, _, asked = allowed.limits(precision, Agreement("loss", 0.0, 1.0))
+    assert not asked
+    assert allowed._moved == {}  # not even computed
+    moved = [_agreement(allowed.yardstick.at(rounded(values, precision, way)), allowed) for way in range(WAYS)]
+    limit, _, asked = allowed.limits(precision, Agreement("loss", 1.0, 1.0))
+    assert asked
+    assert limit >= max(stated, 2 * max(moved))
+    assert allowed.limits("float64", Agreement("loss", 1.0, 1.0))[0] < 1e-8
+
+
+def _agreement(found: list[Expected], allowed: gradient_check._Allowed) -> float:
+    return gradient_check._agreement(found, allowed.wanted, trained=allowed.trained).error
+
+
+def test_a_case_can_be_checked_by_another_process() -> None:
+    results = gradient_check._check_case("linear alpha, p 7", CPU, small=True)
+    assert {result.case for result in results} == {"linear alpha, p 7"}
+    assert pickle.loads(pickle.dumps(results)) == results
 
 
 class Wrong(GridTransformer):

@@ -13,7 +13,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import fused, half, sizing
+from algophase.training import fused, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
@@ -58,7 +58,7 @@ def test_only_networks_padded_alike_share_an_ensemble() -> None:
     groups = plan(runs, device="cpu", ensemble_size=9)
     assert [[widths[i] for i in group.indices] for group in groups] == [[128], [8, 8], [130], [24], [160], [161], [120]]
     rooms = {width: FusedTransformer.padded([run], CUDA).width for width, run in zip(widths, runs, strict=True)}  # type: ignore[union-attr]
-    assert rooms == {128: 128, 8: 16, 130: 160, 24: 32, 160: 160, 161: 192, 120: 128}
+    assert rooms == {128: 128, 8: 16, 130: 256, 24: 32, 160: 256, 161: 256, 120: 128}
     linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 100)]
     assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(0, 2), (1,)]
 
@@ -87,14 +87,11 @@ def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
 
 def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
-    assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "tf32") == 512
+    assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") == 512
     deep = RunSettings(network=TransformerSettings(layers=4))
     assert 32 <= sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 4 * 2**30)
-    less, more = (
-        sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, one) for one in ("tf32", "half")
-    )
-    assert less < more < 512
+    assert 64 < sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
     assert sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") == 1
 
@@ -107,7 +104,8 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
         (LinearSettings(), "cpu", "grid"),
     ]
     for network, device, expected in cases:
-        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32") == expected
+        precision = "half" if expected == "fused" else "float32"
+        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), precision) == expected
     monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: "no")
     cases = [
         (TransformerSettings(), "cuda", "stacked"),
@@ -123,21 +121,21 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
 def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fused, "missing_triton", lambda: None)
     for task in (TaskSettings(equals_sign=equals_sign), TaskSettings(separate_vocabularies=True, equals_sign=equals_sign)):
-        assert choose_engine(RunSettings(task=task), "auto", CUDA, "tf32") == "fused"
+        assert choose_way(RunSettings(task=task), "auto", CUDA, None) == ("fused", "half")
     large = RunSettings(task=TaskSettings(64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign))
     assert FusedTransformer.unsupported(large, CUDA) == f"it takes at most 128 outputs, not {130 - equals_sign}"
-    assert choose_engine(large, "auto", CUDA, "tf32") == "stacked"
+    assert choose_way(large, "auto", CUDA, None) == ("stacked", "tf32")
 
 
 def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(half, "missing_triton", lambda: None)
     monkeypatch.setattr(fused, "missing_triton", lambda: None)
     cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
         (TransformerSettings(), "auto", None, ("fused", "half")),
         (TransformerSettings(), "fused", None, ("fused", "half")),
-        (TransformerSettings(), "auto", "tf32", ("fused", "tf32")),
+        (TransformerSettings(), "auto", "tf32", ("stacked", "tf32")),
+        (TransformerSettings(), "grid", "float32", ("grid", "float32")),
         (TransformerSettings(), "stacked", None, ("stacked", "tf32")),
-        (TransformerSettings(width=2048), "auto", None, ("fused", "tf32")),  # too wide for half
+        (TransformerSettings(width=2048), "auto", None, ("stacked", "tf32")),  # too wide for half
         (TransformerSettings(layers=2), "auto", None, ("stacked", "tf32")),
         (LinearSettings(), "auto", None, ("grid", "tf32")),
     ]
@@ -146,11 +144,15 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
     assert choose_way(RunSettings(), "auto", torch.device("cpu"), None) == ("grid", "float32")
 
 
-def test_auto_leaves_float64_to_an_engine_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("precision", ["tf32", "float32", "float64"])
+def test_auto_leaves_a_precision_to_an_engine_that_has_it(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: None)
-    assert choose_engine(RunSettings(), "auto", CUDA, "float64") == "stacked"
-    with pytest.raises(InputError, match=r"fused engine cannot train .* no float64; choose one of auto, plain, stacked, grid"):
-        choose_engine(RunSettings(), "fused", CUDA, "float64")
+    assert choose_engine(RunSettings(), "auto", CUDA, precision) == "stacked"
+    message = rf"fused engine cannot train .*: it has precision half, not {precision}; choose one of auto, plain, stacked, grid"
+    with pytest.raises(InputError, match=message):
+        choose_engine(RunSettings(), "fused", CUDA, precision)
+    with pytest.raises(InputError, match=r"grid engine cannot train .*: it has precision tf32 or float32 or float64, not half"):
+        choose_engine(RunSettings(), "grid", CUDA, "half")
 
 
 def test_an_engine_that_cannot_train_a_run_says_why_and_which_can() -> None:
@@ -218,6 +220,5 @@ def test_the_plan_is_told_in_words() -> None:
 
 def test_every_engine_goes_by_its_own_name() -> None:
     for name, choose in ENGINES.items():
-        for precision in ("float32", "half"):
-            assert choose(a_run(), precision).name == name
-            assert choose(a_run(LinearSettings()), precision).name == name
+        assert choose(a_run()).name == name
+        assert choose(a_run(LinearSettings())).name == name

@@ -143,7 +143,7 @@ class Cramped(GridTransformer):
     "error", [RuntimeError("CUDA out of memory."), torch.OutOfMemoryError("out of memory"), MemoryError()], ids=repr
 )
 def test_an_ensemble_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]) -> None:
-    monkeypatch.setitem(ENGINES, "grid", lambda run, precision: Cramped)
+    monkeypatch.setitem(ENGINES, "grid", lambda run: Cramped)
     monkeypatch.setattr(Cramped, "error", error)
     runs = [RunSettings(TASK, TransformerSettings(width=8), SHORT, seed) for seed in range(7)]
     cramped = train(runs, "grid", "cpu")
@@ -156,14 +156,14 @@ def test_an_ensemble_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch
 
 
 def test_one_network_that_does_not_fit_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ENGINES, "grid", lambda run, precision: Cramped)
+    monkeypatch.setitem(ENGINES, "grid", lambda run: Cramped)
     monkeypatch.setattr(Cramped, "room", 0)
     with pytest.raises(InputError, match="does not fit into the memory of cpu"):
         train(RUNS[:1], "grid", "cpu")
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ENGINES, "grid", lambda run, precision: Cramped)
+    monkeypatch.setitem(ENGINES, "grid", lambda run: Cramped)
     monkeypatch.setattr(Cramped, "room", 0)
     monkeypatch.setattr(Cramped, "error", RuntimeError("an illegal instruction"))
     with pytest.raises(RuntimeError, match="illegal"):

@@ -9,7 +9,7 @@ import typer
 DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
 NETWORKS = "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and .safetensors"
-PRECISIONS = "float32, float64; on a GPU also tf32, tf32x3, half."
+PRECISIONS = "float32, float64; on a GPU also tf32 and half."
 
 
 class ImageFormat(StrEnum):

@@ -69,7 +69,7 @@ def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[
 def stack(networks: Sequence[Mapping[str, Tensor]], task: TaskSettings, padded: NetworkSettings) -> dict[str, Tensor]:
     """Parameters of several networks, each in the leading corner of (n, *shape in the padded network)."""
     shapes = {name: parameter.shape for name, parameter in template(task, padded).named_parameters()}
-    stacked = {name: torch.zeros(len(networks), *shape) for name, shape in shapes.items()}
+    stacked = {name: torch.zeros(len(networks), *shape, dtype=networks[0][name].dtype) for name, shape in shapes.items()}
     for index, network in enumerate(networks):
         for name, parameter in network.items():
             _corner(stacked[name][index], parameter.shape).copy_(parameter.detach())

@@ -42,7 +42,7 @@ def check_planned(groups: Sequence[Group]) -> None:
 def _check(jobs: Sequence[dict[str, Any]]) -> None:
     for job in jobs:
         run = RunSettings.from_dict(job["run"])
-        quick(run, ENGINES[job["engine"]](run, job["precision"]), torch.device(job["device"]), job["precision"])
+        quick(run, ENGINES[job["engine"]](run), torch.device(job["device"]), job["precision"])
 
 
 def _check_at_once(parts: Sequence[Sequence[dict[str, Any]]]) -> None:

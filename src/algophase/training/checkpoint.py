@@ -13,7 +13,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, shown
-from algophase.training.plan import Group
+from algophase.training.plan import Group, retired
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Description:
         """Why training that group would not continue this checkpoint, or None if it would."""
         if list(self.runs) != list(group.runs):
             return "it holds other runs"
+        if retired(self.engine, self.precision):
+            return f"the {self.engine} engine no longer has precision {self.precision}"
         pairs = [
             ("engine", self.engine, group.engine),
             ("device", self.device_type, group.device.type),

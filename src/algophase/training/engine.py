@@ -18,9 +18,7 @@ from algophase.task import answers, split
 from algophase.training.crew import Crew
 from algophase.training.flat import Flat
 
-PRECISIONS = ("float32", "tf32", "tf32x3", "half", "float64")
-
-
+PRECISIONS = ("float32", "tf32", "half", "float64")
 ONLY_ADDS = "it knows addition, and no other operation"
 
 

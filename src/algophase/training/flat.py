@@ -14,25 +14,14 @@ ALIGNMENT = 32  # elements: every tensor starts on a 128-byte boundary of its ro
 
 
 class Flat(Mapping[str, Tensor]):
-    """`flat` is (n, size); each name is a view (n, *shape) into it.
+    """`flat` is (n, size); each name is a view (n, *shape) into it."""
 
-    capacity: rows to allocate, if an engine wants more than the networks there are; the rows beyond stay out of `flat` and of
-    every view but those of `part`.
-    """
-
-    def __init__(
-        self,
-        count: int,
-        shapes: Mapping[str, tuple[int, ...]],
-        device: torch.device,
-        dtype: torch.dtype,
-        capacity: int | None = None,
-    ) -> None:
+    def __init__(self, count: int, shapes: Mapping[str, tuple[int, ...]], device: torch.device, dtype: torch.dtype) -> None:
         size = sum(math.ceil(math.prod(shape) / ALIGNMENT) * ALIGNMENT for shape in shapes.values())
-        self._fill(torch.zeros(capacity or count, size, device=device, dtype=dtype), shapes, count)
+        self._fill(torch.zeros(count, size, device=device, dtype=dtype), shapes)
 
-    def _fill(self, storage: Tensor, shapes: Mapping[str, tuple[int, ...]], count: int) -> None:
-        self.shapes, self.storage, self.flat = dict(shapes), storage, storage[:count]
+    def _fill(self, flat: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self.shapes, self.flat = dict(shapes), flat
         self._views, offset = {}, 0
         for name, shape in shapes.items():
             length = math.prod(shape)
@@ -41,13 +30,12 @@ class Flat(Mapping[str, Tensor]):
 
     def like(self) -> "Flat":
         """Another of the same shape, zero."""
-        return Flat(len(self.flat), self.shapes, self.flat.device, self.flat.dtype, len(self.storage))
+        return Flat(len(self.flat), self.shapes, self.flat.device, self.flat.dtype)
 
     def part(self, rows: slice) -> "Flat":
-        """Some rows, spare ones included, as views."""
+        """Some rows, as views."""
         part = Flat.__new__(Flat)
-        storage = self.storage[rows]
-        part._fill(storage, self.shapes, len(storage))
+        part._fill(self.flat[rows], self.shapes)
         return part
 
     def __getitem__(self, name: str) -> Tensor:

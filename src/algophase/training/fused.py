@@ -1,247 +1,434 @@
-"""The grid of one-layer transformers in Triton kernels: what sweeps on a GPU run on."""
+"""One-layer transformers with products in half precision: the gradient in nine Triton kernels.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar
+Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to nearest and where needed
+after scaling by an exact power of two (`kernels.scaling`). Tables over tokens keep 22 bits; parameters, moments, gradients,
+sums, softmax and loss are float32. Up to 256 channels, hidden units and their gradients never leave the chip.
+"""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from algophase.networks.stacking import power_of_two
-from algophase.settings import RunSettings, TransformerSettings
+from algophase.errors import InputError
+from algophase.networks.stacking import padded_settings, power_of_two
+from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.engine import ONLY_ADDS
+from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
-from algophase.training.grid_tables import TableGradients, TableMaker, Tables
-from algophase.training.loss import loss_and_right
-from algophase.training.precision import matmul_precision, missing_triton
+from algophase.training.precision import missing_triton
+from algophase.training.rows import Rows, lay_out, slots_for
 
-if TYPE_CHECKING:
-    from algophase.training.kernels.launch import Launch
-
-BLOCK = 64  # networks a library product always gets, up to width 128
-WIDE_BLOCK = 16  # the same above, counted in networks of width 128
-STREAMS = 8  # on which blocks overlap
 MOST_OUTPUTS = 128  # more would not fit into the registers
-MOST_CHANNELS = 128  # up to here the forward kernel multiplies by the projection itself
-RUNS_OF_A = 4  # parts the backward pass over a is cut into: enough programs for a small ensemble, few parts to add up
-DOT_PRECISION = {"float32": "ieee", "tf32": "tf32", "tf32x3": "tf32x3"}
+MOST_WIDTH = 1024
+MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
+WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
+TILE = 64  # hidden units, or pairs, that a program takes at a time
+WIDE_TILE = 128  # the same in the products of a wide network
+GROUPS = 4  # parts the values of b are cut into on the way back to the scores
+WIDE_CUTS = 4  # runs of rows in which a wide network's dbase is summed
+ALIKE = 8  # networks that take about as long as one
 
 
-def block_size(width: int) -> int:
-    """Networks a library product gets: at 16 x 128 channels and more the card is full, and small blocks leave few spare."""
-    return BLOCK if width <= 128 else max(1, WIDE_BLOCK * 128 // power_of_two(width, 1))
+class Step(NamedTuple):
+    """A kernel ready to launch."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def launch(self) -> None:
+        self.kernel[self.grid](*self.arguments, **self.options)
 
 
 class FusedTransformer(GridTransformer):
-    """A network's result is the same bits in any ensemble.
-
-    Kernels see to that themselves; a library's choice of algorithm for a batched product depends on the batch, so those
-    always get as many networks as their width says, spare ones (all zero) filling the last block. Kernels pass over the
-    spare ones.
-    """
+    """A network's result is the same bits in any ensemble: no program sees more than one network, sums have a fixed order, and
+    no size of a kernel depends on how many networks there are."""
 
     name: ClassVar[str] = "fused"
-    rounds_sizes_on: ClassVar[tuple[str, ...]] = ("cuda", "cpu")  # hidden units come in tiles of 64
-
-    def prepare(self, rate: Tensor, scale: Tensor) -> None:
-        p, rows, width, heads = self.modulus, self.row_block, self.table_width, self.settings.heads
-        channels, outputs = heads * self.settings.head_size, width - self.hidden
-        self.blocks = [slice(start, start + self.per_block) for start in range(0, self.capacity, self.per_block)]
-        spare = rate.new_ones(self.capacity - self.count)
-        rate, scale = torch.cat([rate, spare]), torch.cat([scale, spare])
-        self.makers = [
-            TableMaker(self.task, rate[block], scale[block], self.hidden, with_tables=False) for block in self.blocks
-        ]
-        streams = min(STREAMS, len(self.blocks)) if self.device.type == "cuda" else 0
-        self.streams = [torch.cuda.Stream(self.device) for _ in range(streams)]
-        self.at_hand = channels > MOST_CHANNELS
-        # what the kernels read, ...
-        maps = 2 if self.task.equals_sign else 1  # attention to a and to b, or one that gives both
-        self.attention, self.values = self._zeros(maps, heads, p, p), self._zeros(2 * p, channels)
-        self.projected, self.base = self._zeros(channels, width), self._zeros(p, width)
-        self.readout = self._zeros(self.hidden, outputs)
-        # ... what they pass on, ...
-        self.z, self.dz = self._zeros(p, rows, channels), self._zeros(p, rows, channels)
-        # TF32 products round the hidden units to eleven significant bits, which is what float16 keeps: half the traffic.
-        self.hidden_units = self._zeros(p, rows, self.hidden).to(torch.float16 if self.precision == "tf32" else self.dtype)
-        self.back = self._zeros(p, rows, width)  # gradient of pre-activations, then of logits
-        self.base_parts = self._zeros(RUNS_OF_A, rows, self.hidden)
-        self.readout_parts = self._zeros(RUNS_OF_A, self.hidden, outputs)
-        self.pair_loss = self._zeros(p, rows)
-        # ... and the gradients they leave
-        self.d_attention, self.d_values = self._zeros(maps, heads, p, p), self._zeros(2 * p, channels)
-        self.d_projected, self.d_base = self._zeros(channels, width), self._zeros(1 if maps == 2 else p, width)
-        self.d_readout = self._zeros(self.hidden, outputs)
-
-    def _zeros(self, *shape: int) -> Tensor:
-        return torch.zeros(self.capacity, *shape, device=self.device, dtype=self.dtype)
-
-    @property
-    def capacity(self) -> int:
-        return -(-self.count // self.per_block) * self.per_block
-
-    @property
-    def per_block(self) -> int:
-        return block_size(self.settings.width)
-
-    @classmethod
-    def block(cls, run: RunSettings) -> int:
-        assert isinstance(run.network, TransformerSettings)
-        return block_size(run.network.width)  # padding stays below the next power of two
-
-    @property
-    def row_block(self) -> int:
-        """b padded to a power of two."""
-        return power_of_two(self.modulus)
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
         reason = super().unsupported(run, device)
         if reason is not None:
             return reason
+        assert isinstance(run.network, TransformerSettings)
         if not run.task.is_addition:
             return ONLY_ADDS
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
+        if run.network.width > MOST_WIDTH:
+            return f"it takes widths up to {MOST_WIDTH}, not {run.network.width}"
+        if run.network.heads > 8:
+            return f"it takes at most 8 heads, not {run.network.heads}"
+        if power_of_two(run.task.modulus) * power_of_two(run.network.head_size) > MOST_OF_A_HEAD:
+            return f"heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()
 
     @classmethod
     def precisions(cls, device: torch.device) -> tuple[str, ...]:
-        return ("tf32", "float32", "tf32x3")
+        return ("half",)
+
+    @classmethod
+    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
+        return padded_settings(runs, power_of_two)
+
+    @classmethod
+    def block(cls, run: RunSettings) -> int:
+        return ALIKE
 
     @property
     def table_width(self) -> int:
-        return self.hidden + power_of_two(self.outputs, 32)
+        return self.hidden + power_of_two(self.outputs, TILE)
 
-    def _launch(self) -> "tuple[Launch, Launch]":
-        """Tile sizes measured on an H200 (docs/notes/tuning.md): large where TF32 and 64 outputs leave the registers for it."""
-        from algophase.training.kernels.launch import Launch
+    def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
+        """Heads and their size are padded to powers of two: padding is exactly zero and stays so."""
+        heads, d, size = shapes["blocks.0.attn.W_Q"]
+        return super().allocate({**shapes, "blocks.0.attn.W_Q": (power_of_two(heads, 1), d, power_of_two(size))})
 
-        roomy = self.precision == "tf32" and self.table_width - self.hidden <= 64 and self.row_block <= 64
-        if self.at_hand:
-            forward = Launch(tile=32, rows=128, warps=8, stages=3)
-        elif roomy:
-            forward = Launch(tile=64, rows=256, warps=8, stages=1)
-        else:
-            forward = Launch(tile=32, rows=64, warps=4, stages=1)
-        large = roomy and self.hidden % 128 == 0
-        backward = Launch(tile=128, rows=0, warps=8, stages=2) if large else Launch(tile=32, rows=0, warps=4, stages=2)
-        return forward, backward
+    @staticmethod
+    def runs_for(across: int) -> int:
+        """Parts that the rows are cut into for sums over pairs: never by the number of networks. At p = 59 three parts take
+        2.5 s for a run alone where one takes 3.9, and 0.256 s instead of 0.244 among 512 (with all pairs as rows)."""
+        return 3 if across <= 64 else 2
+
+    @staticmethod
+    def rows_for(channels: int) -> int:
+        """Rows of a program of `by_rows`, where the network is not wide."""
+        return TILE if channels <= 128 else 2 * TILE
+
+    def prepare(self, rate: Tensor, scale: Tensor) -> None:
+        if self.precision != "half":
+            raise InputError(f"precision is {self.precision!r}; this engine has half")
+        p, d, m, w = self.modulus, self.settings.width, self.hidden, self.table_width
+        heads, size = self.parameters.shapes["O"][:2]
+        c, vp, equals = heads * size, w - m, self.task.equals_sign
+        across = power_of_two(p)  # a, padded
+        self.wide = c > WIDE
+        self.row_runs = 1 if self.wide else self.runs_for(across)
+        self.cuts = WIDE_CUTS if self.wide else self.row_runs
+        tile = WIDE_TILE if self.wide else self.rows_for(c)
+        slots = slots_for(p, int(self.weights[0].count_nonzero()), tile)
+        self.rows = lay_out(self.weights, tile, slots, self.cuts)
+        self.every = lay_out(torch.ones_like(self.weights), tile, slots)
+        rows, most, bp = self.rows.count, max(self.rows.count, self.every.count), across + slots
+        tiles = rows // (TILE if self.wide else tile)
+        self.hot = self.rows.one_hot()
+        self.rate, self.scale = rate.contiguous(), scale.contiguous()
+        self.give = 3 - 2 * rate if equals else 2 - rate
+        maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
+        # before the grid, ...
+        self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
+        self.y, self.base = self._new(across, d), self._new(3, bp, w, dtype=half)
+        self.z, self.Q, self.R = self._new(most, c, dtype=half), self._new(c, w, dtype=half), self._new(m, vp, dtype=half)
+        # ... from it, ...
+        self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
+        self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
+        self.tile_loss, self.loss = self._new(tiles), self._new()
+        self.dQ, self.dR = self._new(self.row_runs, w, c), self._new(self.row_runs, m, vp)
+        self.dbase = self._new(bp + self.cuts, w)
+        of_units = -(-w // min(WIDE_TILE, m)) * (c // min(WIDE_TILE, c) + 1)
+        programs = self.cuts * (w // TILE) + of_units if self.wide else (m // TILE + 1) * self.row_runs
+        self.largest = self._new(programs, dtype=torch.int32)
+        if self.wide:
+            self.x, self.dx = self._new(most, m, dtype=half), self._new(rows, w, dtype=half)
+        # ... and after it
+        of_b = -(-p // GROUPS) * GROUPS
+        self.d_score, self.d_other = self._new(heads, of_b, across), self._new(heads, of_b)
+        self.d_v1, self.d_vq = self._new(GROUPS, across, c), self._new(maps, across, c)
+        self.dy, self.d_tables = self._new(across, d), self._new(tables, across, c)
+        self.pair_loss, self.pair_right = self._new(self.every.count), self._new(self.every.count, dtype=torch.int8)
+        self.steps = self._steps()
+        self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+
+    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
+
+    def _to_grid(self, rows: Tensor) -> Tensor:
+        """(n, a, b) of a value for each row of all pairs."""
+        return (
+            rows.gather(1, self.every.places.flatten(1).long())
+            .unflatten(1, self.every.places.shape[1:])[:, : self.modulus, : self.modulus]
+            .mT
+        )
+
+    def _steps(self) -> dict[str, Step]:
+        """Every kernel of an epoch, and `judge`."""
+        from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
+        from algophase.training.kernels.after_units import after_units
+        from algophase.training.kernels.tables import attend, project, read_tokens
+
+        n, d, m = self.count, self.settings.width, self.hidden
+        flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
+        c, vp, heads = self.z.shape[2], self.R.shape[2], self.soft.shape[2]
+        e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
+        starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
+
+        def at(*names: str) -> dict[str, int]:
+            return {f"AT_{name}": starts[name] for name in names}
+
+        tokens = {
+            "P": self.modulus,
+            "SECOND": self.modulus if self.task.separate_vocabularies else 0,
+            "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
+        }
+        equals = {"EQUALS": tokens["EQUALS"]}
+        across_b, of_heads = {"BP": self.base.shape[2]}, {"H": heads, "E": e}
+        of_b = {"PA": across, "BS": self.d_score.shape[2]}
+        bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
+        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
+        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
+        weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
+        warps = {"num_warps": 4 if across <= 64 else 8}
+        sums = {"BC": min(128, c), "BD": min(256, d)} if self.wide else {"BC": bc, "BD": min(128, d)}
+        columns, counted = (m + vp) // TILE, self.largest.shape[1]
+        return {
+            "read_tokens": Step(
+                read_tokens,
+                (tables * (c // bc), n),
+                (flat, self.tables, size),
+                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bc, "BK": bk, **warps}
+                | {"num_stages": 1},
+            ),
+            "attend": Step(
+                attend,
+                (heads + d // bd, n),
+                (flat, self.scale, self.give, self.tables, self.soft, self.y, size),
+                {
+                    **at("EMBED", "POS", "O"),
+                    **tokens,
+                    "PA": across,
+                    "D": d,
+                    **of_heads,
+                    "BD": bd,
+                    "BK": min(32, c),
+                    "BE": be,
+                    **warps,
+                },
+            ),
+            "mix": self._mix(self.rows, {**equals, **of_heads}),
+            "mix_all": self._mix(self.every, {**equals, **of_heads}),
+            "project": Step(
+                project,
+                (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.Q, self.base, self.R, size),
+                {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 1},
+            ),
+            **(self._wide_grid() if self.wide else self._grid()),
+            "after_units": Step(
+                after_units,
+                ((2 + c // sums["BC"] + columns + m // TILE) * (d // sums["BD"]), n),
+                (flat, found, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR, self.largest, self.dy, size),
+                {
+                    **weights,
+                    "PA": across,
+                    **across_b,
+                    "T": self.rows.count,
+                    **wide,
+                    **sums,
+                    "BB": min(64, across),
+                    "RUNS": self.row_runs,
+                    "CUTS": self.cuts,
+                    "COUNT": counted,
+                    "COUNT_P": power_of_two(counted),
+                    "num_warps": 8,
+                    "num_stages": 1,
+                },
+            ),
+            "after_rows": Step(
+                after_rows,
+                (heads * GROUPS, n),
+                (
+                    *(self.rate, self.scale, self.soft, self.tables, self.rows.places, self.dz, self.dz_exponent),
+                    *(self.d_score, self.d_other, self.d_v1, self.d_vq),
+                ),
+                {
+                    **equals,
+                    **of_b,
+                    "T": self.rows.count,
+                    **of_heads,
+                    "TILES": tiles,
+                    "GROUPS": GROUPS,
+                    "STAGES": 3,
+                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] and across > 64 else 2048))),
+                },
+            ),
+            "after_attention": Step(
+                after_attention,
+                (c // be + c // bc * (d // bd), n),
+                (
+                    *(flat, found, self.give, self.tables, self.d_score, self.d_other, self.d_v1, self.d_vq),
+                    *(self.dy, self.d_tables, size),
+                ),
+                {
+                    **at("O"),
+                    "P": self.modulus,
+                    **equals,
+                    **of_b,
+                    "D": d,
+                    **of_heads,
+                    "BE": be,
+                    "BC": bc,
+                    "BD": bd,
+                    "BK": bk,
+                    "GROUPS": GROUPS,
+                    **warps,
+                },
+            ),
+            "after_tables": Step(
+                after_tables,
+                (d // min(32, d) + 3 * (c // bc) * (d // bd) + 1, n),
+                (flat, found, self.d_tables, self.dy, self.tile_loss, self.loss, size),
+                {
+                    **at("EMBED", "POS", "QKV"),
+                    **tokens,
+                    "PA": across,
+                    "D": d,
+                    "C": c,
+                    "BC": bc,
+                    "BD": bd,
+                    "BX": min(32, d),
+                    "BK": min(64 if across <= 64 else 32, c),
+                    **of_tiles,
+                    **warps,
+                    "num_stages": 1 if across <= 64 else 2,
+                },
+            ),
+        }
+
+    def _mix(self, rows: Rows, options: dict[str, int]) -> Step:
+        from algophase.training.kernels.tables import mix
+
+        (most, c), across = self.z.shape[1:], self.y.shape[1]
+        at_once = TILE // 2 if c <= 128 else TILE // 4
+        sizes = {"PA": across, "T": rows.count, "MOST": most, "ROWS": at_once, "num_warps": 4}
+        arguments = (self.rate, self.soft, self.tables, rows.pairs, self.z)
+        return Step(mix, (rows.count // at_once, self.count), arguments, options | sizes)
+
+    def _core(self, rows: Rows) -> dict[str, Any]:
+        (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
+        of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.base.shape[2]}
+        return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
+
+    def _grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.by_rows import by_rows
+        from algophase.training.kernels.by_units import by_units
+
+        n, tiles, core = self.count, self.exponent.shape[1], self._core(self.rows)
+        few, narrow = core["VP"] == 64, core["C"] <= 128
+        warps = {"num_warps": 4 if narrow else 8}
+        read, tile = (self.z, self.Q, self.base, self.R), core["T"] // tiles
+
+        def of_rows(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
+            slopes = (self.slope, self.exponent, self.dz, self.dz_exponent)
+            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "ROWS": tile, "JUDGE": judge}
+            # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
+            options |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
+            arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
+            return Step(by_rows, (rows.count // tile, n), arguments, options)
+
+        return {
+            "by_rows": of_rows(self.rows, self.tile_loss, judge=False),
+            "judge": of_rows(self.every, self.pair_loss, judge=True),
+            "by_units": Step(
+                by_units,
+                (self.hidden // TILE + 1, self.row_runs, n),
+                (
+                    *(*read, self.rows.pairs, self.hot, self.slope, self.exponent),
+                    *(self.dQ, self.dbase, self.dR, self.largest),
+                ),
+                {
+                    **core,
+                    "BM": TILE,
+                    "ROWS": TILE if few or narrow else TILE // 2,  # or registers spill
+                    "TILES": tiles,
+                    "TILES_P": power_of_two(tiles),
+                    "RUNS": self.row_runs,
+                    "STAGES": 3 if few else 2,
+                    **warps,
+                },
+            ),
+        }
+
+    def _wide_grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.wide import wide_back, wide_hidden, wide_logits, wide_slopes, wide_units
+
+        n, tiles, core, w = self.count, self.exponent.shape[1], self._core(self.rows), self.table_width
+        rows, m, c, vp, most = core["T"], core["M"], core["C"], core["VP"], core["MOST"]
+        bm, bc, bk = min(WIDE_TILE, m), min(WIDE_TILE, c), min(TILE, c)
+        of_sums = {"M": m, "VP": vp, "GELU": self.gelu, "TILES": tiles, "TILES_P": power_of_two(tiles), "ROWS": TILE}
+        of_sums |= {"MOST": most, "COUNT": self.largest.shape[1]}
+        of_base, first = {key: core[key] for key in ("S", "KB", "BP")}, self.cuts * (w // TILE)
+
+        def hidden(rows: Rows) -> Step:
+            options = {**self._core(rows), "BM": bm, "BK": bk, "ROWS": WIDE_TILE, "num_warps": 8}
+            arguments = (self.z, self.Q, self.base, rows.pairs, self.x)
+            return Step(wide_hidden, (rows.count // WIDE_TILE * (m // bm), n), arguments, options)
+
+        def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
+            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "BK": bk, "ROWS": TILE, "num_warps": 4}
+            read = (self.z, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
+            arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
+            return Step(wide_logits, (rows.count // TILE, n), arguments, options | {"JUDGE": judge})
+
+        return {
+            "hidden": hidden(self.rows),
+            "hidden_all": hidden(self.every),
+            "by_rows": logits(self.rows, self.tile_loss, judge=False),
+            "judge": logits(self.every, self.pair_loss, judge=True),
+            "slopes": Step(
+                wide_slopes,
+                (first, n),
+                (
+                    *(self.x, self.R, self.rows.pairs, self.slope, self.exponent),
+                    *(self.dx, self.dz_exponent, self.dbase, self.largest),
+                ),
+                {**of_base, **of_sums, "CUTS": self.cuts, "T": rows, "BM": TILE, "num_warps": 4},
+            ),
+            "back": Step(
+                wide_back,
+                (rows // WIDE_TILE * (c // bc), n),
+                (self.dx, self.Q, self.dz),
+                {"T": rows, "W": w, "C": c, "ROWS": WIDE_TILE, "BC": bc, "BK": TILE, "num_warps": 8},
+            ),
+            "by_units": Step(
+                wide_units,
+                (self.largest.shape[1] - first, n),
+                (self.z, self.x, self.dx, self.exponent, self.dQ, self.dR, self.largest),
+                {**of_sums, "T": rows, "C": c, "BM": bm, "BC": bc, "FIRST": first, "num_warps": 8, "num_stages": 4},
+            ),
+        }
+
+    def _go(self, *names: str) -> None:
+        for name in names:
+            self.steps[name].launch()
+
+    def _beside(self, first: Sequence[str], second: Sequence[str]) -> None:
+        """Two chains of kernels that do not need each other, on a GPU at the same time."""
+        if self.side is None:
+            self._go(*first, *second)
+            return
+        main = torch.cuda.current_stream(self.device)
+        self.side.wait_stream(main)
+        self._go(*first)
+        with torch.cuda.stream(self.side):
+            self._go(*second)
+        main.wait_stream(self.side)
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
-        tables: dict[int, Tables] = {}
-        with matmul_precision(self.device, self.precision):
-            self._each_block(lambda index, block: tables.update({index: self._before_grid(index, block)}))
-            self._grid()
-            self._each_block(lambda index, block: self._after_grid(index, block, tables[index]))
-        return self.pair_loss.sum((1, 2))[: self.count]
-
-    def _each_block(self, work: Callable[[int, slice], None]) -> None:
-        """Blocks do not wait for each other: on a GPU their many small operations overlap on a few streams."""
-        if not self.streams:
-            for index, block in enumerate(self.blocks):
-                work(index, block)
-            return
-        main = torch.cuda.current_stream(self.device)
-        for stream in self.streams:
-            stream.wait_stream(main)
-        for index, block in enumerate(self.blocks):
-            with torch.cuda.stream(self.streams[index % len(self.streams)]):
-                work(index, block)
-        for stream in self.streams:
-            main.wait_stream(stream)
-
-    def _before_grid(self, index: int, block: slice) -> Tables:
-        from algophase.training.kernels.grid_mix import mix
-
-        t = self.makers[index].forward(self.parameters.part(block))
-        self.attention[block, 0] = t.attention_1
-        if t.attention_2 is not None:
-            self.attention[block, 1] = t.attention_2
-        self.values[block].unflatten(2, (self.settings.heads, -1)).copy_(t.values.transpose(1, 2))
-        self.projected[block] = t.projected.flatten(1, 2)
-        self.base[block], self.readout[block] = t.base, t.readout  # the equals sign's base is the same for every b
-        real = self._real(block)
-        mix(self.attention[real], self.values[real], self.z[real])
-        if self.at_hand:
-            torch.bmm(self.z[block].flatten(1, 2), self.projected[block], out=self.back[block].flatten(1, 2))
-        return t
-
-    def _grid(self) -> None:
-        from algophase.training.kernels.grid_backward import grid_backward
-        from algophase.training.kernels.grid_forward import grid_forward
-
-        precision, n = DOT_PRECISION[self.precision], self.count
-        forward, backward = self._launch()
-        readout, hidden_units, back = self.readout[:n], self.hidden_units[:n], self.back[:n]
-        grid_forward(
-            self.z[:n],
-            self.projected[:n],
-            self.base[:n],
-            readout,
-            self.weights,
-            hidden_units,
-            back,
-            self.pair_loss[:n],
-            outputs=self.outputs,
-            gelu=self.gelu,
-            precision=precision,
-            at_hand=self.at_hand,
-            launch=forward,
-        )
-        parts = (self.base_parts[:n], self.readout_parts[:n])
-        grid_backward(readout, hidden_units, back, *parts, gelu=self.gelu, precision=precision, launch=backward)
-
-    def _real(self, block: slice) -> slice:
-        """The networks of a block without the spare ones."""
-        return slice(block.start, min(block.stop, self.count))
-
-    def _after_grid(self, index: int, block: slice, t: Tables) -> None:
-        from algophase.training.kernels.grid_mix import mix_backward
-
-        back = self.back[block].flatten(1, 2)
-        torch.bmm(back, self.projected[block].mT, out=self.dz[block].flatten(1, 2))
-        torch.bmm(self.z[block].flatten(1, 2).mT, back, out=self.d_projected[block])
-        real = self._real(block)
-        mix_backward(self.attention[real], self.values[real], self.dz[real], self.d_attention[real], self.d_values[real])
-        gradients = self._gradients(block)
-        self.makers[index].backward(self.parameters.part(block), t, gradients, self.gradients.part(block))
-
-    def _gradients(self, block: slice) -> TableGradients:
-        """What the kernels found for a block, the parts of a sum added up."""
-        p, m, equals = self.modulus, self.hidden, self.task.equals_sign
-        # each b has a base of its own, or the equals sign's serves them all
-        over, d_base = ((1, 2), self.d_base[block, 0]) if equals else ((1,), self.d_base[block])
-        torch.sum(self.readout_parts[block], dim=1, out=self.d_readout[block])
-        torch.sum(self.base_parts[block, :, :p], dim=over, out=d_base[..., :m])
-        torch.sum(self.back[block, :, :p, m:], dim=over, out=d_base[..., m:])
-        return TableGradients(
-            attention_1=self.d_attention[block, 0],
-            attention_2=self.d_attention[block, 1] if equals else None,
-            base=self.d_base[block],
-            readout=self.d_readout[block],
-            values=self.d_values[block],
-            projected=self.d_projected[block],
-        )
+        self._go("read_tokens", "attend")
+        self._beside(["project"], ["mix"])
+        self._go(*(["hidden", "by_rows", "slopes"] if self.wide else ["by_rows"]))
+        self._beside(["by_units", "after_units"], [*(["back"] if self.wide else []), "after_rows"])
+        self._go("after_attention", "after_tables")
+        return self.loss
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        p, judged = self.modulus, []
-        with matmul_precision(self.device, self.precision):
-            for maker, block in zip(self.makers, self.blocks, strict=True):
-                t = maker.forward(self.parameters.part(block))
-                for index in range(min(self.per_block, self.count - block.start)):  # one network's grid at a time
-                    v = t.values[index]  # (h, 2p, e)
-                    if t.attention_2 is None:
-                        z = t.attention_1[index, ..., None] * (v[:, :p, None] - v[:, None, p:])  # (h, a, b, e)
-                    else:
-                        z = t.attention_1[index, ..., None] * v[:, :p, None] + t.attention_2[index, ..., None] * v[:, None, p:]
-                    x = (z.permute(1, 2, 0, 3).flatten(2) @ t.projected[index].flatten(0, 1)).add_(t.base[index])
-                    raw = x[..., : self.hidden]
-                    post = torch.nn.functional.gelu(raw) if self.gelu else raw.relu_()
-                    logits = (post @ t.readout[index] + x[..., self.hidden :])[..., : self.outputs]
-                    judged.append(loss_and_right(logits, self.labels))
-        losses, rights = zip(*judged, strict=True)
-        return torch.stack(losses), torch.stack(rights)
+        self._go("read_tokens", "attend", "mix_all", "project", *(["hidden_all"] if self.wide else []), "judge")
+        return self._to_grid(self.pair_loss).clone(), self._to_grid(self.pair_right).bool()

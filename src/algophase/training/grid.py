@@ -58,11 +58,6 @@ class GridTransformer(Engine):
         return 4 * self.settings.width
 
     @property
-    def capacity(self) -> int:
-        """Rows of parameters to allocate."""
-        return self.count
-
-    @property
     def outputs(self) -> int:
         return self.task.logits
 
@@ -82,7 +77,7 @@ class GridTransformer(Engine):
             "W_out": (self.hidden, d),
             "b_out": (d,),
         }
-        return Flat(self.count, layout, self.device, self.dtype, self.capacity)
+        return Flat(self.count, layout, self.device, self.dtype)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
         P, m, heads, size = self.parameters, self.hidden, self.settings.heads, self.settings.head_size

@@ -100,7 +100,6 @@ class Grid:
 
     def _forward(self, t: Tables, i: int, strip: slice, buffers: Buffers) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (b * a, v and padding), post- and pre-activations (b * a, m); with ReLU both of these are one buffer."""
-        assert t.tables is not None
         p, count = self.p, strip.stop - strip.start
         a1 = t.attention_1[i, :, :, strip]  # (h, a, b)
         weights, values, pre = buffers.weights[:count], buffers.values[:count], buffers.pre[:count]
@@ -143,7 +142,6 @@ class Grid:
     def _backward(
         self, t: Tables, i: int, strip: slice, post: Tensor, raw: Tensor, slope: Tensor, buffers: Buffers, share: Share
     ) -> None:
-        assert t.tables is not None
         p, count = self.p, strip.stop - strip.start
         torch.mm(post.T, slope, out=share.readout)
         back = buffers.back[:count]
@@ -168,7 +166,6 @@ class Grid:
 
     def add_up(self, shares: Sequence[Share], i: int, out: TableGradients) -> Tensor:
         """Write network i's gradients to `out` and return its loss, given the shares of all strips in their order."""
-        assert out.tables is not None
         p = self.p
         total = shares[0].loss.clone()
         first, whole_base = out.tables[i, :, :p].transpose(0, 1), out.base.shape[1] == p

@@ -44,23 +44,20 @@ class Tables(Attended):
 
     attention_1: Tensor  # A_1 (n, h, a, b)
     attention_2: Tensor | None  # A_2 (n, h, a, b); None where it is -A_1
-    tables: Tensor | None  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p; None where nobody reads them
+    tables: Tensor  # T (n, h, rows, W): T_1 in the first p rows, T_2 in the next p
     base: Tensor  # G (n, p or 1, W)
     projected: Tensor  # W_O [W_in | W_U] (n, h, e, W)
 
 
 @dataclass
 class TableGradients:
-    """Gradients the grid hands back. What flows through the tables comes as d tables, or one step further on as d values
-    (n, 2p, c) and d projected (n, c, W), c = (h, e), since tables = values @ projected: the kernels find that cheaper."""
+    """Gradients the grid hands back."""
 
     attention_1: Tensor
     attention_2: Tensor | None
     base: Tensor
     readout: Tensor
-    tables: Tensor | None = None
-    values: Tensor | None = None
-    projected: Tensor | None = None
+    tables: Tensor
 
 
 class TableMaker:
@@ -69,9 +66,8 @@ class TableMaker:
     Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out (m, d), b_out (d).
     """
 
-    def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int, *, with_tables: bool = True) -> None:
-        """with_tables=False leaves T out, for an engine that multiplies values and projection itself."""
-        self.task, self.p, self.hidden, self.with_tables = task, task.modulus, hidden, with_tables
+    def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
+        self.task, self.p, self.hidden = task, task.modulus, hidden
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
         self.held: Tensor | None = None  # the memory of T
 
@@ -88,9 +84,6 @@ class TableMaker:
     def _asking(self) -> slice:
         """Rows of the position that attends: the equals sign's, or the second operand's."""
         return slice(2 * self.p, None) if self.task.equals_sign else slice(self.p, 2 * self.p)
-
-    def forward(self, P: Flat) -> Tables:
-        return self.join(self.attend(P), self.project(P))
 
     def attend(self, P: Flat) -> Attended:
         """What does not need the projection."""
@@ -136,16 +129,14 @@ class TableMaker:
         """Everything the grid reads, given what `attend` and `project` return."""
         p, rate, v = self.p, self.rate, attended.values
         projected, base = made
-        tables = self._multiplied(v, projected) if self.with_tables else None
+        tables = self._multiplied(v, projected)
         attention_1, attention_2 = rate * attended.softmax_1 + (1 - rate), None
         if attended.softmax_2 is not None and attended.own_value is not None:
             own_value = attended.own_value.transpose(1, 2).flatten(2)  # (n, 1, h e)
             base.baddbmm_((3 - 2 * rate[:, 0]) * own_value, projected.flatten(1, 2))
             attention_2 = rate * attended.softmax_2 + (1 - rate)
-        elif tables is not None:
-            base.add_((2 - rate[:, 0]) * tables[:, :, p:].sum(1))
         else:
-            base.baddbmm_((2 - rate[:, 0]) * v[:, :, p:].transpose(1, 2).flatten(2), projected.flatten(1, 2))
+            base.add_((2 - rate[:, 0]) * tables[:, :, p:].sum(1))
         return Tables(
             **vars(attended),
             attention_1=attention_1,
@@ -161,15 +152,9 @@ class TableMaker:
             self.held = values.new_empty(*values.shape[:3], projected.shape[3])
         return torch.matmul(values, projected, out=self.held)
 
-    def backward(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
-        """Fill `out` with the gradient of every parameter, given the gradients of the tables."""
-        self.share_base(g)
-        self.backward_inputs(P, t, g, out)
-        self.backward_projection(P, t, g, out)
-
     def share_base(self, g: TableGradients) -> None:
         """Give d tables what reaches them through the base. The two halves of the backward pass read both, and change none."""
-        if g.tables is not None and not self.task.equals_sign:
+        if not self.task.equals_sign:
             g.tables[:, :, self.p :] += ((2 - self.rate[:, 0]) * g.base)[:, None]
 
     def backward_inputs(self, P: Flat, t: Tables, g: TableGradients, out: Flat) -> None:
@@ -211,38 +196,24 @@ class TableMaker:
         d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
         d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], g.base.sum(1)[:, None, m:])
 
-    def _base_share(self, g: TableGradients) -> Tensor:
-        """d (sum over heads of values @ projected) through the base (n, p or 1, W): of v_2, or of the equals sign's v_3."""
-        return ((3 - 2 * self.rate[:, 0]) if self.task.equals_sign else (2 - self.rate[:, 0])) * g.base
+    def _own_share(self, g: TableGradients) -> Tensor:
+        """d (sum over heads of v_3 projected) through the equals sign's base (n, 1, W)."""
+        return (3 - 2 * self.rate[:, 0]) * g.base
 
     def _d_values(self, t: Tables, g: TableGradients) -> Tensor:
         """d v (n, h, rows, e) of T = v projected; with an equals sign of T = (v - v_3) projected."""
-        heads, size = t.projected.shape[1:3]
-        flat_projection = t.projected.flatten(1, 2)
-        if g.tables is not None:
-            d_values = g.tables @ t.projected.mT
-        else:
-            assert g.values is not None
-            if not self.task.equals_sign:
-                g.values[:, self.p :].baddbmm_(self._base_share(g), flat_projection.mT)
-            d_values = g.values.unflatten(2, (heads, size)).transpose(1, 2)
+        d_values = g.tables @ t.projected.mT
         if not self.task.equals_sign:
             return d_values
-        d_own = torch.bmm(self._base_share(g), flat_projection.mT).unflatten(2, (heads, size)).transpose(1, 2)
+        d_own = torch.bmm(self._own_share(g), t.projected.flatten(1, 2).mT)
+        d_own = d_own.unflatten(2, t.projected.shape[1:3]).transpose(1, 2)
         return torch.cat([d_values, d_own - d_values.sum(2, keepdim=True)], dim=2)
 
     def _d_projected(self, t: Tables, g: TableGradients) -> Tensor:
         """d projected (n, h, e, W)."""
-        if g.tables is not None:
-            d_projected = t.values.mT @ g.tables
-        else:
-            assert g.projected is not None
-            if not self.task.equals_sign:
-                values = t.values[:, :, self.p :].transpose(1, 2).flatten(2)
-                g.projected.baddbmm_(values.mT, self._base_share(g))
-            d_projected = g.projected.unflatten(1, t.projected.shape[1:3])
+        d_projected = t.values.mT @ g.tables
         if t.own_value is not None:
-            d_projected.addcmul_(t.own_value.mT, self._base_share(g)[:, None])
+            d_projected.addcmul_(t.own_value.mT, self._own_share(g)[:, None])
         return d_projected
 
     def _attention_backward(self, t: Tables, g: TableGradients, d_qkv: Tensor) -> None:

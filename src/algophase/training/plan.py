@@ -17,7 +17,6 @@ from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_linear import GridLinear
-from algophase.training.half import HalfTransformer
 from algophase.training.plain import PlainEngine
 from algophase.training.precision import missing_triton
 from algophase.training.sizing import largest_ensemble
@@ -27,20 +26,25 @@ from algophase.wording import counted
 log = logging.getLogger(__name__)
 
 
-def _grid(run: RunSettings, precision: str) -> type[Engine]:
+def _grid(run: RunSettings) -> type[Engine]:
     return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
 
 
-# What trains a run under each name: engines of one name differ by kind of network or by precision.
-ENGINES: dict[str, Callable[[RunSettings, str], type[Engine]]] = {
-    "plain": lambda run, precision: PlainEngine,
-    "stacked": lambda run, precision: StackedEngine,
+# What trains a run under each name: engines of one name differ by kind of network.
+ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
+    "plain": lambda run: PlainEngine,
+    "stacked": lambda run: StackedEngine,
     "grid": _grid,
-    "fused": lambda run, precision: HalfTransformer if precision == "half" else FusedTransformer,
+    "fused": lambda run: FusedTransformer,
 }
 
 # What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
-PRECISIONS = {"cuda": ("half", "tf32", "float32", "tf32x3", "float64"), "cpu": ("float32", "float64")}
+PRECISIONS = {"cuda": ("half", "tf32", "float32", "float64"), "cpu": ("float32", "float64")}
+
+
+def retired(engine: object, precision: object) -> bool:
+    """Whether this engine and precision made networks once, in tables and checkpoints that remain, and are gone."""
+    return engine == "fused" and precision in ("tf32", "float32", "tf32x3")
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Group:
 
     @property
     def engine_class(self) -> type[Engine]:
-        return ENGINES[self.engine](self.runs[0], self.precision)
+        return ENGINES[self.engine](self.runs[0])
 
     def halves(self) -> tuple["Group", "Group"]:
         cut = (len(self.runs) + 1) // 2
@@ -97,12 +101,12 @@ def plan(
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in enumerate(runs):
         name, used = ways[index]
-        padded = ENGINES[name](run, used).padded([run], chosen)
+        padded = ENGINES[name](run).padded([run], chosen)
         families.setdefault((name, used, run.training.epochs, *stack_key(run), padded), []).append(index)
     groups = []
     for members in families.values():
         (name, used), first = ways[members[0]], runs[members[0]]
-        padded = ENGINES[name](first, used).padded([first], chosen)
+        padded = ENGINES[name](first).padded([first], chosen)
         limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, used)
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
@@ -173,9 +177,9 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
 
 
 def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
-    if (precision == "float64" and engine == "fused") or (precision == "half" and engine != "fused"):
-        return f"it has no {precision}"
-    return ENGINES[engine](run, precision).unsupported(run, device)
+    made = ENGINES[engine](run)
+    reason, offered = made.unsupported(run, device), made.precisions(device)
+    return reason if reason is not None or precision in offered else f"it has precision {' or '.join(offered)}, not {precision}"
 
 
 def describe(groups: Sequence[Group]) -> list[str]:
@@ -191,4 +195,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, HalfTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer]

@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def matmul_precision(device: torch.device, precision: str) -> Iterator[None]:
-    """TF32 products inside for precision tf32; float32 products for all others (tf32x3 concerns the fused kernels)."""
+    """TF32 products inside for precision tf32; float32 products for all others."""
     if device.type != "cuda":
         yield
         return

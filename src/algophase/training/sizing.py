@@ -34,23 +34,19 @@ def run_parameters(run: RunSettings) -> int:
     return parameter_count(run.task, network)
 
 
-def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings, precision: str = "float32") -> int:
+def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings) -> int:
     """Numbers of the precision's size that an engine holds at once for each network of an ensemble (half: of four bytes)."""
     p, outputs, pairs = task.modulus, task.logits, task.modulus**2
     if isinstance(network, TransformerSettings):
         parameters = parameter_count(task, replace(network, attention_rate=1.0))
         d, heads = network.width, network.heads
-        if engine == "fused" and precision == "half":
+        if engine == "fused":
             # of every pair z, dz and the slope, for wide networks hidden units and dx too, two bytes each; then sums in 3 parts
             across, outputs = power_of_two(p, 16), power_of_two(outputs, 64)
             channels, columns = power_of_two(heads, 1) * power_of_two(network.head_size, 16), 4 * d + outputs
             per_pair = channels + outputs // 2 + 4 * heads * (task.context - 1) + (columns if channels > 256 else 0)
             work = across * (p + 12) * per_pair + 4 * columns * (channels + outputs) + 3 * (p + 12) * columns
             work += 20 * across * (channels + d)
-        elif engine == "fused":
-            # z, dz, hidden units and their gradient of every pair, b padded to a power of two; then small tables
-            maps = 8 * heads * pairs * (task.context - 1)
-            work = p * (1 << (p - 1).bit_length()) * (10 * d + 2 * outputs) + maps + 20 * p * (4 * d + outputs)
         elif engine == "grid":
             table = 2 * p * heads * (4 * d + 2 * outputs)
             work = 4 * table + 6 * heads * pairs
@@ -68,7 +64,7 @@ def largest_ensemble(engine: str, task: TaskSettings, network: NetworkSettings, 
     """How many networks of this size may share an ensemble."""
     if engine == "plain":
         return 1
-    per_network = numbers_per_network(engine, task, network, precision) * (8 if precision == "float64" else 4)
+    per_network = numbers_per_network(engine, task, network) * (8 if precision == "float64" else 4)
     if device.type == "cuda":
         return max(1, min(MOST_ON_CUDA, int(SHARE_OF_FREE_MEMORY * _free_memory(device)) // per_network))
     return max(1, min(MOST_ON_CPU, CPU_BUDGET // per_network))

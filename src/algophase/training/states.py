@@ -19,12 +19,11 @@ from torch import Tensor
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
 from algophase.settings import LinearSettings, RunSettings, TrainingSettings
-from algophase.training.engine import Engine
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_linear import GridLinear
-from algophase.training.optimizer import AdamW
+from algophase.training.loop import Ensemble
 from algophase.training.plain import PlainEngine
-from algophase.training.stacked import StackedEngine
+from algophase.training.plan import Group
 
 STATES = ("start", "middle", "late", "dead attention", "near divergence")
 QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)
@@ -55,23 +54,16 @@ def _parameters(network: torch.nn.Module) -> Parameters:
 
 def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Parameters], list[Parameters]]:
     """After `MIDDLE` and after `LATE` steps."""
-    quick = [replace(run, training=QUICK) for run in runs]
-    engine = _trainer(runs[0])(quick, device, "float32")
-    optimizer = AdamW(engine.parameters, quick)
-    taken = []
+    quick = tuple(replace(run, training=QUICK) for run in runs)
+    one_layer = GridTransformer.unsupported(runs[0], device) is None or GridLinear.unsupported(runs[0], device) is None
+    group = Group(tuple(range(len(runs))), quick, "grid" if one_layer else "stacked", device, "float32")
+    ensemble, taken = Ensemble(group), []  # on a GPU a step is one graph
     for step in range(1, LATE + 1):
-        engine.loss_and_gradient()
-        optimizer.step(engine.gradients)
+        ensemble.advance()
         if step in (MIDDLE, LATE):
-            stacked = {name: value.cpu() for name, value in engine.export().items()}
+            stacked = {name: value.cpu() for name, value in ensemble.engine.export().items()}
             taken.append([_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)])
     return taken[0], taken[1]
-
-
-def _trainer(run: RunSettings) -> type[Engine]:
-    if isinstance(run.network, LinearSettings):
-        return GridLinear
-    return GridTransformer if GridTransformer.unsupported(run, torch.device("cpu")) is None else StackedEngine
 
 
 def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Parameters:

@@ -38,7 +38,7 @@ def train(
     """Train every run and return the outcomes in the order given.
 
     engine: auto (the fastest that supports a run), plain, stacked, grid or fused. device: auto, cpu, cuda, cuda:1, ...
-    precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a GPU, tf32, tf32x3 and half.
+    precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a GPU, tf32 and half.
     history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and `EarlyStop`.
     checkpoint: where interrupted ensembles are kept, and continued from.
     progress: called with where training stands; it may raise `OutOfTime` to stop. Without it, a terminal or a notebook shows a

@@ -19,13 +19,13 @@ import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.half import HalfTransformer
+from algophase.training.fused import FusedTransformer
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
 modulus, width, equals_sign = map(int, sys.argv[1:])
 run = RunSettings(TaskSettings(modulus, equals_sign=bool(equals_sign)), TransformerSettings(width, attention_rate=0.5))
-for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.items():
+for name, step in FusedTransformer([run], torch.device("cpu"), "half").steps.items():
     constants = dict(step.options)
     options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}

@@ -1,6 +1,6 @@
 """Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel (training/loss.py).
 
-Part of `grid_forward`, and for the stacked engine a kernel of its own: one pass in place of a dozen. Reference:
+Part of `by_rows`, and for the stacked engine a kernel of its own: one pass in place of a dozen. Reference:
 `loss_and_slope` in training/loss.py.
 """
 

@@ -1,29 +1,14 @@
-"""Pieces both grid kernels share: the activation and its slope."""
+"""The activation and its slope, as all kernels of the grid take them."""
 
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def activate(x, GELU: tl.constexpr):
-    """relu(x), or x Phi(x) for GELU. On a GPU a maximum would turn NaN into 0, and a network that diverges would not show."""
-    if GELU:
-        return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-    return tl.where(x <= 0.0, 0.0, x)
-
-
-@triton.jit
-def activation_slope(x, GELU: tl.constexpr):
-    """1 where x > 0, or Phi(x) + x phi(x) for GELU."""
-    if GELU:
-        return 0.5 * (1.0 + tl.erf(x * 0.7071067811865476)) + x * 0.3989422804014327 * tl.exp(-0.5 * x * x)
-    return tl.where(x > 0.0, 1.0, 0.0)
-
-
-@triton.jit
 def activate_both(x, GELU: tl.constexpr):
-    """The activation and its slope. For GELU, the distribution function and the slope less 1/2 are x times a polynomial in x^2
-    of least largest error (1.7e-6 and 1.3e-5, far below what float16 keeps), constant beyond 4.75 and 5: no special function."""
+    """relu(x), or x Phi(x) for GELU, and its slope. On a GPU a maximum would turn NaN into 0, and a network that diverges would
+    not show. For GELU, the distribution function and the slope less 1/2 are x times a polynomial in x^2 of least largest error
+    (1.7e-6 and 1.3e-5, far below what float16 keeps), constant beyond 4.75 and 5: no special function."""
     if GELU:
         near = tl.minimum(tl.maximum(x, -4.75), 4.75)
         u = near * near * 0.0886426592797784 - 1.0

@@ -1,4 +1,4 @@
-"""Everything before the grid, for the half-precision engine: attention, z, and the projection W_O [W_in | W_U].
+"""Everything before the grid, for the fused engine: attention, z, and the projection W_O [W_in | W_U].
 
     x_1[a], x_2[b] the operands' embeddings with positions; x_q[b] of the position that attends: x_2[b], or x_3 for every b
     q = x_q W_Q,  k_i = x_i W_K,  v_i = x_i W_V

@@ -1,4 +1,4 @@
-"""The half-precision engine against the specification: on a GPU, or in Triton's interpreter on a CPU."""
+"""The fused engine against the specification: on a GPU, or in Triton's interpreter on a CPU."""
 
 from dataclasses import replace
 
@@ -9,9 +9,9 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training import half
+from algophase.training import fused
+from algophase.training.fused import FusedTransformer
 from algophase.training.gradient_check import away_from_kinks, compare
-from algophase.training.half import HalfTransformer
 from algophase.training.optimizer import AdamW
 from algophase.training.plain import PlainEngine
 from algophase.training.sizing import numbers_per_network
@@ -43,39 +43,39 @@ QUICK = ("one head", "separate, equals sign")
 
 @pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES])
 def test_gradients_are_the_specifications(case: str) -> None:
-    parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
+    parameter, error, _ = compare(FusedTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
 
 
 @pytest.mark.parametrize("case", ["one head", pytest.param("equals sign", marks=LONG)])
 def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(half, "WIDE", 8)
-    parameter, error, _ = compare(HalfTransformer, runs_of(case), DEVICE, "half")
+    monkeypatch.setattr(fused, "WIDE", 8)
+    parameter, error, _ = compare(FusedTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
 
 
 @LONG
 def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
-    monkeypatch.setattr(HalfTransformer, "rows_for", staticmethod(lambda channels: 128))
+    monkeypatch.setattr(FusedTransformer, "rows_for", staticmethod(lambda channels: 128))
     (run,) = runs_of("one head")
-    parameter, error, _ = compare(HalfTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half")
+    parameter, error, _ = compare(FusedTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half")
     assert error < 5e-3, parameter
 
 
 @pytest.mark.parametrize("width", [16, 128, 512])
 def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int) -> None:
-    engine = HalfTransformer([RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half")
+    engine = FusedTransformer([RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half")
     held = sum(value.nbytes for value in vars(engine).values() if torch.is_tensor(value))
     held += 8 * engine.parameters.flat.nbytes  # with moments and copies; this sum is what an H200 reported
-    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings, "half") / held < 2.0
+    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.0
 
 
 @LONG
 @pytest.mark.parametrize("state", ["middle", "late", "dead attention", "near divergence"])
 def test_gradients_stay_right(state: str) -> None:
     runs = runs_of("eight heads")
-    _, error, cosine = compare(HalfTransformer, runs, DEVICE, "half", states(runs, DEVICE)[state])
+    _, error, cosine = compare(FusedTransformer, runs, DEVICE, "half", states(runs, DEVICE)[state])
     assert error < 0.1
     assert cosine > 0.999
 
@@ -83,7 +83,7 @@ def test_gradients_stay_right(state: str) -> None:
 def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
     """Also the padding of heads and their sizes, which is not part of any network."""
     (run,) = runs_of("separate, equals sign")
-    engine, plain = HalfTransformer([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
+    engine, plain = FusedTransformer([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
     engine.loss_and_gradient()
     exported = sum(value.count_nonzero() for value in engine.export(engine.gradients).values())
     assert engine.gradients.flat.count_nonzero() == exported
@@ -96,10 +96,24 @@ def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
 def test_a_networks_bits_do_not_depend_on_its_company() -> None:
     task, network = SHARED, TransformerSettings(16, 1, 1, "relu", 0.37)
     runs = [RunSettings(task=task, network=network, seed=seed) for seed in range(3)]
-    together, alone = HalfTransformer(runs, DEVICE, "half"), HalfTransformer(runs[1:2], DEVICE, "half")
+    together, alone = FusedTransformer(runs, DEVICE, "half"), FusedTransformer(runs[1:2], DEVICE, "half")
     loss, own_loss = together.loss_and_gradient(), alone.loss_and_gradient()
     assert torch.equal(loss[1], own_loss[0])
     assert torch.equal(together.gradients.flat[1], alone.gradients.flat[0])
+
+
+@LONG
+@pytest.mark.filterwarnings("ignore:All-NaN slice", "ignore:invalid value")  # by the interpreter
+@pytest.mark.parametrize("case", ["one head", "equals sign"])  # GELU, ReLU
+def test_a_network_that_diverged_loses_every_answer_and_no_other_networks(case: str) -> None:
+    (run,) = runs_of(case)
+    engine = FusedTransformer([run, replace(run, seed=run.seed + 1)], DEVICE, "half")
+    before = engine.loss_and_gradient().clone()
+    engine.parameters.flat[1] = torch.nan
+    loss = engine.loss_and_gradient()
+    assert loss.isnan().tolist() == [False, True]
+    assert loss[0] == before[0]
+    assert not engine.all_pairs()[1][1].any()
 
 
 def test_two_launches_are_the_optimiser() -> None:
@@ -127,7 +141,7 @@ def test_two_launches_are_the_optimiser() -> None:
 
 def test_another_precision_is_an_error() -> None:
     with pytest.raises(InputError, match="precision is 'tf32'; this engine has half"):
-        HalfTransformer(runs_of("one head"), DEVICE, "tf32")
+        FusedTransformer(runs_of("one head"), DEVICE, "tf32")
 
 
 def test_what_it_cannot_train_is_told() -> None:
@@ -138,4 +152,4 @@ def test_what_it_cannot_train_is_told() -> None:
         (TransformerSettings(width=1024, heads=1), "heads of 1024 channels are too large at p = 59"),
         (TransformerSettings(layers=2), "one layer, not 2"),
     ):
-        assert reason in str(HalfTransformer.unsupported(RunSettings(network=network), cuda))
+        assert reason in str(FusedTransformer.unsupported(RunSettings(network=network), cuda))
