@@ -7,7 +7,9 @@ All of this is small, so it stays on the CPU wherever the network is.
 
 import functools
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -122,16 +124,17 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
     return left, sizes, right
 
 
-def _equal_groups(sizes: Tensor) -> tuple[Tensor, ...]:
+def _equal_groups(sizes: Tensor) -> list[list[int]]:
     """The places of components in groups of equal size."""
-    edges = (sizes[:-1] - sizes[1:] > EQUAL_SIZES * sizes[:-1]).nonzero().flatten() + 1
-    return torch.arange(len(sizes)).tensor_split(edges)
+    values = sizes.numpy()
+    edges = (np.flatnonzero(values[:-1] - values[1:] > EQUAL_SIZES * values[:-1]) + 1).tolist()
+    return [list(range(*ends)) for ends in pairwise([0, *edges, len(values)])]
 
 
 def equal_components(components: PrincipalComponents, among: int) -> int:
     """How many components the largest group of equal size has that one of the first `among` belongs to."""
-    groups = _equal_groups(components.variance_share.sqrt()) if components.count else ()
-    return max((len(group) for group in groups if len(group) and int(group[0]) < among), default=0)
+    groups = _equal_groups(components.variance_share.sqrt()) if components.count else []
+    return max((len(group) for group in groups if group and group[0] < among), default=0)
 
 
 def resolution_of(network: Network) -> float:
