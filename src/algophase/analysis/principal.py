@@ -6,6 +6,7 @@ All of this is small, so it stays on the CPU wherever the network is.
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -75,10 +76,28 @@ class PrincipalComponents:
         """The tables without their means, (tables, p, width)."""
         return self.coordinates @ self.directions
 
+    @functools.cached_property
+    def columns(self) -> tuple[Tensor, Tensor]:
+        """left (tables, p, c) and right (tables, c, width), whose product over some of the c columns is a part of `centred`:
+        first one column for each component, then one for each wave. Either kind alone makes up the whole."""
+        waves = torch.cat([fourier_basis(self.modulus, k) for k in frequencies(self.modulus)]).to(self.coordinates.dtype)
+        left, right = (each.expand(len(self.coordinates), -1, -1) for each in (waves.T, self.directions))
+        return torch.cat([self.coordinates, left], dim=2), torch.cat([right, waves @ self.centred], dim=1)
+
     def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
         """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added back."""
-        tables = [mean + some for mean, some in zip(self.means, part, strict=True)]
-        return tables[0], tables[-1]
+        return rebuilt(self.means, part)
+
+
+def rebuilt(means: Sequence[Tensor], part: Tensor) -> tuple[Tensor, Tensor]:
+    tables = [mean + some for mean, some in zip(means, part, strict=True)]
+    return tables[0], tables[-1]
+
+
+def of_columns(left: Tensor, right: Tensor, chosen: Tensor) -> Tensor:
+    """Parts (tables, n, p, width) of the centred tables, from `columns` and which of them each part has, (n, c) of 1 and 0."""
+    p, n = left.shape[1], len(chosen)
+    return ((left[:, None] * chosen[:, None]).flatten(1, 2) @ right).unflatten(1, (n, p))
 
 
 @one_thread()  # how many there are would show in the rounding, and that in the axes of an exactly round circle
