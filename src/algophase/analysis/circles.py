@@ -265,7 +265,7 @@ def group_columns(
     chosen = np.zeros((len(groups) + len(left_out), principal.count + principal.modulus - 1))
     for index, members in enumerate([*groups, *left_out]):
         by_pairs = all(k in clean for k in members)
-        part = np.split(chosen[index], [principal.count])[0 if by_pairs else 1]
+        part = chosen[index, : principal.count] if by_pairs else chosen[index, principal.count :]
         for k in members:
             place = 2 * (clean[k] if by_pairs else k - 1)
             part[place : place + 2] = 1

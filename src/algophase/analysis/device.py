@@ -104,7 +104,7 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
 def _is_plain(module: nn.Module) -> bool:
     """Whether a module holds parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
     rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
-    plain = all(_may_be_shared(value) or (type(value) in EMPTIED and not value) for value in rest)
+    plain = all((type(value) in EMPTIED and not value) or _may_be_shared(value) for value in rest)
     return plain and not hasattr(module, "__deepcopy__")
 
 

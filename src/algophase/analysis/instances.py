@@ -156,12 +156,15 @@ def stands_out(components: PrincipalComponents) -> list[int]:
     return (np.flatnonzero(reaches(total, line)) + 1).tolist()
 
 
+def doubled(frequencies: Iterable[int], modulus: int) -> list[int]:
+    """The circles of twice these frequencies. That of p/2 is a point."""
+    return [double for double in (folded(2 * k, modulus) for k in frequencies) if double > 0]
+
+
 def candidates(found: Program, components: PrincipalComponents) -> list[int]:
     """Frequencies to look at alone: key frequencies, their doubles, and what stands out in the embedding."""
-    p = found.modulus
-    doubles = [folded(2 * k, p) for k in found.frequencies]
-    wanted = [*found.frequencies, *doubles, *stands_out(components)]
-    return [k for k in dict.fromkeys(wanted) if k > 0] if components.count else []
+    doubles = doubled(found.frequencies, found.modulus)
+    return list(dict.fromkeys([*found.frequencies, *doubles, *stands_out(components)])) if components.count else []
 
 
 def launch_groups(

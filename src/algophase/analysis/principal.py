@@ -41,7 +41,7 @@ class PrincipalComponents:
         share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
         return f"<PrincipalComponents modulo {self.modulus}: {self.count}, with {share or 'none'} of the variance>"
 
-    @property
+    @functools.cached_property
     def count(self) -> int:
         return len(self.directions)
 
