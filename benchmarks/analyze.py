@@ -7,7 +7,9 @@ triple, measured in the same run on a sample of triples. Each network runs in a 
 add up.
 
 On a GPU: milliseconds per network over many, and how long its parts take by themselves: the gradients of all triples, the
-circles, which are found on the CPU meanwhile, and what they do. The networks have the circles a trained one has.
+circles, which are found on the CPU meanwhile, and what they do. And how many operations PyTorch is asked for per network, on
+either side, views of tensors apart: queueing them is what an analysis mostly waits for. The networks have the circles a
+trained one has.
 """
 
 import argparse
@@ -20,6 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from algophase import (
     LinearSettings,
@@ -96,6 +99,18 @@ GPU_CASES: dict[str, Callable[[int], Network]] = {
 }
 
 
+class Operations(TorchDispatchMode):
+    """Counts what PyTorch is asked for: views, which compute nothing, and the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = {"views": 0, "others": 0}
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        self.count["views" if func.is_view else "others"] += 1
+        return func(*args, **(kwargs or {}))
+
+
 def milliseconds_each(work: Callable[[], object], count: int) -> float:
     torch.cuda.synchronize()
     started = time.perf_counter()
@@ -124,13 +139,17 @@ def measure_gpu(networks: Sequence[Network]) -> tuple[int, list[float]]:
 
 def main_gpu(count: int) -> None:
     print(f"algophase {__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}, {count} networks")
-    columns = f"{'analyze':>11} {'gradients':>11} {'circles (CPU)':>14} {'evidence':>11} {'peak memory':>12}"
+    columns = f"{'analyze':>11} {'gradients':>11} {'circles (CPU)':>14} {'evidence':>11} {'peak memory':>12} {'operations':>16}"
     print(f"{'network':<32} {'circles':>7} {columns}")
     for name, make in GPU_CASES.items():
-        circles, (whole, gradients, finding, evidence) = measure_gpu([make(seed) for seed in range(count)])
+        networks = [make(seed) for seed in range(count)]
+        circles, (whole, gradients, finding, evidence) = measure_gpu(networks)
         peak = torch.cuda.max_memory_allocated() / 2**30
+        with Operations() as asked:
+            analyze(networks[0], device="cuda")
+        operations = f"{asked.count['others']} + {asked.count['views']} views"
         times = f"{whole:>8.2f} ms {gradients:>8.2f} ms {finding:>11.2f} ms {evidence:>8.2f} ms {peak:>8.2f} GiB"
-        print(f"{name:<32} {circles:>7} {times}", flush=True)
+        print(f"{name:<32} {circles:>7} {times} {operations:>16}", flush=True)
 
 
 def main() -> None:

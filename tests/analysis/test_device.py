@@ -134,6 +134,7 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
 @pytest.mark.parametrize("index", range(len(networks())))
 def test_a_copy_of_one_of_ours_is_what_a_deep_copy_would_be(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
     network = networks()[index]
+    assert all(moving._is_plain(module) for module in network.modules())  # so that the quick copy is the one compared
     quick = in_float64(network)
     monkeypatch.setattr(moving, "_is_plain", lambda module: False)
     deep = in_float64(network)

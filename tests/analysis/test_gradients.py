@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis import gradients
-from algophase.analysis.gradients import label_gradients, label_gradients_by_autograd
+from algophase.analysis.gradients import by_autograd, logits_and_gradients
 from algophase.networks import Clock, Network, initialise
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.network import Cache
@@ -27,7 +27,7 @@ def check(network: Network) -> None:
     pairs = all_pairs(network.task.modulus)
     first, second = network.operand_tables()
     inputs = first.detach()[pairs[:, 0]], second.detach()[pairs[:, 1]]
-    for found, expected in zip(label_gradients(network, *inputs), label_gradients_by_autograd(network, *inputs), strict=True):
+    for found, expected in zip(logits_and_gradients(network, *inputs), by_autograd(network, *inputs), strict=True):
         assert not found.requires_grad
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
 
@@ -61,7 +61,9 @@ def test_a_network_of_another_kind_is_differentiated_automatically() -> None:
 
     clock = handmade_clock(5, (1,))
     table = clock.embed.weight.detach()
-    for found, expected in zip(label_gradients(Other(clock), table, table), label_gradients(clock, table, table), strict=True):
+    for found, expected in zip(
+        logits_and_gradients(Other(clock), table, table), logits_and_gradients(clock, table, table), strict=True
+    ):
         torch.testing.assert_close(found, expected)
 
 
@@ -72,8 +74,8 @@ def test_a_class_derived_from_one_of_ours_has_its_own_gradients() -> None:
 
     network = handmade_clock(7, (1, 2))
     check(network)
-    before = label_gradients(network, *[network.embed.weight.detach()] * 2)
+    before = logits_and_gradients(network, *[network.embed.weight.detach()] * 2)
     network.__class__ = Cubed
     check(network)
-    after = label_gradients(network, *[network.embed.weight.detach()] * 2)
-    assert not torch.allclose(before[0], after[0])
+    after = logits_and_gradients(network, *[network.embed.weight.detach()] * 2)
+    assert not torch.allclose(before[1], after[1])

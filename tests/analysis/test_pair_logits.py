@@ -49,7 +49,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     without = x - x.mean(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(sums.following, _following(without, p), atol=1e-12)
     monkeypatch.setattr(pair_logits, "CACHED_ELEMENTS", 1)  # a row of one embedding at a time
-    assert len(blocks(network, 2)[1]) == p
+    assert len(blocks(p, prepare(network).elements, 2, first.device)[1]) == p
     other = logit_sums(network, first, second)
     np.testing.assert_allclose(other.products, sums.products, atol=1e-9)
 

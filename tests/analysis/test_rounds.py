@@ -1,18 +1,23 @@
 """The three rounds of an analysis are those of its parts one by one, for one network or many, on any device."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+import torch
 from made import mixture
 from one_by_one import program
-from test_device import needs_gpu, networks
+from test_device import assert_same, needs_gpu, networks
 from test_instances import found_in
 
+from algophase.analysis import analyze as analysis_of
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.circles import find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import circle_evidence
 from algophase.analysis.principal import network_components
+from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import decide
 from algophase.networks import initialise
@@ -76,6 +81,26 @@ def test_the_record_says_what_is_inside() -> None:
 def test_a_repr_is_one_line() -> None:
     assert "\n" not in repr(analyze(handmade_clock(11, (1, 4))))
     assert repr(analyze(handmade_clock(11, (1, 4)))).startswith("<Analysis of clock-p11-k1-4: two Clocks; additivity 100.00%")
+
+
+def test_circles_looked_at_ahead_of_the_program_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU: the doubles of what the embedding shows come with the first round, wanted or not."""
+    every = [mixture(23, (2,), (5,), 0.6), *networks()[:3]]
+    expected, launch = [analyze(network) for network in every], analysis_of._launch
+    launched: list[Sequence[Sequence[int]]] = []
+
+    def recorded(subject: Subject, groups: Sequence[Sequence[int]], *others: Any, **how: Any) -> torch.Tensor:
+        launched.append(groups)
+        return launch(subject, groups, *others, **how)
+
+    monkeypatch.setattr(analysis_of, "_launch", recorded)
+    monkeypatch.setattr(Subject, "device", torch.device("meta"))
+    for network, before in zip(every, expected, strict=True):
+        found = analyze(network)
+        assert [each.frequency for each in found.instances.circles] == [each.frequency for each in before.instances.circles]
+        assert_same(found.to_dict(), before.to_dict())
+    # Of the first network: the doubles 4 and 10 in the first round, no round for what is missing, and the instances.
+    assert launched[:2] == [[[2], [5], [4], [10]], [[2], [5]]]
 
 
 @needs_gpu

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.gradients import label_gradients_by_autograd
+from algophase.analysis.gradients import by_autograd
 from algophase.analysis.grid import grid_logits
 from algophase.errors import InputError
 from algophase.networks import Network
@@ -139,7 +139,7 @@ def test_gradients_are_those_of_the_embeddings(case: str) -> None:
     """Against differences of the logits themselves."""
     network = wrapped(case)[1].double().eval()
     first, second = (table.detach()[:3].clone() for table in network.operand_tables())
-    to_first, to_second = label_gradients_by_autograd(network, first, second)
+    _, to_first, to_second = by_autograd(network, first, second)
     step = 1e-6 * torch.randn(first.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     for gradients, moved in ((to_first, (first + step, second)), (to_second, (first, second + step))):
         with torch.no_grad():

@@ -37,6 +37,7 @@ from algophase.analysis.instances import (
     CircleAlone,
     Instances,
     candidates,
+    doubled,
     grouped,
     launch_groups,
     read_circles,
@@ -242,24 +243,32 @@ def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> 
 
 @dataclass(frozen=True)
 class _First:
-    """What the CPU knows already, and what is on its way. alone: the frequencies that are looked at alone in this round."""
+    """What the CPU knows already, and what is on its way.
+
+    embedded: the frequencies that the embedding shows; alone: these and others that are looked at alone in this round.
+    """
 
     subject: Subject
     known: dict[str, float]
     operand_circularity: tuple[float, ...]
+    embedded: list[int]
     alone: list[int]
     numbers: Download
 
 
 @dataclass(frozen=True)
 class _Second:
-    """missing: frequencies to look at alone that only the program named; evidence, circles: of those of the first round."""
+    """wanted: the frequencies to look at alone; missing: those of them that only the program named.
+
+    evidence, circles: of those of the first round.
+    """
 
     before: _First
     measured: dict[str, Tensor]
     program: Program
     evidence: list[CircleEvidence]
     circles: list[CircleAlone]
+    wanted: list[int]
     missing: list[int]
     numbers: Download
 
@@ -283,10 +292,13 @@ def _start(network: Network, device: torch.device) -> _First | Analysis | InputE
 
 
 def _first_round(subject: Subject) -> _First:
-    alone = list(dict.fromkeys([*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]))
+    embedded = list(dict.fromkeys([*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]))
+    alone = embedded
+    if subject.device.type != "cpu":  # their doubles are cheaper there than a round of their own, should the program want them
+        alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
     numbers, known = _measure(subject, alone)
     by_operand = tuple(map(circularity, subject.components_by_operand))
-    return _First(subject, known, by_operand, alone, Download(numbers))
+    return _First(subject, known, by_operand, embedded, alone, Download(numbers))
 
 
 @torch.no_grad()
@@ -295,10 +307,8 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
 
     Returns what is computed there, and what is known on the CPU already, by name.
     """
-    numbers = {
-        "largest logit": subject.logits.abs().max(),
-        "wrong pairs": (~subject.right).sum(),
-    }
+    subject.run()
+    numbers = {"largest logit": subject.logits.abs().max()}
     known: dict[str, float] = {}
     for quantity in metrics():
         assert quantity.measure is not None
@@ -334,9 +344,10 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     # A tie is decided once, by the network's own arithmetic.
     program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
     circles = read_circles(sums, begun.alone, components)
-    missing = [k for k in candidates(program, components) if k not in begun.alone]
+    wanted = list(dict.fromkeys([*begun.embedded, *candidates(program, components)]))
+    missing = [k for k in wanted if k not in begun.alone]
     launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
-    return _Second(begun, numbers, program, evidence, circles, missing, Download(launched))
+    return _Second(begun, numbers, program, evidence, circles, wanted, missing, Download(launched))
 
 
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
@@ -348,6 +359,8 @@ def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | 
     if begun.missing:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
+    by_frequency = {circle.frequency: circle for circle in circles}
+    circles = [by_frequency[k] for k in begun.wanted]
     groups = grouped(begun.program, circles, stands_out(components))
     return _Third(begun, circles, groups, Download({SUMS: _launch(subject, groups, groups)}))
 
@@ -366,7 +379,7 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
-        wrong_pairs=int(numbers["wrong pairs"]),
+        wrong_pairs=round((1 - measured["accuracy"]) * subject.modulus**2),
         distance_irrelevance=measured[IRRELEVANCE],
         gradient_symmetricity=measured[EXACT],
         circularity=min(by_operand),

@@ -20,7 +20,7 @@ from torch import Tensor
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import mean_cross_entropy, share_right
 from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.metrics import circularity, paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
@@ -280,7 +280,7 @@ for entry in (
         low=0,
         high=1,
         line=_DEPENDENT,
-        measure=lambda subject: irrelevance(subject.correct, subject.resolution),
+        measure=lambda subject: subject.irrelevances[0],
         which="correct logit, the paper's definition",
     ),
     Quantity(
@@ -291,7 +291,7 @@ for entry in (
         low=0,
         high=1,
         line=_DEPENDENT,
-        measure=lambda subject: irrelevance(subject.largest_wrong, subject.resolution),
+        measure=lambda subject: subject.irrelevances[1],
         which="largest wrong logit, the released table's",
     ),
     Quantity(

@@ -9,7 +9,7 @@ second for what is left.
 import functools
 import math
 import numbers
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -26,6 +26,7 @@ from algophase.analysis.principal import (
     frequencies,
     frequency_shares,
     network_components,
+    of_columns,
 )
 from algophase.errors import InputError
 from algophase.networks import Network
@@ -253,28 +254,33 @@ def without_circles(principal: PrincipalComponents, circles: Sequence[Circle]) -
     return principal.rebuild(_frequency_part(principal, [circle.frequency for circle in circles], drop=True))
 
 
-def pair_numbers(principal: PrincipalComponents) -> dict[int, int]:
-    """The number of the clean pair of components, from 0, of each frequency that has one; the first of several."""
-    return {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}
-
-
-def frequency_part(
-    principal: PrincipalComponents, clean: Mapping[int, int], members: Collection[int], *, drop: bool = False
+def group_columns(
+    principal: PrincipalComponents, groups: Sequence[Collection[int]], left_out: Sequence[Collection[int]] = ()
 ) -> Tensor:
-    """Centred tables (tables, p, width) with these frequencies kept or left out.
+    """Which of the `columns` belong to each group of frequencies kept, then to each left out: (n, c) of 1 and 0.
 
-    By component pairs if all have one, else by modes. clean: the `pair_numbers`.
+    By clean pairs of components if all of its frequencies have one, else by waves.
     """
-    if all(k in clean for k in members):
-        return _component_part(principal, [2 * clean[k] + one for k in members for one in (1, 2)], drop)
-    return _frequency_part(principal, members, drop)
+    clean = {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}  # the first of several
+    chosen = np.zeros((len(groups) + len(left_out), principal.count + principal.modulus - 1))
+    for index, members in enumerate([*groups, *left_out]):
+        by_pairs = all(k in clean for k in members)
+        part = chosen[index, : principal.count] if by_pairs else chosen[index, principal.count :]
+        for k in members:
+            place = 2 * (clean[k] if by_pairs else k - 1)
+            part[place : place + 2] = 1
+        if index >= len(groups):
+            part[:] = 1 - part
+    return torch.from_numpy(chosen)
 
 
 def isolate_group(
     network: Network, members: Collection[int], *, drop: bool = False, principal: PrincipalComponents
 ) -> Isolation:
     """Keep these frequencies, circles or not, or all but these: as the instances of a network are kept and left out."""
-    return _isolated(network, principal, frequency_part(principal, pair_numbers(principal), members, drop=drop))
+    columns = group_columns(principal, [], [members]) if drop else group_columns(principal, [members])
+    left, right = principal.columns
+    return _isolated(network, principal, of_columns(left, right, columns.to(left.dtype))[:, 0])
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:

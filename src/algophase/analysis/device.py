@@ -104,8 +104,12 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
 def _is_plain(module: nn.Module) -> bool:
     """Whether a module holds parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
     rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
-    plain = all(isinstance(value, PLAIN) or (type(value) in EMPTIED and not value) for value in rest)
+    plain = all((type(value) in EMPTIED and not value) or _may_be_shared(value) for value in rest)
     return plain and not hasattr(module, "__deepcopy__")
+
+
+def _may_be_shared(value: object) -> bool:
+    return isinstance(value, PLAIN) or (type(value) is tuple and all(isinstance(each, PLAIN) for each in value))
 
 
 def _copied(module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int, nn.Module]) -> SomeModule:
@@ -117,7 +121,7 @@ def _copied(module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int,
                 value = {key: child and _copied(child, moved, known) for key, child in value.items()}
             elif name in REGISTRIES:
                 value = {key: None if tensor is None else moved[tensor] for key, tensor in value.items()}
-            elif not isinstance(value, PLAIN):
+            elif not _may_be_shared(value):
                 value = type(value)()  # empty: hooks, mostly
             made.__dict__[name] = value
     return cast(SomeModule, known[id(module)])

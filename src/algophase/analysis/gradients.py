@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from algophase.analysis.checks import check_logits
 from algophase.networks import Cache, Clock, Linear, Network, Transformer
 from algophase.networks.transformer import MLP, Attention, Block
 
@@ -20,8 +21,8 @@ from algophase.networks.transformer import MLP, Attention, Block
 WORTH_PICKING = 1_000_000
 
 
-def label_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-    """Gradients of all p label logits, each (n, c, d), at operand embeddings (n, d).
+def logits_and_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Logits (n, outputs) at operand embeddings (n, d), and gradients of those of all p labels by either, each (n, c, d).
 
     The two operands are separate inputs here, also where they share one table and a = b. A class derived from one of ours may
     compute something else: its gradients are autograd's.
@@ -35,17 +36,19 @@ def label_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Te
                 return _linear(network, first, second)
             case Clock() if ours:
                 return _clock(network, first, second)
-    return label_gradients_by_autograd(network, first, second)
+    return by_autograd(network, first, second)
 
 
-def label_gradients_by_autograd(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def by_autograd(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The same for any network, by one batched backward pass: what the written-out forms are tested against."""
     p = network.task.modulus
     with differentiable(network, first, second) as (network, a, b):
-        logits = network.logits_from_embeddings(a, b)[:, :p]
+        every = network.logits_from_embeddings(a, b)
+        check_logits(network, every, len(a))
+        logits = every[:, :p]
         picks = torch.eye(p, dtype=logits.dtype, device=logits.device)[:, None].expand(p, *logits.shape)
         to_first, to_second = differentiate(logits, (a, b), picks)
-    return to_first.transpose(0, 1), to_second.transpose(0, 1)
+    return every.detach(), to_first.transpose(0, 1), to_second.transpose(0, 1)
 
 
 @contextmanager
@@ -85,28 +88,28 @@ def _slope(activation: Callable[[Tensor], Tensor], pre: Tensor) -> Tensor:
     return slope
 
 
-def _clock(network: Clock, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def _clock(network: Clock, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """With E as complex numbers, Q_abc = Re(E_a E_b conj(E_c)): the gradient for E_a is conj(E_b) E_c, and the reverse."""
     labels, a, b = (torch.view_as_complex(table.unflatten(-1, (-1, 2))) for table in (network.embed.weight, first, second))
     to_first, to_second = (torch.view_as_real(other.conj()[:, None] * labels).flatten(-2) for other in (b, a))
-    return to_first, to_second
+    return network.logits_from_embeddings(first, second), to_first, to_second
 
 
-def _linear(network: Linear, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def _linear(network: Linear, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """W_U -> relu'(2) -> W_2 -> relu'(1) -> W_1. Models that add their embeddings have one gradient for both operands."""
     cache: Cache = {}
-    network.logits_from_embeddings(first, second, cache)
+    logits = network.logits_from_embeddings(first, second, cache)
     back = network.unembed.weight[None]  # (1, c, hidden)
     if network.settings.model in ("beta", "gamma"):
         back = (back * _slope(torch.relu, cache["l2.hook_pre"])[:, None]) @ network.l2.weight
     back = (back * _slope(torch.relu, cache["l1.hook_pre"])[:, None]) @ network.l1.weight
     if network.settings.model == "delta":
         to_first, to_second = back.chunk(2, dim=-1)
-        return to_first, to_second
-    return back, back
+        return logits, to_first, to_second
+    return logits, back, back
 
 
-def _transformer(network: Transformer, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+def _transformer(network: Transformer, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """From the unembedding back through the blocks. Gradients are lists over positions of (n, c, d)."""
     cache: Cache = {}
     residual = network._residual(first, second, None)
@@ -114,13 +117,13 @@ def _transformer(network: Transformer, first: Tensor, second: Tensor) -> tuple[T
     for index, block in enumerate(earlier):
         residual = block(residual, cache, f"blocks.{index}")
     prefix = f"blocks.{len(earlier)}"
-    last.mlp.hidden(last.attend(residual, cache, prefix, last_position_only=True), cache, f"{prefix}.mlp")
+    logits = last(residual, cache, prefix, last_position_only=True)[:, -1] @ network.unembed.W_U
     back = [network.unembed.W_U.T[None, : network.task.modulus]]  # at the last position, the same for every pair
     for index, block in reversed(list(enumerate([*earlier, last]))):
         pre = cache[f"blocks.{index}.mlp.hook_pre"]
         middle = [_through_mlp(block.mlp, flow, pre[:, position]) for position, flow in enumerate(back)]
         back = _through_attention(block.attn, middle, cache, f"blocks.{index}.attn")
-    return back[0], back[1]
+    return logits, back[0], back[1]
 
 
 def _through_mlp(mlp: MLP, flow: Tensor, pre: Tensor) -> Tensor:

@@ -4,6 +4,8 @@ Axes: a first operand, b second operand, c output. With separate vocabularies or
 than labels; the extra ones count as wrong answers like any other.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -25,6 +27,11 @@ def chunk_elements(device: torch.device) -> int:
 def widest_layer(network: Network) -> int:
     """The longest axis of all parameters; a single number has none."""
     return max(size for parameter in network.parameters() for size in (1, *parameter.shape))
+
+
+def whole(chunks: Sequence[Tensor]) -> Tensor:
+    """Chunks one after the other; a single one is not copied."""
+    return chunks[0] if len(chunks) == 1 else torch.cat(list(chunks))
 
 
 def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
@@ -61,7 +68,7 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
             logits = network.logits_from_embeddings(a, b)
             check_logits(network, logits, len(a))
             chunks.append(logits.unflatten(0, (len(some), p)))
-    return torch.cat(chunks).unflatten(0, first.shape[:-1])
+    return whole(chunks).unflatten(0, first.shape[:-1])
 
 
 def _label_index(logits: Tensor) -> Tensor:
@@ -108,9 +115,9 @@ def cross_entropy(logits: Tensor) -> float:
 
 
 def by_difference(matrix: Tensor) -> Tensor:
-    """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance irrelevance)."""
-    p = len(matrix)
-    return matrix.gather(1, labels(p, matrix.device)).T  # labels[i, d] = i + d
+    """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance irrelevance). Or several matrices."""
+    place = labels(matrix.shape[-1], matrix.device)  # [i, d] = i + d
+    return matrix.gather(-1, place.expand_as(matrix)).mT
 
 
 def by_difference_and_sum(matrix: Tensor) -> Tensor:

@@ -30,8 +30,7 @@ from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
     LEAST_VARIANCE_SHARE,
     STANDS_OUT,
-    frequency_part,
-    pair_numbers,
+    group_columns,
     variance_by_frequency,
 )
 from algophase.analysis.device import upload
@@ -39,7 +38,7 @@ from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums
 from algophase.analysis.pair_logits import Prepared
-from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.principal import PrincipalComponents, of_columns, rebuilt
 from algophase.analysis.program import Program, spectrum_of
 from algophase.networks import Network
 
@@ -157,23 +156,15 @@ def stands_out(components: PrincipalComponents) -> list[int]:
     return (np.flatnonzero(reaches(total, line)) + 1).tolist()
 
 
+def doubled(frequencies: Iterable[int], modulus: int) -> list[int]:
+    """The circles of twice these frequencies. That of p/2 is a point."""
+    return [double for double in (folded(2 * k, modulus) for k in frequencies) if double > 0]
+
+
 def candidates(found: Program, components: PrincipalComponents) -> list[int]:
     """Frequencies to look at alone: key frequencies, their doubles, and what stands out in the embedding."""
-    p = found.modulus
-    doubles = [folded(2 * k, p) for k in found.frequencies]
-    wanted = [*found.frequencies, *doubles, *stands_out(components)]
-    return [k for k in dict.fromkeys(wanted) if k > 0] if components.count else []
-
-
-def group_tables(
-    components: PrincipalComponents, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = ()
-) -> tuple[Tensor, Tensor]:
-    """The operand tables with each group of frequencies kept, then with each left out: (n, p, width)."""
-    clean = pair_numbers(components)
-    parts = [frequency_part(components, clean, group) for group in groups]
-    parts += [frequency_part(components, clean, group, drop=True) for group in left_out]
-    nothing = components.centred[:, None][:, :0]
-    return components.rebuild(torch.stack(parts, dim=1) if parts else nothing)
+    doubles = doubled(found.frequencies, found.modulus)
+    return list(dict.fromkeys([*found.frequencies, *doubles, *stands_out(components)])) if components.count else []
 
 
 def launch_groups(
@@ -185,10 +176,15 @@ def launch_groups(
     with_sums: bool = False,
     prepared: Prepared | None = None,
 ) -> Tensor:
-    """Start on the logits of the network's own tables and of `group_tables`, where it is; a flat tensor for `read_sums`."""
+    """Start on the logits of the network's own tables, of each group of frequencies kept and of each left out, where it is.
+
+    A flat tensor for `read_sums`.
+    """
     own = network.operand_tables() if network.cut == "none" else network.distinct_tables()  # a function has no table to share
-    parts = upload(group_tables(components, groups, left_out)[: len(own)], own[0].device, own[0].dtype)
-    tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=True)]
+    needed = [*components.columns, group_columns(components, groups, left_out), *components.means]
+    left, right, chosen, *means = upload(needed, own[0].device, own[0].dtype)
+    parts = rebuilt(means, of_columns(left, right, chosen))  # (n, p, width) of each operand
+    tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=False)]
     return launch_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
 
 

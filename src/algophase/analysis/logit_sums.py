@@ -16,6 +16,7 @@ waits for the device: numbers come back in one tensor, which `read_sums` takes a
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -73,12 +74,13 @@ def launch_sums(
     on_cpu, workers = first.device.type == "cpu" and network.concurrent, torch.get_num_threads()
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
-        logits_of = (prepared or prepare(network))(first, second)
-        return _sums(network, logits_of, first, with_sums, workers if on_cpu else 1)
+        prepared = prepared or prepare(network)
+        cuts = blocks(network.task.modulus, prepared.elements, len(first), first.device)
+        return _sums(prepared(first, second), cuts, first, with_sums, workers if on_cpu else 1)
 
 
-def _sums(network: Network, logits_of: PairLogits, first: Tensor, with_sums: bool, workers: int) -> Tensor:
-    p, (groups, strips) = network.task.modulus, blocks(network, len(first))
+def _sums(logits_of: PairLogits, cuts: tuple[list[slice], list[slice]], first: Tensor, with_sums: bool, workers: int) -> Tensor:
+    p, (groups, strips) = first.shape[1], cuts
 
     @torch.no_grad()  # which holds for the thread that says it
     def of_strip(rows: slice) -> list[Tensor]:
@@ -129,7 +131,7 @@ def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:
     logits = every[..., :p] - mean[..., None]
     flat, mean = logits.flatten(1), mean.flatten(1)
     return [
-        (reached == 1).sum(dim=(1, 2)).double(),
+        (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
         mean.sum(dim=1),
         mean.square().sum(dim=1),
         flat @ flat.T,
@@ -143,8 +145,8 @@ def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = Fa
     """What `launch_sums` gave for so many embeddings, on the CPU."""
     p, n = modulus, count
     values = numbers.double().numpy()
-    cuts = np.cumsum([n, n, n, n * n, n * p, n * p * p])
-    right, mean, square, products, offset, answer, sums = np.split(values, cuts)
+    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(values)]
+    right, mean, square, products, offset, answer, sums = (values[slice(*each)] for each in pairwise(ends))
     return LogitSums(
         right / p**2,  # whole numbers until here: all pairs are exactly 1
         np.maximum(square / p**2 - (mean / p**2) ** 2, 0.0),

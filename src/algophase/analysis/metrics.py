@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
-from algophase.analysis.gradients import differentiable, differentiate, label_gradients
-from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, widest_layer
+from algophase.analysis.gradients import differentiable, differentiate, logits_and_gradients
+from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, whole, widest_layer
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Network, Transformer, template
 from algophase.networks.ordered import ordered
@@ -67,7 +67,7 @@ def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     if to_a is to_b:  # where embeddings are added
         return torch.where(to_a.any(dim=-1), to_a.new_ones(()), torch.nan)
     similarity = torch.cosine_similarity(to_a, to_b, dim=-1, eps=torch.finfo(to_a.dtype).tiny)
-    return torch.where(to_a.any(dim=-1) | to_b.any(dim=-1), similarity, torch.nan)
+    return similarity.masked_fill_(~(to_a.any(dim=-1) | to_b.any(dim=-1)), torch.nan)
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
@@ -87,20 +87,27 @@ def gradient_similarities(network: Network) -> Tensor:
     """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p), in chunks of bounded memory; NaN where both vanish."""
     check_network(network)
     network = ordered(network)
+    with at_inference(network):
+        return logits_and_similarities(network)[1]
+
+
+def logits_and_similarities(network: Network) -> tuple[Tensor, Tensor]:
+    """All logits (p, p, outputs), and the `gradient_similarities`, of a network that adds, at inference."""
     p, on_cpu = network.task.modulus, network.operand_tables()[0].device.type == "cpu"
     workers = torch.get_num_threads() if on_cpu and network.concurrent else 1
-    with at_inference(network), one_thread(workers > 1):
+    with one_thread(workers > 1):
         first, second = (table.detach() for table in network.operand_tables())
         # A pair's p gradients at the widest layer, and the Jacobians of its attention.
         elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
         most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
         chunks = torch.arange(p * p, device=first.device).split(max(1, most // elements))
 
-        def of_pairs(pairs: Tensor) -> Tensor:
-            return _similarity(*label_gradients(network, first[pairs // p], second[pairs % p]))
+        def of_pairs(pairs: Tensor) -> tuple[Tensor, Tensor]:
+            logits, *gradients = logits_and_gradients(network, first[pairs // p], second[pairs % p])
+            return logits, _similarity(*gradients)
 
-        similarities = torch.cat(list(side_by_side(of_pairs, chunks, workers)))
-    return similarities.view(p, p, p)
+        logits, similarities = map(whole, zip(*side_by_side(of_pairs, chunks, workers), strict=True))
+    return logits.view(p, p, -1), similarities.view(p, p, p)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:
@@ -131,10 +138,14 @@ def symmetricity_without_equals_sign(network: Network) -> Tensor:
 
 
 def irrelevance(matrix: Tensor, resolution: float) -> Tensor:
-    """mean_d std_i(M[i, i + d]) / std(M), population standard deviations; NaN where M is constant up to `resolution`."""
-    overall = matrix.std(correction=0)
-    constant = overall <= 64 * resolution * matrix.abs().max()
-    return torch.where(constant, torch.nan, by_difference(matrix).std(dim=1, correction=0).mean() / overall)
+    """mean_d std_i(M[i, i + d]) / std(M), (...,) of matrices (..., p, p), population standard deviations.
+
+    NaN where M is constant up to `resolution`.
+    """
+    overall = matrix.std(dim=(-2, -1), correction=0)
+    constant = overall <= 64 * resolution * matrix.abs().amax(dim=(-2, -1))
+    spread = by_difference(matrix).std(dim=-1, correction=0).mean(dim=-1)
+    return (spread / overall).masked_fill_(constant, torch.nan)
 
 
 def distance_irrelevance(logits: Tensor, resolution: float = torch.finfo(torch.float64).eps) -> float:

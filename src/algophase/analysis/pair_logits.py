@@ -15,6 +15,7 @@ Axes: n embeddings, a rows of the first operand, b second operand, h heads, e he
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -26,8 +27,7 @@ from algophase.networks.transformer import Block
 
 # Logits (n, a, b, v) of some embeddings and some rows of the first operand.
 PairLogits = Callable[[slice, slice], Tensor]
-# Those of operand tables (n, p, width). Per-token work is done when it is given them.
-Prepared = Callable[[Tensor, Tensor], PairLogits]
+OfTables = Callable[[Tensor, Tensor], PairLogits]
 
 # Numbers of one block on a CPU: activations that stay in its cache are worth more than few calls.
 CACHED_ELEMENTS = 250_000
@@ -38,25 +38,36 @@ def by_tokens(network: Network) -> bool:
     return type(network) is Linear or (type(network) is Transformer and len(network.blocks) == 1)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Gives the logits of operand tables (n, p, width). Per-token work is done when it is given them.
+
+    elements: numbers that a pair takes.
+    """
+
+    of_tables: OfTables
+    elements: int
+
+    def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
+        return self.of_tables(first, second)
+
+
 @torch.no_grad()
 def prepare(network: Network) -> Prepared:
     """What gives the logits of operand tables (n, p, width), block by block. What all tables share is done here, once."""
+    elements = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.logits
     if by_tokens(network) and isinstance(network, Transformer):
-        return _OneLayer(network)
+        return Prepared(_OneLayer(network), elements)
     if by_tokens(network) and isinstance(network, Linear):
-        return functools.partial(_linear, network)
-    return functools.partial(_every_pair, network)
+        return Prepared(functools.partial(_linear, network), elements)
+    return Prepared(functools.partial(_every_pair, network), elements * network.task.context)
 
 
-def blocks(network: Network, count: int) -> tuple[list[slice], list[slice]]:
+def blocks(p: int, elements: int, count: int, device: torch.device) -> tuple[list[slice], list[slice]]:
     """Slices of embeddings and of rows that fit a CPU's cache, or a GPU's share of memory, for so many embeddings."""
-    p, device = network.task.modulus, network.operand_tables()[0].device
-    wide = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.logits
     whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
-    if not by_tokens(network):
-        wide *= network.task.context
-    rows = min(p, max(1, whole // (p * wide)))
-    together = max(1, whole // (rows * p * wide))
+    rows = min(p, max(1, whole // (p * elements)))
+    together = max(1, whole // (rows * p * elements))
     return _slices(count, together), _slices(p, rows)
 
 
@@ -135,7 +146,7 @@ class _OneLayer:
             of_others = torch.cat([of_others[:, :, :heads], of_sign.expand_as(of_others)], dim=2)  # (n, b, 2 h + 1, m + v)
         else:
             own = (query * own_key).sum(-1)[:, :, None]
-        of_others[:, :, -1] += self.bias
+        of_others[:, :, -1].add_(self.bias)
         other = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
 
         def patterns(some: slice, rows: slice) -> tuple[Tensor, Tensor]:

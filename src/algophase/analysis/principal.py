@@ -6,8 +6,11 @@ All of this is small, so it stays on the CPU wherever the network is.
 """
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -38,7 +41,7 @@ class PrincipalComponents:
         share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
         return f"<PrincipalComponents modulo {self.modulus}: {self.count}, with {share or 'none'} of the variance>"
 
-    @property
+    @functools.cached_property
     def count(self) -> int:
         return len(self.directions)
 
@@ -73,10 +76,28 @@ class PrincipalComponents:
         """The tables without their means, (tables, p, width)."""
         return self.coordinates @ self.directions
 
+    @functools.cached_property
+    def columns(self) -> tuple[Tensor, Tensor]:
+        """left (tables, p, c) and right (tables, c, width), whose product over some of the c columns is a part of `centred`:
+        first one column for each component, then one for each wave. Either kind alone makes up the whole."""
+        waves = torch.cat([fourier_basis(self.modulus, k) for k in frequencies(self.modulus)]).to(self.coordinates.dtype)
+        left, right = (each.expand(len(self.coordinates), -1, -1) for each in (waves.T, self.directions))
+        return torch.cat([self.coordinates, left], dim=2), torch.cat([right, waves @ self.centred], dim=1)
+
     def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
         """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added back."""
-        tables = [mean + some for mean, some in zip(self.means, part, strict=True)]
-        return tables[0], tables[-1]
+        return rebuilt(self.means, part)
+
+
+def rebuilt(means: Sequence[Tensor], part: Tensor) -> tuple[Tensor, Tensor]:
+    tables = [mean + some for mean, some in zip(means, part, strict=True)]
+    return tables[0], tables[-1]
+
+
+def of_columns(left: Tensor, right: Tensor, chosen: Tensor) -> Tensor:
+    """Parts (tables, n, p, width) of the centred tables, from `columns` and which of them each part has, (n, c) of 1 and 0."""
+    p, n = left.shape[1], len(chosen)
+    return ((left[:, None] * chosen[:, None]).flatten(1, 2) @ right).unflatten(1, (n, p))
 
 
 @one_thread()  # how many there are would show in the rounding, and that in the axes of an exactly round circle
@@ -122,16 +143,17 @@ def _separate_equal_components(left: Tensor, sizes: Tensor, right: Tensor, modul
     return left, sizes, right
 
 
-def _equal_groups(sizes: Tensor) -> tuple[Tensor, ...]:
+def _equal_groups(sizes: Tensor) -> list[list[int]]:
     """The places of components in groups of equal size."""
-    edges = (sizes[:-1] - sizes[1:] > EQUAL_SIZES * sizes[:-1]).nonzero().flatten() + 1
-    return torch.arange(len(sizes)).tensor_split(edges)
+    values = sizes.numpy()
+    edges = (np.flatnonzero(values[:-1] - values[1:] > EQUAL_SIZES * values[:-1]) + 1).tolist()
+    return [list(range(*ends)) for ends in pairwise([0, *edges, len(values)])]
 
 
 def equal_components(components: PrincipalComponents, among: int) -> int:
     """How many components the largest group of equal size has that one of the first `among` belongs to."""
-    groups = _equal_groups(components.variance_share.sqrt()) if components.count else ()
-    return max((len(group) for group in groups if len(group) and int(group[0]) < among), default=0)
+    groups = _equal_groups(components.variance_share.sqrt()) if components.count else []
+    return max((len(group) for group in groups if group and group[0] < among), default=0)
 
 
 def resolution_of(network: Network) -> float:

@@ -13,7 +13,7 @@ from algophase.analysis.checks import check_finite_tables, check_network, exact_
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
-from algophase.analysis.metrics import gradient_similarities
+from algophase.analysis.metrics import gradient_similarities, irrelevance, logits_and_similarities
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.networks import Network
@@ -42,6 +42,16 @@ class Subject:
     def modulus(self) -> int:
         return self.network.task.modulus
 
+    @property
+    def device(self) -> torch.device:
+        return self.network.operand_tables()[0].device
+
+    def run(self) -> None:
+        """Logits and similarities from one pass through the network, which each of them by itself would need."""
+        if "similarities" not in self.__dict__:
+            logits, self.similarities = logits_and_similarities(self.network)
+            self.__dict__.setdefault("logits", logits)
+
     @cached_property
     def logits(self) -> Tensor:
         """(a, b, outputs), on the device."""
@@ -67,6 +77,11 @@ class Subject:
     def right(self) -> Tensor:
         """Which pairs are answered right, (a, b) booleans. A tie is not an answer."""
         return self.correct > self.largest_wrong
+
+    @cached_property
+    def irrelevances(self) -> Tensor:
+        """Distance irrelevance of the right answers' logits and of the largest others, (2,)."""
+        return irrelevance(torch.stack([self.correct, self.largest_wrong]), self.resolution)
 
     @cached_property
     def similarities(self) -> Tensor:
