@@ -13,6 +13,7 @@ from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
+from algophase.training.deep import DeepTransformer
 from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
 from algophase.training.grid import GridTransformer
@@ -31,12 +32,18 @@ def _grid(run: RunSettings, precision: str) -> type[Engine]:
     return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
 
 
+def _fused(run: RunSettings, precision: str) -> type[Engine]:
+    if precision != "half":
+        return FusedTransformer
+    return DeepTransformer if isinstance(run.network, TransformerSettings) and run.network.layers > 1 else HalfTransformer
+
+
 # What trains a run under each name: engines of one name differ by kind of network or by precision.
 ENGINES: dict[str, Callable[[RunSettings, str], type[Engine]]] = {
     "plain": lambda run, precision: PlainEngine,
     "stacked": lambda run, precision: StackedEngine,
     "grid": _grid,
-    "fused": lambda run, precision: HalfTransformer if precision == "half" else FusedTransformer,
+    "fused": _fused,
 }
 
 # What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
@@ -191,4 +198,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, HalfTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, HalfTransformer, DeepTransformer]
