@@ -13,7 +13,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import fused, sizing
+from algophase.training import deep, fused, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
@@ -88,12 +88,13 @@ def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
 def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
     assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") == 512
-    deep = RunSettings(network=TransformerSettings(layers=4))
-    assert 32 <= sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") < 512
+    four = RunSettings(network=TransformerSettings(layers=4))
+    assert 32 <= sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") < 512
+    assert sizing.largest_ensemble("fused", four.task, four.network, CUDA, "half") == 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 4 * 2**30)
     assert 64 < sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") < 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
-    assert sizing.largest_ensemble("stacked", deep.task, deep.network, CUDA, "tf32") == 1
+    assert sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") == 1
 
 
 def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +129,8 @@ def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign:
 
 
 def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "missing_triton", lambda: None)
+    for module in (deep, fused):
+        monkeypatch.setattr(module, "missing_triton", lambda: None)
     cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
         (TransformerSettings(), "auto", None, ("fused", "half")),
         (TransformerSettings(), "fused", None, ("fused", "half")),
@@ -136,7 +138,11 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
         (TransformerSettings(), "grid", "float32", ("grid", "float32")),
         (TransformerSettings(), "stacked", None, ("stacked", "tf32")),
         (TransformerSettings(width=2048), "auto", None, ("stacked", "tf32")),  # too wide for half
-        (TransformerSettings(layers=2), "auto", None, ("stacked", "tf32")),
+        (TransformerSettings(layers=2), "auto", None, ("fused", "half")),
+        (TransformerSettings(layers=4), "fused", None, ("fused", "half")),
+        (TransformerSettings(layers=2), "stacked", None, ("stacked", "tf32")),
+        (TransformerSettings(layers=2), "auto", "tf32", ("stacked", "tf32")),
+        (TransformerSettings(layers=2, width=512), "auto", None, ("stacked", "tf32")),  # too wide for half
         (LinearSettings(), "auto", None, ("grid", "tf32")),
     ]
     for network, engine, precision, expected in cases:

@@ -13,6 +13,7 @@ from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
+from algophase.training.deep import DeepTransformer
 from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
 from algophase.training.grid import GridTransformer
@@ -30,12 +31,16 @@ def _grid(run: RunSettings) -> type[Engine]:
     return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
 
 
+def _fused(run: RunSettings) -> type[Engine]:
+    return DeepTransformer if isinstance(run.network, TransformerSettings) and run.network.layers > 1 else FusedTransformer
+
+
 # What trains a run under each name: engines of one name differ by kind of network.
 ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
     "plain": lambda run: PlainEngine,
     "stacked": lambda run: StackedEngine,
     "grid": _grid,
-    "fused": lambda run: FusedTransformer,
+    "fused": _fused,
 }
 
 # What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
@@ -195,4 +200,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, DeepTransformer]

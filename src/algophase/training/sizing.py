@@ -40,7 +40,15 @@ def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSetting
     if isinstance(network, TransformerSettings):
         parameters = parameter_count(task, replace(network, attention_rate=1.0))
         d, heads = network.width, network.heads
-        if engine == "fused":
+        if engine == "fused" and network.layers > 1:
+            # of every training pair and position z, u, their gradients, dy, dq, dk and dv, two bytes each, and the stream; then
+            # matrices of two bytes and in two parts, and tables over tokens
+            channels, positions = power_of_two(heads, 1) * power_of_two(network.head_size, 16), task.context
+            per_pair = positions * ((network.layers - 1) * (3 * d + 5 * channels // 2) + 3 * channels // 2 + 4)
+            per_pair += 2 * d + channels + power_of_two(outputs, 64)
+            work = (int(task.training_fraction * pairs) + 128) * per_pair + 6 * parameters
+            work += 10 * positions * power_of_two(p, 16) * (channels + d)
+        elif engine == "fused":
             # of every pair z, dz and the slope, for wide networks hidden units and dx too, two bytes each; then sums in 3 parts
             across, outputs = power_of_two(p, 16), power_of_two(outputs, 64)
             channels, columns = power_of_two(heads, 1) * power_of_two(network.head_size, 16), 4 * d + outputs

@@ -4,6 +4,12 @@ may be small or large is multiplied by an exact power of two first, and the prod
 import triton
 import triton.language as tl
 
+# Deep networks: weights are kept in float16 as 16 times themselves and the stream as a sixteenth, so that a product of the two
+# is right as it is. Weights then keep bits down to 4e-9, and the stream may grow to a million.
+WEIGHT = tl.constexpr(16.0)
+STREAM = tl.constexpr(1 / 16)
+TILE = tl.constexpr(64)  # rows of a stream's gradient that share a power of two
+
 
 @triton.jit
 def exponent(x):
@@ -71,3 +77,10 @@ def parts(START, place, stride, COUNT: tl.constexpr):
     for part in tl.static_range(1, COUNT):
         total += tl.load(START + part * stride + place)
     return total
+
+
+@triton.jit
+def unit(x, LEAST: tl.constexpr = 0):
+    """A matrix in float16 with its largest element in [1, 2), and that element's exponent, or LEAST."""
+    top = tl.maximum(exponent(x), LEAST)
+    return (x * power(254 - top)).to(tl.float16), top
