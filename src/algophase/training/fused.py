@@ -180,18 +180,19 @@ class FusedTransformer(GridTransformer):
         across_b, of_heads = {"BP": self.base.shape[2]}, {"H": heads, "E": e}
         of_b = {"PA": across, "BS": self.d_score.shape[2]}
         bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
+        bt, bx = (min(128, c), bd) if across <= 64 else (bc, bk)
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
         wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
         weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
-        sums = {"BC": min(128, c), "BD": min(256, d)} if self.wide else {"BC": bc, "BD": min(128, d)}
+        sums = {"BC": min(128, c) if self.wide else bc, "BD": min(128, d)}
         columns, counted = (m + vp) // TILE, self.largest.shape[1]
         return {
             "read_tokens": Step(
                 read_tokens,
-                (tables * (c // bc), n),
+                (tables * (c // bt), n),
                 (flat, self.tables, size),
-                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bc, "BK": bk, **warps}
+                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bt, "BK": bk, **warps}
                 | {"num_stages": 1},
             ),
             "attend": Step(
@@ -235,7 +236,7 @@ class FusedTransformer(GridTransformer):
                     "CUTS": self.cuts,
                     "COUNT": counted,
                     "COUNT_P": power_of_two(counted),
-                    "num_warps": 8,
+                    "num_warps": 4,
                     "num_stages": 1,
                 },
             ),
@@ -281,7 +282,7 @@ class FusedTransformer(GridTransformer):
             ),
             "after_tables": Step(
                 after_tables,
-                (d // min(32, d) + 3 * (c // bc) * (d // bd) + 1, n),
+                (d // bx + 3 * (c // bc) * (d // bd) + 1, n),
                 (flat, found, self.d_tables, self.dy, self.tile_loss, self.loss, size),
                 {
                     **at("EMBED", "POS", "QKV"),
@@ -291,7 +292,7 @@ class FusedTransformer(GridTransformer):
                     "C": c,
                     "BC": bc,
                     "BD": bd,
-                    "BX": min(32, d),
+                    "BX": bx,
                     "BK": min(64 if across <= 64 else 32, c),
                     **of_tiles,
                     **warps,

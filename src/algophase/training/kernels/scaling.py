@@ -71,6 +71,17 @@ def product(a, b):
 
 
 @triton.jit
+def onto(a, b, total, rest):
+    """a b added to a product of two float32 matrices below 2^16 in size, which is total + rest / 2^11: what float16 leaves of
+    each operand is kept 2^11 times larger. Needs no look at the largest element, but elements below 1e-11 count as zero."""
+    a_first, b_first = a.to(tl.float16), b.to(tl.float16)
+    a_second = ((a - a_first.to(tl.float32)) * 2048.0).to(tl.float16)
+    b_second = ((b - b_first.to(tl.float32)) * 2048.0).to(tl.float16)
+    rest = tl.dot(a_first, b_second, tl.dot(a_second, b_first, rest))
+    return tl.dot(a_first, b_first, total), rest
+
+
+@triton.jit
 def parts(START, place, stride, COUNT: tl.constexpr):
     """Parts of a sum, added up in order."""
     total = tl.load(START + place)

@@ -19,7 +19,7 @@ PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import product
+from algophase.training.kernels.scaling import onto, product
 
 
 @triton.jit
@@ -206,37 +206,40 @@ def project(
     if tl.program_id(0) < W // BW:
         i, w = tl.arange(0, PA), tl.program_id(0) * BW + tl.arange(0, BW)
         base = tl.zeros((PA, BW), tl.float32)
+        rest = tl.zeros((PA, BW), tl.float32)
         bias = tl.zeros((BW,), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
-            base += product(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu)
+            base, rest = onto(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest)
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
-        base += bias[None, :]
+        base += rest / 2048.0 + bias[None, :]
         place = BASE + (network * 3 * BP + i[:, None]) * W + w[None, :]
         first = base.to(tl.float16)
-        rest = base - first.to(tl.float32)
-        second = rest.to(tl.float16)
+        left = base - first.to(tl.float32)
+        second = left.to(tl.float16)
         tl.store(place, first)
         tl.store(place + BP * W, second)
-        tl.store(place + 2 * BP * W, (rest - second.to(tl.float32)).to(tl.float16))
+        tl.store(place + 2 * BP * W, (left - second.to(tl.float32)).to(tl.float16))
     elif tl.program_id(0) < (1 + C // BC) * (W // BW):
         role = tl.program_id(0) - W // BW
         c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)
         q = tl.zeros((BC, BW), tl.float32)
+        rest_q = tl.zeros((BC, BW), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-            q += product(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]))
-        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], q.to(tl.float16))
+            q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
+        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
     else:
         role = tl.program_id(0) - (1 + C // BC) * (W // BW)
         m, v = role // (VP // BW) * BW + tl.arange(0, BW), role % (VP // BW) * BW + tl.arange(0, BW)
         r = tl.zeros((BW, BW), tl.float32)
+        rest_r = tl.zeros((BW, BW), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
-            r += product(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]))
-        tl.store(R + (network * M + m[:, None]) * VP + v[None, :], r.to(tl.float16))
+            r, rest_r = onto(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]), r, rest_r)
+        tl.store(R + (network * M + m[:, None]) * VP + v[None, :], (r + rest_r / 2048.0).to(tl.float16))
