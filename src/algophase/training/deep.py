@@ -35,11 +35,11 @@ class Tiles(NamedTuple):
     stages: int  # of loads under way
 
 
-def row_tiles(channels: int, gelu: bool, back: bool) -> Tiles:
+def row_tiles(channels: int, outputs: int, gelu: bool, back: bool) -> Tiles:
     """Of the kernels by rows, with so many channels at most; back: of `deep_back`."""
     if channels > 128:
         return Tiles(64, 32, 8, 2)
-    return Tiles(64, 32, 4, 3) if gelu else Tiles(64, 64, 4, 3 if back else 2)
+    return Tiles(64, 32, 4, 3 if outputs <= 64 else 2) if gelu or outputs > 64 else Tiles(64, 64, 4, 3 if back else 2)
 
 
 def unit_tiles(channels: int, gelu: bool) -> Tiles:
@@ -60,6 +60,7 @@ class Layer(NamedTuple):
     u: Tensor
     y: Tensor  # float32; empty in the last layer, which goes straight on
     y_half: Tensor
+    active: Tensor  # a bit for each hidden unit; empty in the last layer, and with GELU
     dy: Tensor
     e_dy: Tensor  # exponents, one for each tile of rows
     du: Tensor
@@ -195,7 +196,7 @@ class DeepTransformer(Engine):
         d, c, half, tiles = self.settings.width, self.channels, torch.float16, self.pairs // TILE
         asking, heads = self._asking(layer), self.parameters.shapes["O 0"][0]
         rows, every = asking * self.pairs, self.task.context * self.pairs
-        last = layer == self.settings.layers - 1
+        last, bits = layer == self.settings.layers - 1, 0 if self.settings.activation == "gelu" else self._of_rows()["BM"]
 
         def gradient(width: int) -> tuple[Tensor, Tensor]:
             return self._new(rows, width, dtype=half), self._new(asking * tiles, dtype=torch.int32)
@@ -205,6 +206,7 @@ class DeepTransformer(Engine):
             self._new(rows, d, dtype=half),
             self._new(0 if last else rows, d),
             self._new(rows, d, dtype=half),
+            self._new(0 if last else rows, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32),
             *gradient(d),
             *gradient(d),
             *gradient(c),
@@ -245,7 +247,7 @@ class DeepTransformer(Engine):
     def _of_rows(self, *, back: bool = False) -> dict[str, Any]:
         d, gelu = self.settings.width, self.settings.activation == "gelu"
         sizes = {"D": d, "C": self.channels, "M": 4 * d, "GELU": gelu}
-        return sizes | _options(row_tiles(max(d, self.channels), gelu, back))
+        return sizes | _options(row_tiles(max(d, self.channels), self.task.logits, gelu, back))
 
     def _first(self) -> list[Step]:
         from algophase.training.kernels.deep_tables import deep_tables, to_half
@@ -285,7 +287,7 @@ class DeepTransformer(Engine):
                     Step(
                         deep_forward,
                         (held.z.shape[1] // of_rows["ROWS"], self.count),
-                        (stream, tokens, held.z, *weights, held.u, held.y, held.y_half, self.size),
+                        (stream, tokens, held.z, *weights, held.u, held.active, held.y, held.y_half, self.size),
                         {**self._sizes(layer), **of_rows, "FIRST": layer == 0},
                     )
                 )
@@ -297,7 +299,7 @@ class DeepTransformer(Engine):
 
         layer, held, of_rows = len(self.layers) - 1, self.layers[-1], self._of_rows()
         weights = (*self._weights(layer, "O", "W_in", "b_in", "W_out", "b_out"), self.half["U"])
-        written = (held.u, held.y_half, self.slope, self.e_slope, *held[4:10])
+        written = (held.u, held.y_half, self.slope, self.e_slope, *held[5:11])
         outputs = {"V": self.task.logits, "VP": self.slope.shape[2], "JUDGE": judge}
         return Step(
             deep_last,
@@ -322,7 +324,7 @@ class DeepTransformer(Engine):
                 Step(
                     deep_back,
                     (held.dy.shape[1] // of_rows["ROWS"], self.count),
-                    (*of_above, held.u, *weights, *held[4:10], self.size),
+                    (*of_above, held.u, held.active, *weights, *held[5:11], self.size),
                     {**asking, **of_rows, "H": heads, "HP": power_of_two(3 * heads)},
                 )
             )
@@ -369,7 +371,8 @@ class DeepTransformer(Engine):
 
         hot, every, columns = a.dtype == torch.int32, b.shape[1], b.shape[2]
         of_a, groups = self.across if hot else a.shape[2], exponents.shape[1] if exponents.ndim == 3 else 1
-        count, tile_a, tile_b = self.task.context if hot else 1, min(TILE, of_a), min(TILE, columns & -columns)
+        count, tile_a = self.task.context if hot else 1, min(128, of_a)
+        tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
         return Step(
             deep_outer,
             (count * (of_a // tile_a) * (columns // tile_b), PARTS, self.count),

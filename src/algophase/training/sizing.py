@@ -44,7 +44,7 @@ def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSetting
             # of every training pair and position z, u, their gradients, dy, dq, dk and dv, two bytes each, and the stream; then
             # matrices of two bytes and in two parts, and tables over tokens
             channels, positions = power_of_two(heads, 1) * power_of_two(network.head_size, 16), task.context
-            per_pair = positions * ((network.layers - 1) * (3 * d + 5 * channels // 2) + 3 * channels // 2 + 4)
+            per_pair = positions * ((network.layers - 1) * (3 * d + 5 * channels // 2) + 3 * channels // 2 + 20)
             per_pair += 2 * d + channels + power_of_two(outputs, 64)
             work = (int(task.training_fraction * pairs) + 128) * per_pair + 6 * parameters
             work += 10 * positions * power_of_two(p, 16) * (channels + d)

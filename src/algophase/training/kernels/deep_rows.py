@@ -8,8 +8,8 @@ The last layer goes from z to the loss and back to dz in one kernel, with
     logits = y W_U;   slope = d loss / d logits;   dy = slope W_U^T
 
 W_in is kept transposed, M by D as W_out is. The stream is float32; operands are float16, sums float32. A gradient of the stream
-is float16 with its largest element in [1, 2), and one exponent for each TILE rows. Units: `scaling`. ReLU of the last layer
-keeps one bit of each hidden unit on the way forward; otherwise h is computed again on the way back.
+is float16 with its largest element in [1, 2), and one exponent for each TILE rows. Units: `scaling`. ReLU keeps one bit of each
+hidden unit on the way forward; GELU computes h again on the way back.
 """
 
 import triton
@@ -62,6 +62,7 @@ def deep_forward(
     OUT,  # M by D float16
     B_OUT,  # D
     U,  # out (n, S T, D) float16
+    ACTIVE,  # out (n, S T, BM) int8 or int32: bit `step` says whether hidden unit step BM + column is on; not with GELU
     Y,  # out (n, S T, D) float32
     Y_HALF,  # out, the same in float16
     size,
@@ -84,11 +85,18 @@ def deep_forward(
     OUT += network * size
     B_IN += network * size
     y = u + tl.load(B_OUT + network * size + d)[None, :]
+    active = tl.zeros((ROWS, BM), tl.int32)
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
         w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
-        post, _ = activate_both(tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :], GELU)
+        h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
+        if not GELU:
+            active |= (h > 0.0).to(tl.int32) << step
+        post, _ = activate_both(h, GELU)
         y = tl.dot((post * STREAM).to(tl.float16), w_out, y)
+    if not GELU:
+        place = network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
+        tl.store(ACTIVE + place, active.to(ACTIVE.dtype.element_ty))
     place = network * S * T * D + row[:, None] * D + d[None, :]
     tl.store(Y + place, y)
     tl.store(Y_HALF + place, (y * STREAM).to(tl.float16))
@@ -125,25 +133,20 @@ def _back(
     BM: tl.constexpr,
     ROWS: tl.constexpr,
     GELU: tl.constexpr,
-    KEPT: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """From dy to du and dz. KEPT: bit `step` of active (ROWS, BM) says whether a hidden unit is on."""
+    """From dy to du and dz. ReLU needs active (ROWS, BM), GELU u."""
     d, c = tl.arange(0, D), tl.arange(0, C)
     du = dy.to(tl.float32) * (1.0 / (STREAM * STREAM))
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
         w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
         dh = tl.dot(dy, tl.trans(w_out))
-        if KEPT:
-            dh = tl.where(((active >> step) & 1) != 0, dh, 0.0)
+        if GELU:
+            _, steep = activate_both(tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :], GELU)
+            dh *= steep
         else:
-            h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
-            if GELU:
-                _, steep = activate_both(h, GELU)
-                dh *= steep
-            else:
-                dh = tl.where(h > 0.0, dh, 0.0)
+            dh = tl.where(((active >> step) & 1) != 0, dh, 0.0)
         du = tl.dot(dh.to(tl.float16), w_in, du)
     du_half, top = unit(du * (STREAM * STREAM))
     e_du = e_dy + top - 127
@@ -234,7 +237,7 @@ def deep_last(
         _store(dy, e_dy, DY, E_DY, network, row, T, D, ROWS)
         _back(
             dy, e_dy, u_half, active, W_O, IN, B_IN, OUT, DU, E_DU, DZ, E_DZ, network, row,
-            T, D, C, M, BM, ROWS, GELU, not GELU, STAGES,
+            T, D, C, M, BM, ROWS, GELU, STAGES,
         )  # fmt: skip
 
 
@@ -245,7 +248,8 @@ def deep_back(
     D_QKV,  # (n, S T, 3 C) float16: of the layer above
     E_QKV,  # (n, 3 H, S T / TILE) int32
     QKV,  # D by 3 C float16: of the layer above
-    U,  # (n, S T, D) float16
+    U,  # (n, S T, D) float16, for GELU
+    ACTIVE,  # (n, S T, BM), for ReLU
     W_O,
     IN,
     B_IN,
@@ -299,8 +303,13 @@ def deep_back(
     dy, e_dy = unit(dy)
     e_dy += top - 131
     _store(dy, e_dy, DY, E_DY, network, row, S * T, D, ROWS)
-    u_half = tl.load(U + network * S * T * D + row[:, None] * D + d[None, :])
+    if GELU:
+        active = dy
+        u_half = tl.load(U + network * S * T * D + row[:, None] * D + d[None, :])
+    else:
+        active = tl.load(ACTIVE + network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]).to(tl.int32)
+        u_half = dy
     _back(
-        dy, e_dy, u_half, dy, W_O + network * size, IN + network * size, B_IN + network * size, OUT + network * size,
-        DU, E_DU, DZ, E_DZ, network, row, S * T, D, C, M, BM, ROWS, GELU, False, STAGES,
+        dy, e_dy, u_half, active, W_O + network * size, IN + network * size, B_IN + network * size, OUT + network * size,
+        DU, E_DU, DZ, E_DZ, network, row, S * T, D, C, M, BM, ROWS, GELU, STAGES,
     )  # fmt: skip
