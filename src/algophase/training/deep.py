@@ -15,6 +15,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.training.compiling import compile_for
 from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
 from algophase.training.fused import ALIKE, MOST_OUTPUTS, Step
@@ -176,6 +177,9 @@ class DeepTransformer(Engine):
             self.judging += [*self._forward(tokens), self._last(tokens, labels, (loss, right), judge=True)]
         self.backward_steps = [(self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))]
         self.final_steps = self._final()
+        backward = [step for both in self.backward_steps for steps in both for step in steps]
+        forward = [*self.first_steps, *self.forward_steps, self.last_step, *self.judging]
+        compile_for(self.device, [*forward, *backward, *self.final_steps])
 
     def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)

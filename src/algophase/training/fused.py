@@ -14,6 +14,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.training.compiling import compile_for
 from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
@@ -144,6 +145,7 @@ class FusedTransformer(GridTransformer):
         self.pair_loss, self.pair_right = self._new(self.every.count), self._new(self.every.count, dtype=torch.int8)
         self.steps = self._steps()
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
+        compile_for(self.device, self.steps.values())
 
     def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)

@@ -4,7 +4,7 @@ Only training pairs are trained on: in the order of b, then of a, so that the ro
 over a of one b are sums over rows that follow each other. All pairs are another list, which is judged now and then.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -16,7 +16,8 @@ END = 255  # stands for b behind the last row
 BEYOND = 16  # entries there
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """For n networks, T rows each, a multiple of a tile.
 
     pairs: a + 256 b, (n, T + 16). weights: 1 / number of training pairs, 0 in padding, (n, T). places: the row of b and a, the

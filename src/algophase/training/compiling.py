@@ -1,0 +1,41 @@
+"""Kernels compiled side by side before the first of them is launched.
+
+Triton compiles a kernel when it is first launched, on one thread, and keeps it on disk. Most of that time is spent outside of
+Python, so that threads share it: the dozen kernels of a new shape take as long as the slowest few.
+"""
+
+import os
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+import torch
+
+
+class Launchable(Protocol):
+    """A kernel with what it is launched with."""
+
+    @property
+    def kernel(self) -> Any: ...
+    @property
+    def grid(self) -> tuple[int, ...]: ...
+    @property
+    def arguments(self) -> tuple[Any, ...]: ...
+    @property
+    def options(self) -> dict[str, Any]: ...
+
+
+def compile_for(device: torch.device, steps: Collection[Launchable]) -> None:
+    """`compile_at_once` where the device is a GPU."""
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            compile_at_once(steps)
+
+
+def compile_at_once(steps: Collection[Launchable]) -> None:
+    """Compile every kernel for the current device, or read it from Triton's cache. Nothing is launched."""
+    import triton
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool, triton.AsyncCompileMode(pool):
+        for step in steps:
+            step.kernel.warmup(*step.arguments, grid=step.grid, **step.options)

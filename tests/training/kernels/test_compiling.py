@@ -1,0 +1,83 @@
+"""Kernels are compiled side by side, and none is launched for it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Barrier
+from typing import Any, NamedTuple
+
+import pytest
+
+from algophase.training import compiling
+
+triton = pytest.importorskip("triton", reason="Triton is not installed")
+
+# The kernels of a small network, for an H200 that need not be there. A second time everything is known already.
+COMPILE = """
+import torch
+from triton.backends.compiler import GPUTarget
+from triton.compiler import CompiledKernel
+from triton.runtime import driver
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training.compiling import compile_at_once
+from algophase.training.fused import FusedTransformer
+
+class H200:
+    get_current_device = lambda self: 0
+    get_current_stream = lambda self, device: 0
+    get_current_target = lambda self: GPUTarget("cuda", 90, 32)
+
+driver.set_active(H200())
+steps = FusedTransformer([RunSettings(TaskSettings(7), TransformerSettings(16))], torch.device("cpu"), "half").steps
+for _ in range(2):
+    compile_at_once(steps.values())
+    kernels = {step.kernel for step in steps.values()}
+    compiled = [each for kernel in kernels for each in kernel.device_caches[0][0].values()]
+    assert all(isinstance(each, CompiledKernel) for each in compiled)
+    print(len(steps), len(compiled))
+"""
+
+
+class Kernel:
+    """As Triton's: it hands what is to be compiled to the mode that is on."""
+
+    def __init__(self, compile_it: Callable[[], str]) -> None:
+        self.compile_it, self.known = compile_it, ""
+        self.given: list[Any] = []
+
+    def warmup(self, *arguments: Any, **options: Any) -> None:
+        def done(found: str) -> None:
+            self.known = found
+
+        self.given += [arguments, options]
+        triton.runtime._async_compile.active_mode.get().submit(id(self), self.compile_it, done)
+
+
+class Planned(NamedTuple):
+    kernel: Kernel
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    both = Barrier(2, timeout=60)  # which one alone would not pass
+    kernels = [Kernel(lambda: f"compiled {both.wait() in (0, 1)}") for _ in range(2)]
+    compiling.compile_at_once([Planned(kernel, (3, 1), ("x",), {"D": 16}) for kernel in kernels])
+    for kernel in kernels:
+        assert kernel.known == "compiled True"
+        assert kernel.given == [("x",), {"grid": (3, 1), "D": 16}]
+
+
+@pytest.mark.slow
+def test_every_kernel_of_an_engine_is_compiled_without_a_gpu(tmp_path: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment["TRITON_CACHE_DIR"] = str(tmp_path)
+    said = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr[-2000:]
+    steps, *counts = map(int, said.stdout.split())
+    assert counts == [steps, steps, steps]
+    assert len(list(tmp_path.rglob("*.cubin"))) == steps
