@@ -13,7 +13,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import fused, sizing
+from algophase.training import fused, fused_linear, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
@@ -128,7 +128,8 @@ def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign:
 
 
 def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "missing_triton", lambda: None)
+    for module in (fused, fused_linear):
+        monkeypatch.setattr(module, "missing_triton", lambda: None)
     cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
         (TransformerSettings(), "auto", None, ("fused", "half")),
         (TransformerSettings(), "fused", None, ("fused", "half")),
@@ -137,7 +138,9 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
         (TransformerSettings(), "stacked", None, ("stacked", "tf32")),
         (TransformerSettings(width=2048), "auto", None, ("stacked", "tf32")),  # too wide for half
         (TransformerSettings(layers=2), "auto", None, ("stacked", "tf32")),
-        (LinearSettings(), "auto", None, ("grid", "tf32")),
+        (LinearSettings(), "auto", None, ("fused", "half")),
+        (LinearSettings(), "auto", "tf32", ("grid", "tf32")),
+        (LinearSettings("beta", hidden=512), "auto", None, ("grid", "tf32")),  # too many units for half
     ]
     for network, engine, precision, expected in cases:
         assert choose_way(RunSettings(network=network), engine, CUDA, precision) == expected

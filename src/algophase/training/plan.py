@@ -15,6 +15,7 @@ from algophase.networks.stacking import stack_key
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
 from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
+from algophase.training.fused_linear import FusedLinear
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_linear import GridLinear
 from algophase.training.plain import PlainEngine
@@ -26,16 +27,16 @@ from algophase.wording import counted
 log = logging.getLogger(__name__)
 
 
-def _grid(run: RunSettings) -> type[Engine]:
-    return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
+def _by_kind(linear: type[Engine], transformer: type[Engine]) -> Callable[[RunSettings], type[Engine]]:
+    return lambda run: linear if isinstance(run.network, LinearSettings) else transformer
 
 
 # What trains a run under each name: engines of one name differ by kind of network.
 ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
     "plain": lambda run: PlainEngine,
     "stacked": lambda run: StackedEngine,
-    "grid": _grid,
-    "fused": lambda run: FusedTransformer,
+    "grid": _by_kind(GridLinear, GridTransformer),
+    "fused": _by_kind(FusedLinear, FusedTransformer),
 }
 
 # What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
@@ -195,4 +196,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, FusedLinear]
