@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from algophase.networks import initialise
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.settings import (
+    LINEAR_MODELS,
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training import loop
 from algophase.training.train import train
@@ -26,7 +34,7 @@ CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
     "fused, separate, equals sign": ("fused", BOTH, TransformerSettings(width=20, activation="gelu", attention_rate=1.0)),
     "stacked": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
     "stacked, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
-    "grid": ("grid", PLAIN, LinearSettings("beta", 16, 16)),
+    **{f"fused, linear {model}": ("fused", PLAIN, LinearSettings(model, 16, 20)) for model in LINEAR_MODELS},
 }
 FUSED = [case for case in CASES if case.startswith("fused")]
 
