@@ -412,6 +412,13 @@ class DeepTransformer(Engine):
         tensors = (self.parameters.flat, self.gradients.flat, self.d_tables, self.tile_loss, self.loss, self.size)
         return [*steps, Step(after_deep_tables, (roles, self.count), tensors, {**tokens, **options})]
 
+    @property
+    def steps(self) -> dict[str, Step]:
+        """Every kernel of an epoch, in order, and `judge`."""
+        back = [step for both in self.backward_steps for steps in both for step in steps]
+        steps = [*self.first_steps, *self.forward_steps, self.last_step, *back, *self.final_steps]
+        return {f"{step.kernel.__name__} {place}": step for place, step in enumerate(steps)} | {"judge": self.judging[-1]}
+
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
         _launch([*self.first_steps, *self.forward_steps, self.last_step])

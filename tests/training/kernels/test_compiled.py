@@ -19,13 +19,16 @@ import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.training.deep import DeepTransformer
 from algophase.training.half import HalfTransformer
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
-modulus, width, equals_sign = map(int, sys.argv[1:])
-run = RunSettings(TaskSettings(modulus, equals_sign=bool(equals_sign)), TransformerSettings(width, attention_rate=0.5))
-for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.items():
+modulus, width, equals_sign, layers = map(int, sys.argv[1:])
+run = RunSettings(TaskSettings(modulus, equals_sign=bool(equals_sign)), TransformerSettings(width, layers, attention_rate=0.5))
+engine = (HalfTransformer if layers == 1 else DeepTransformer)([run], torch.device("cpu"), "half")
+steps = {(step.kernel.__name__, str(step.options)): step for step in engine.steps.values()}
+for (name, _), step in steps.items():
     constants = dict(step.options)
     options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}
@@ -52,10 +55,20 @@ for name, step in HalfTransformer([run], torch.device("cpu"), "half").steps.item
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("modulus", "width", "equals_sign"), [(59, 128, 0), (59, 256, 0), (59, 512, 0), (7, 16, 0), (113, 128, 1)]
+    ("modulus", "width", "equals_sign", "layers"),
+    [
+        (59, 128, 0, 1),
+        (59, 256, 0, 1),
+        (59, 512, 0, 1),
+        (7, 16, 0, 1),
+        (113, 128, 1, 1),
+        (59, 128, 0, 3),
+        (59, 256, 0, 2),
+        (113, 128, 1, 2),
+    ],
 )
-def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(modulus: int, width: int, equals_sign: int) -> None:
+def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(modulus: int, width: int, equals_sign: int, layers: int) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    command = [sys.executable, "-c", COMPILE, str(modulus), str(width), str(equals_sign)]
+    command = [sys.executable, "-c", COMPILE, *map(str, (modulus, width, equals_sign, layers))]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (0, ""), said.stderr[-2000:]
