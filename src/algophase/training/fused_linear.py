@@ -13,6 +13,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings
+from algophase.training.compiling import compile_for
 from algophase.training.engine import ONLY_ADDS, Engine
 from algophase.training.flat import Flat
 from algophase.training.fused import ALIKE, MOST_OUTPUTS, TILE, Step
@@ -51,6 +52,7 @@ class FusedLinear(Engine):
         self.d_tables = self._new(1 if self.shared else 2, h, across)
         self.pair_loss, self.pair_right = self._new(self.every.count), self._new(self.every.count, dtype=torch.int8)
         self.steps = self._steps()
+        compile_for(self.device, self.steps.values())
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:

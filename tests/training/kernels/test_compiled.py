@@ -25,7 +25,9 @@ ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
 task, network = (eval(argument) for argument in sys.argv[1:])
 run = RunSettings(task, network)
-for name, step in ENGINES["fused"](run)([run], torch.device("cpu"), "half").steps.items():
+engine = ENGINES["fused"](run)([run], torch.device("cpu"), "half")
+steps = {(step.kernel.__name__, str(step.options)): step for step in engine.steps.values()}
+for (name, _), step in steps.items():
     constants = dict(step.options)
     options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}
@@ -55,6 +57,9 @@ CASES = [
     ("TaskSettings(7)", "TransformerSettings(16)"),
     ("TaskSettings(113, equals_sign=True)", "TransformerSettings()"),
     *(("TaskSettings()", f"LinearSettings({model!r})") for model in ("alpha", "beta", "delta", "alpha-prime")),
+    ("TaskSettings()", "TransformerSettings(128, 3)"),
+    ("TaskSettings()", "TransformerSettings(256, 2)"),
+    ("TaskSettings(113, equals_sign=True)", "TransformerSettings(128, 2)"),
     ("TaskSettings(113)", "LinearSettings('beta')"),
     ("TaskSettings(113)", "LinearSettings('delta')"),
 ]
