@@ -13,6 +13,7 @@ from algophase.analysis.checks import check_finite_tables, check_network, exact_
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
+from algophase.analysis.hidden import Units, find_units
 from algophase.analysis.metrics import gradient_similarities
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
@@ -72,6 +73,11 @@ class Subject:
     def similarities(self) -> Tensor:
         """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p)."""
         return gradient_similarities(self.network)
+
+    @cached_property
+    def units(self) -> Units | None:
+        """The first hidden layer's units at their own frequencies, on the device; None where there are none to look at."""
+        return find_units(self.network)
 
     @cached_property
     def components(self) -> PrincipalComponents:
