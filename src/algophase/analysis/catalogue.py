@@ -22,6 +22,7 @@ from algophase.analysis.grid import mean_cross_entropy, share_right
 from algophase.analysis.hidden import Units
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, irrelevance, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.progress_measures import embedding_gini
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
@@ -339,6 +340,53 @@ for entry in (
         high=1,
         percent=True,
         measure=_of_units(Units.product_share),
+        shown=False,
+    ),
+    Quantity(
+        "single_frequency_fit",
+        "single-frequency fit",
+        "mean R² of a hidden unit's pre-activation as a wave of a and one of b, of one frequency",
+        short="single-freq. fit",
+        low=0,
+        high=1,
+        measure=_of_units(Units.fit),
+        shown=False,
+    ),
+    Quantity(
+        "phase_resultant",
+        "phase resultant",
+        "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and write in step",
+        low=0,
+        high=1,
+        measure=_of_units(Units.resultant),
+        shown=False,
+    ),
+    Quantity(
+        "embedding_gini",
+        "Gini of the embedding",
+        "Gini coefficient of the norms of the embedding at each frequency",
+        place="arXiv 2301.05217",
+        low=0,
+        high=1,
+        measure=lambda subject: embedding_gini(subject.components),
+        shown=False,
+    ),
+    Quantity(
+        "restricted_loss",
+        "restricted loss",
+        "mean cross-entropy over all pairs with the waves of a + b at the key frequencies alone",
+        place="arXiv 2301.05217",
+        low=0,
+        measure=lambda subject: subject.losses_by_keys[0].mean(),
+        shown=False,
+    ),
+    Quantity(
+        "excluded_loss",
+        "excluded loss",
+        "mean cross-entropy over all pairs without the waves of a + b at the key frequencies",
+        place="arXiv 2301.05217",
+        low=0,
+        measure=lambda subject: subject.losses_by_keys[1].mean(),
         shown=False,
     ),
     # What training records of a run.

@@ -17,6 +17,7 @@ from algophase.analysis.hidden import Units, find_units
 from algophase.analysis.metrics import gradient_similarities
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
+from algophase.analysis.restricted import restricted_and_excluded_losses
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
@@ -68,6 +69,11 @@ class Subject:
     def right(self) -> Tensor:
         """Which pairs are answered right, (a, b) booleans. A tie is not an answer."""
         return self.correct > self.largest_wrong
+
+    @cached_property
+    def losses_by_keys(self) -> Tensor:
+        """Cross-entropy of every pair restricted to the key frequencies, and without them, (2, a, b)."""
+        return restricted_and_excluded_losses(self.logits)
 
     @cached_property
     def similarities(self) -> Tensor:
