@@ -45,14 +45,20 @@ def without_interactions(
     return analyze_subject(_Without(network, direct, products_only, device))
 
 
+def can_lose_interactions(network: Network) -> bool:
+    """Whether it is a one-layer transformer."""
+    return isinstance(network, Transformer) and len(network.blocks) == 1
+
+
 class _Without(Subject):
     """A network under measurement, its hidden units without interactions."""
 
     def __init__(self, network: Network, direct: bool, products_only: bool, device: torch.device | str) -> None:
         super().__init__(network, device)
         inner = self.network
-        if not isinstance(inner, Transformer) or len(inner.blocks) != 1:
+        if not can_lose_interactions(inner):
             raise InputError(f"network {network.id} is no one-layer transformer; only its hidden units read interactions here")
+        assert isinstance(inner, Transformer)
         block = inner.blocks[0]
         assert isinstance(block, Block)
         self.transformer, self.mlp, self.direct, self.products_only = inner, block.mlp, direct, products_only
