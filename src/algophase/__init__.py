@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from algophase.analysis.circles import isolate_components as isolate_components
     from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
     from algophase.analysis.distil import distil as distil
+    from algophase.analysis.geometry import geometry as geometry
     from algophase.analysis.grid import grid_logits as grid_logits
+    from algophase.analysis.interactions import without_interactions as without_interactions
+    from algophase.analysis.neurons import neurons as neurons
     from algophase.analysis.principal import network_components as network_components
+    from algophase.analysis.progress_measures import progress_measures as progress_measures
     from algophase.analysis.specimen import Specimen as Specimen
     from algophase.analysis.thresholds import Thresholds as Thresholds
     from algophase.errors import InputError as InputError
@@ -69,8 +73,12 @@ _PLACES = {  # the same list for run time; a test compares the two
     "isolate_components": "algophase.analysis.circles",
     "isolate_frequencies": "algophase.analysis.circles",
     "distil": "algophase.analysis.distil",
+    "geometry": "algophase.analysis.geometry",
     "grid_logits": "algophase.analysis.grid",
+    "without_interactions": "algophase.analysis.interactions",
+    "neurons": "algophase.analysis.neurons",
     "network_components": "algophase.analysis.principal",
+    "progress_measures": "algophase.analysis.progress_measures",
     "Specimen": "algophase.analysis.specimen",
     "Thresholds": "algophase.analysis.thresholds",
     "InputError": "algophase.errors",

@@ -5,6 +5,7 @@ Rows are pairs: training pairs where each operand has a table of its own (delta,
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import torch
@@ -127,7 +128,7 @@ class FusedLinear(Engine):
         both = self.weights + self.weights.mT * (1 - torch.eye(p, device=self.device))
         pairs = every.pairs[:, : every.count].long()
         weights = both.flatten(1).gather(1, pairs % 256 * p + pairs // 256) * (every.weights != 0)
-        return every._replace(weights=weights), every
+        return replace(every, weights=weights), every
 
     def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
