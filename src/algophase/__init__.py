@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
     from algophase.networks.wrapped import wrap as wrap
+    from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
     from algophase.settings import RunSettings as RunSettings
@@ -85,6 +86,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
     "wrap": "algophase.networks.wrapped",
+    "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
     "RunSettings": "algophase.settings",
