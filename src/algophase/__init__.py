@@ -46,6 +46,10 @@ if TYPE_CHECKING:
     from algophase.storage import save as save
     from algophase.storage.runs_table import read_runs as read_runs
     from algophase.sweeps.spaces import Space as Space
+    from algophase.training.learning_coefficient import LearningCoefficient as LearningCoefficient
+    from algophase.training.learning_coefficient import Sampling as Sampling
+    from algophase.training.learning_coefficient import learning_coefficient as learning_coefficient
+    from algophase.training.learning_coefficient import learning_coefficients as learning_coefficients
     from algophase.training.loop import EarlyStop as EarlyStop
     from algophase.training.train import train as train
     from algophase.training.trained import TrainedRun as TrainedRun
@@ -97,6 +101,10 @@ _PLACES = {  # the same list for run time; a test compares the two
     "save": "algophase.storage",
     "read_runs": "algophase.storage.runs_table",
     "Space": "algophase.sweeps.spaces",
+    "LearningCoefficient": "algophase.training.learning_coefficient",
+    "Sampling": "algophase.training.learning_coefficient",
+    "learning_coefficient": "algophase.training.learning_coefficient",
+    "learning_coefficients": "algophase.training.learning_coefficient",
     "EarlyStop": "algophase.training.loop",
     "train": "algophase.training.train",
     "TrainedRun": "algophase.training.trained",
