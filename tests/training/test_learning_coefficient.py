@@ -122,7 +122,7 @@ def test_padding_does_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(module, "langevin", watched)
     network = a_network()
-    learning_coefficient(network, Sampling(2, 0, 20, step=1e-2), engine="grid", device="cpu")
+    learning_coefficient(network, Sampling(2, 0, 20, step=1e-2, localisation=1.0), engine="grid", device="cpu")
     parameters = sum(value.numel() for value in network.parameters())
     assert kept["free"].sum(dim=1).tolist() == [parameters, parameters]
     assert kept["free"].shape[1] > parameters
@@ -140,17 +140,31 @@ def test_the_same_call_gives_the_same_numbers() -> None:
 
 def test_a_network_that_is_not_at_a_minimum_is_told() -> None:
     """An untrained network's loss falls as soon as it moves."""
-    found = learning_coefficient(a_network(), Sampling(2, 200, 100, step=1e-3, inverse_temperature=10.0), device="cpu")
+    sampling = Sampling(2, 100, 100, step=1e-4, localisation=0.0, inverse_temperature=10.0)
+    found = learning_coefficient(a_network(), sampling, device="cpu")
     assert found.value < 0
     assert found.warnings[0].startswith("it is negative")
     assert "do not trust it: it is negative" in str(found)
     assert found.beta == 10.0
 
 
+def test_chains_that_leave_the_network_are_told() -> None:
+    far = learning_coefficient(
+        a_network(), Sampling(2, 200, 50, step=1e-3, localisation=1.0, inverse_temperature=10.0), device="cpu"
+    )
+    assert far.distance > 1
+    assert far.warnings[0].startswith("chains left the network: they end")
+    hot = learning_coefficient(
+        a_network(), Sampling(2, 50, 50, step=0.1, localisation=1.0, inverse_temperature=1e-6), device="cpu"
+    )
+    assert hot.warnings[0].startswith("chains left the network: their loss is")
+    assert hot.warnings[0].endswith("and that of guessing 1.95")
+
+
 def test_drift_and_divergence_are_told() -> None:
     drifting = learning_coefficient(a_network(), Sampling(2, 0, 60, step=1e-4, localisation=0.0), device="cpu")
     assert any(text.startswith("chains differ or drift (R-hat") for text in drifting.warnings)
-    diverged = learning_coefficient(a_network(), Sampling(2, 0, 40, step=1e9), device="cpu")
+    diverged = learning_coefficient(a_network(), Sampling(2, 0, 40, step=1e9, localisation=0.0), device="cpu")
     assert diverged.warnings == ("a chain diverged: choose a smaller step",)
     json.dumps(drifting.to_dict())
     assert "trace" not in drifting.to_dict()
@@ -174,6 +188,7 @@ def test_networks_from_elsewhere_take_all_pairs() -> None:
         ({"burn_in": -1}, "burn_in is -1"),
         ({"step": 0.0}, r"step is 0.0; it must be a number in \(0, inf\)"),
         ({"localisation": math.nan}, "localisation is nan"),
+        ({"step": 0.01}, "localisation is 1000; it must be below 400 with step 0.01, or chains fly apart"),
         ({"inverse_temperature": 0.0}, "inverse_temperature is 0.0"),
         ({"pairs": "some"}, "pairs is 'some'; choose one of training, all"),
     ],

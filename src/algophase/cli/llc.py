@@ -15,10 +15,10 @@ EXAMPLE = "algophase llc gallery/fixed-width/networks/b857b640c143.safetensors -
 def llc(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=f"Networks: {NETWORKS}.")],
     chains: Annotated[int, typer.Option(help="Chains per network, at least 2.")] = 4,
-    burn_in: Annotated[int, typer.Option(help="Steps left out at the beginning of each chain.")] = 1000,
-    draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 1000,
+    burn_in: Annotated[int, typer.Option(help="Steps left out at the beginning of each chain.")] = 200,
+    draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 400,
     step: Annotated[float, typer.Option(help="Step size: the variance of the noise per step.")] = 1e-4,
-    localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 100.0,
+    localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 1000.0,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="The loss over all pairs, for a network whose training pairs are unknown.")
     ] = False,

@@ -36,15 +36,15 @@ class Sampling:
     inverse_temperature: None for 1 / log n. pairs: "training" for those the network was trained on, or "all".
 
     >>> from algophase import Sampling
-    >>> Sampling(chains=2).steps
-    2000
+    >>> Sampling(draws=1000).steps
+    1200
     """
 
     chains: int = 4
-    burn_in: int = 1000
-    draws: int = 1000
+    burn_in: int = 200
+    draws: int = 400
     step: float = 1e-4
-    localisation: float = 100.0
+    localisation: float = 1000.0
     inverse_temperature: float | None = None
     pairs: str = "training"
     seed: int = 0
@@ -58,6 +58,9 @@ class Sampling:
         check_number("localisation", self.localisation, 0, math.inf)
         if self.inverse_temperature is not None:
             check_number("inverse_temperature", self.inverse_temperature, 0, math.inf, open_low=True)
+        if self.step * self.localisation >= 4:  # then a step back overshoots by more than it goes
+            most = f"below {4 / self.step:g} with step {self.step:g}"
+            raise InputError(f"localisation is {self.localisation:g}; it must be {most}, or chains fly apart")
         if self.pairs not in PAIRS:
             raise InputError(f"pairs is {shown(self.pairs)}; choose one of {', '.join(PAIRS)}")
 
@@ -77,9 +80,9 @@ class LearningCoefficient:
 
     >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
     >>> untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
-    >>> found = learning_coefficient(untrained, Sampling(burn_in=50, draws=50, step=1e-3), device="cpu")
-    >>> found.warnings[0]
-    "it is negative: chains found lower losses than the network's, which is not at a minimum"
+    >>> found = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
+    >>> len(found.by_chain), found.interval[0] <= found.value <= found.interval[1]
+    (4, True)
     """
 
     id: str
@@ -143,7 +146,7 @@ def learning_coefficients(
 
     >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficients
     >>> networks = [initialise(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
-    >>> [found.id == network.id for found, network in zip(learning_coefficients(networks, Sampling(draws=9)), networks)]
+    >>> [found.id == network.id for found, network in zip(learning_coefficients(networks, Sampling(2, 5, 9)), networks)]
     [True, True]
     """
     sampling = sampling or Sampling()
@@ -218,10 +221,11 @@ def _result(
     n = len(split(run.task, run.seed).training)
     beta = _beta(sampling, n)
     loss = float(trace[0, 0])
-    by_chain = n * beta * (trace[:, sampling.burn_in :].mean(axis=1) - loss)
+    kept = trace[:, sampling.burn_in :]
+    by_chain = n * beta * (kept.mean(axis=1) - loss)
     value = float(by_chain.mean())
     reach = float(t.ppf(0.975, len(by_chain) - 1)) * float(by_chain.std(ddof=1)) / math.sqrt(len(by_chain))
-    r_hat = split_r_hat(trace[:, sampling.burn_in :])
+    r_hat = split_r_hat(kept)
     return LearningCoefficient(
         id=network.id,
         value=value,
@@ -233,7 +237,7 @@ def _result(
         loss=loss,
         r_hat=r_hat,
         distance=distance,
-        warnings=tuple(_warnings(value, r_hat)),
+        warnings=tuple(_warnings(value, r_hat, distance, float(kept.mean()), network.task.modulus)),
         engine=way.engine,
         device=str(way.device),
         precision=way.precision,
@@ -241,10 +245,14 @@ def _result(
     )
 
 
-def _warnings(value: float, r_hat: float) -> list[str]:
+def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus: int) -> list[str]:
     if not math.isfinite(value):
         return ["a chain diverged: choose a smaller step"]
     found = []
+    if loss > math.log(modulus):
+        found.append(f"chains left the network: their loss is {loss:.2f}, and that of guessing {math.log(modulus):.2f}")
+    elif distance > 1:
+        found.append(f"chains left the network: they end {distance:.1f} times its length away; choose more localisation")
     if value < 0:
         found.append("it is negative: chains found lower losses than the network's, which is not at a minimum")
     if not r_hat < MOST_R_HAT:
