@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
     from algophase.networks.wrapped import wrap as wrap
+    from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
     from algophase.settings import RunSettings as RunSettings
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
     from algophase.storage import save as save
     from algophase.storage.runs_table import read_runs as read_runs
     from algophase.sweeps.spaces import Space as Space
+    from algophase.training.learning_coefficient import LearningCoefficient as LearningCoefficient
+    from algophase.training.learning_coefficient import Sampling as Sampling
+    from algophase.training.learning_coefficient import learning_coefficient as learning_coefficient
+    from algophase.training.learning_coefficient import learning_coefficients as learning_coefficients
     from algophase.training.loop import EarlyStop as EarlyStop
     from algophase.training.train import train as train
     from algophase.training.trained import TrainedRun as TrainedRun
@@ -93,6 +98,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
     "wrap": "algophase.networks.wrapped",
+    "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
     "RunSettings": "algophase.settings",
@@ -103,6 +109,10 @@ _PLACES = {  # the same list for run time; a test compares the two
     "save": "algophase.storage",
     "read_runs": "algophase.storage.runs_table",
     "Space": "algophase.sweeps.spaces",
+    "LearningCoefficient": "algophase.training.learning_coefficient",
+    "Sampling": "algophase.training.learning_coefficient",
+    "learning_coefficient": "algophase.training.learning_coefficient",
+    "learning_coefficients": "algophase.training.learning_coefficient",
     "EarlyStop": "algophase.training.loop",
     "train": "algophase.training.train",
     "TrainedRun": "algophase.training.trained",

@@ -52,6 +52,14 @@ def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_th
     assert all(group.runs == tuple(runs[i] for i in group.indices) for group in groups)
 
 
+def test_every_task_has_ensembles_of_its_own() -> None:
+    tasks = [TaskSettings(10, operation=operation) for operation in ("add", "subtract", "multiply")]
+    tasks += [TaskSettings(10, training_fraction=0.5), TaskSettings(10, equals_sign=True)]
+    tasks += [TaskSettings(10, equals_sign=True, outputs="modulus")]
+    groups = plan([RunSettings(task, TransformerSettings(width=8)) for task in tasks], device="cpu")
+    assert [group.indices for group in groups] == [(place,) for place in range(len(tasks))]
+
+
 def test_only_networks_padded_alike_share_an_ensemble() -> None:
     widths = [128, 8, 130, 24, 8, 160, 161, 120]
     runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]

@@ -84,7 +84,7 @@ class _Without(Subject):
 
     @cached_property
     def prepared(self) -> Prepared:
-        return Prepared(self._prepare, max(self.transformer.unembed.W_U.shape[1], self.mlp.b_in.shape[0]))
+        return Prepared(self._prepare, len(self.mlp.b_in) + self.transformer.unembed.W_U.shape[1])
 
     @torch.no_grad()
     def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
