@@ -102,7 +102,7 @@ def draw_progress() -> None:
         products.set(title="embedding and hidden units", xlabel="epoch", ylim=(0, 1.05))
         products.legend(loc="upper left")
         for axes in (losses, products):
-            axes.set_xscale("symlog", linthresh=25, subs=[])
+            axes.set_xscale("symlog", linthresh=25)
             axes.set_xticks([0, 100, 1000, 20_000], ["0", "100", "1,000", "20,000"])
         save_figure(figure, IMAGES / "hidden-progress.png")
     for epoch in epochs:

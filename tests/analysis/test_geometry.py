@@ -97,8 +97,8 @@ def products(p: int, k: int, size: float) -> Tensor:
 
 def test_the_share_of_a_product_is_that_of_its_square() -> None:
     units = units_of(products(23, 4, 0.5), 23, None)
-    assert units.product_share().item() == pytest.approx((0.5**2 / 4) / (1 + 0.5**2 / 4))
-    assert units.fit().item() == pytest.approx(1 / (1 + 0.5**2 / 4))
+    assert units.means.product_share.item() == pytest.approx((0.5**2 / 4) / (1 + 0.5**2 / 4))
+    assert units.means.fit.item() == pytest.approx(1 / (1 + 0.5**2 / 4))
     assert (units.place + 1).tolist() == [4]
     assert units.mean.tolist() == pytest.approx([3])
 

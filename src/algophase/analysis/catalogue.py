@@ -19,7 +19,6 @@ from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import mean_cross_entropy, share_right
-from algophase.analysis.hidden import Units
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.progress_measures import embedding_gini
@@ -209,9 +208,9 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
     return subject.similarities[tuple(triples.T)].nanmean()
 
 
-def _of_units(measure: Callable[[Units], Tensor]) -> Callable[[Subject], Tensor | float]:
-    """A quantity of the first hidden layer's units, undefined without them."""
-    return lambda subject: math.nan if subject.units is None else measure(subject.units)
+def _of_units(name: str) -> Callable[[Subject], Tensor | float]:
+    """One of the `UnitMeans` of the first hidden layer, undefined without units."""
+    return lambda subject: math.nan if subject.units is None else getattr(subject.units.means, name)
 
 
 def _circularity(subject: Subject) -> float:
@@ -319,7 +318,7 @@ for entry in (
         place="arXiv 2512.25060",
         low=0,
         high=1,
-        measure=_of_units(lambda units: units.over_clusters(units.likeness[0])),
+        measure=_of_units("disc"),
         shown=False,
     ),
     Quantity(
@@ -329,7 +328,7 @@ for entry in (
         place="arXiv 2512.25060",
         low=0,
         high=1,
-        measure=_of_units(lambda units: units.over_clusters(units.likeness[1])),
+        measure=_of_units("torus"),
         shown=False,
     ),
     Quantity(
@@ -339,7 +338,7 @@ for entry in (
         low=0,
         high=1,
         percent=True,
-        measure=_of_units(Units.product_share),
+        measure=_of_units("product_share"),
         shown=False,
     ),
     Quantity(
@@ -349,7 +348,7 @@ for entry in (
         short="single-freq. fit",
         low=0,
         high=1,
-        measure=_of_units(Units.fit),
+        measure=_of_units("fit"),
         shown=False,
     ),
     Quantity(
@@ -358,7 +357,7 @@ for entry in (
         "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and write in step",
         low=0,
         high=1,
-        measure=_of_units(Units.resultant),
+        measure=_of_units("resultant"),
         shown=False,
     ),
     Quantity(

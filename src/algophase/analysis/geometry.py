@@ -149,11 +149,11 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
     clusters = [ClusterGeometry(place + 1, int(columns[0, place]), *columns[1:, place].tolist()) for place in wanted]
     clusters.sort(key=lambda each: (-each.units, each.frequency))
     return Geometry(
-        disc=units.over_clusters(disc).item(),
-        torus=units.over_clusters(torus).item(),
-        circle=units.over_clusters(circle).item(),
+        disc=units.means.disc.item(),
+        torus=units.means.torus.item(),
+        circle=units.means.circle.item(),
         logits_circle=units.over_clusters(writing).item(),
-        product_share=units.product_share().item(),
+        product_share=units.means.product_share.item(),
         interaction_share=_interaction_share(pre.view(p, p, -1)),
         silent=int((~units.active).sum()),
         clusters=tuple(clusters),

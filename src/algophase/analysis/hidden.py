@@ -16,6 +16,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -123,18 +124,10 @@ class Units:
     active: Tensor
     clusters: Tensor
 
-    @property
+    @functools.cached_property
     def additive(self) -> Tensor:
         """Squared norm of the single-frequency fit, (m,)."""
         return (self.first.square() + self.second.square()).sum(dim=0)
-
-    def fit(self) -> Tensor:
-        """R^2 of the single-frequency fit, mean over units that are not silent."""
-        return self._mean(self.additive / self.variance)
-
-    def product_share(self) -> Tensor:
-        """Share of all units' variance in the product terms of their own frequencies."""
-        return self.product.square().sum() / self.variance.sum()
 
     @functools.cached_property
     def phases(self) -> Tensor:
@@ -142,35 +135,58 @@ class Units:
         waves = torch.stack([self.first, self.second, self.writes])
         return torch.atan2(-waves[:, 1], waves[:, 0])
 
-    def resultant(self) -> Tensor:
-        """|mean of e^{i(phi_a + phi_b - phi_c)}| over units that are not silent: 1 if all read and write in step."""
-        first, second, output = self.phases
-        gap = first + second - output
-        return torch.hypot(self._mean(gap.cos()), self._mean(gap.sin()))
-
-    def _mean(self, values: Tensor) -> Tensor:
-        return torch.where(self.active, values, 0.0).sum() / self.active.sum()
-
     @functools.cached_property
-    def likeness(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, each (floor(p / 2),).
+    def likeness(self) -> Tensor:
+        """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p / 2)).
 
         CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
         """
-        counts = torch.full_like(self.sizes, 2.0)  # waves of a frequency, which has no sine at p / 2
-        if self.modulus % 2 == 0:
-            counts[-1] = 1.0
         circle = torch.stack([self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]])
-        found = torch.stack([(self.first + self.second).square().sum(0), self.additive, circle.square().sum(0)])
-        disc, torus, circles = (found @ self.clusters) / self.sizes
-        # Of an ideal shape's n columns, each of squared norm s in these waves, |Y^T Y| is s sqrt n.
-        return disc / (2 * counts.sqrt()), torus / (2 * counts).sqrt(), circles / (counts * counts.sqrt())
+        shared = torch.stack([self.first + self.second, circle]).square().sum(dim=1)
+        found = torch.stack([shared[0], self.additive, shared[1]])
+        return (found @ self.clusters) / (self.sizes * _ideal_sizes(self.modulus, self.sizes.device))
 
     def over_clusters(self, values: Tensor) -> Tensor:
-        """Mean of values (floor(p / 2),) over clusters, by their numbers of units, without the small ones."""
+        """Mean of values (..., floor(p / 2)) over clusters, by their numbers of units, without the small ones."""
         counts = self.clusters.sum(dim=0)
         counted = torch.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
-        return torch.where(counted > 0, values * counted, 0.0).sum() / counted.sum()
+        return torch.where(counted > 0, values * counted, 0.0).sum(dim=-1) / counted.sum()
+
+    @functools.cached_property
+    def means(self) -> "UnitMeans":
+        """Of the whole layer."""
+        first, second, output = self.phases
+        gap = first + second - output
+        each = torch.stack([self.additive / self.variance, gap.cos(), gap.sin()])
+        fit, cosine, sine = torch.where(self.active, each, 0.0).sum(dim=1) / self.active.sum()
+        product = self.product.square().sum() / self.variance.sum()
+        return UnitMeans(*self.over_clusters(self.likeness), product, fit, torch.hypot(cosine, sine))
+
+
+class UnitMeans(NamedTuple):
+    """disc, torus, circle: likeness, mean over clusters. product_share: of all units' variance, at their own frequencies.
+
+    fit: R^2 of the single-frequency fit, mean over units that are not silent. resultant: |mean of e^{i(phi_a + phi_b - phi_c)}|
+    over these: 1 if all read and write in step.
+    """
+
+    disc: Tensor
+    torus: Tensor
+    circle: Tensor
+    product_share: Tensor
+    fit: Tensor
+    resultant: Tensor
+
+
+@functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _ideal_sizes(modulus: int, device: torch.device) -> Tensor:
+    """|Y^T Y| of the disc, the torus and the circle of each frequency, in its waves, (3, floor(p / 2)).
+
+    Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2.
+    """
+    waves = torch.where(2 * torch.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0).double()
+    return torch.stack([2 * waves.sqrt(), (2 * waves).sqrt(), waves * waves.sqrt()]).to(device)
 
 
 @torch.no_grad()
@@ -200,7 +216,7 @@ def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
     else:
         writes = (waves[1:] @ written.T).view(count, 2, -1).gather(0, place.expand(1, 2, -1))[0]
     active = variance > SILENT * variance.mean()
-    clusters = torch.nn.functional.one_hot(place, count).double() * active[:, None]
+    clusters = ((place[:, None] == torch.arange(count, device=pre.device)) & active[:, None]).double()
     flat = modes.flatten(0, 1)
     gram = flat.T @ flat
     sizes = ((gram.square() @ clusters) * clusters).sum(dim=0).sqrt()

@@ -129,8 +129,8 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
         fit=shares[0],
         product_share=shares[1],
         active=units.active.cpu().numpy(),
-        mean_fit=units.fit().item(),
-        resultant=units.resultant().item(),
+        mean_fit=units.means.fit.item(),
+        resultant=units.means.resultant.item(),
         quadrature=tuple(sorted(quadrature, key=lambda each: (-each.units, each.frequency))),
     )
 

@@ -44,7 +44,7 @@ def restricted_and_excluded(logits: Tensor, keys: Tensor | None = None) -> tuple
     p, waves = len(logits), waves_over(len(logits), logits.device)
     keys = key_frequencies_there(logits) if keys is None else keys
     of_sum = logits.flatten(0, 1)[_by_sum(p, logits.device)].mean(dim=0)  # (s, outputs)
-    kept = waves[1:] * keys.repeat_interleave(2)[:, None]
+    kept = waves[1:] * keys[:, None].expand(-1, 2).flatten()[:, None]
     key_part = kept.T @ (kept @ of_sum)
     grid = labels(p, logits.device)
     return (key_part + of_sum.mean(dim=0))[grid], logits - key_part[grid]

@@ -5,6 +5,7 @@ analysis work on every architecture: gradients are taken with respect to the ope
 runs the same network on other tables.
 """
 
+import cmath
 from dataclasses import dataclass
 from typing import Literal
 
@@ -119,10 +120,10 @@ class Network(nn.Module):
     def check_finite(self) -> None:
         """Stop at the first parameter that holds a NaN or an infinity, and name it."""
         # A sum is finite only if all its terms are. That is nearly always so, and waits for a GPU once, not at each parameter.
-        sums: dict[torch.device, list[Tensor]] = {}
+        held: dict[torch.device, list[Tensor]] = {}
         for parameter in self.parameters():
-            sums.setdefault(parameter.device, []).append(parameter.detach().sum())
-        if all(bool(torch.stack(each).isfinite().all()) for each in sums.values()):
+            held.setdefault(parameter.device, []).append(parameter.detach().flatten())
+        if all(cmath.isfinite(torch.cat(each).sum().item()) for each in held.values()):
             return
         for name, parameter in self.named_parameters():
             bad = int((~torch.isfinite(parameter)).sum())
