@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/kernels.py                                   # two layers, four layers, one layer of width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
+    .venv/bin/python benchmarks/kernels.py --linear beta --networks 256
 
 The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
 and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
@@ -14,16 +15,17 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from train import runs_of, seconds_per_call, synchronise  # beside this file
 
-from algophase import TransformerSettings
+from algophase import LinearSettings, TransformerSettings
+from algophase.settings import LINEAR_MODELS
 from algophase.training.loop import Ensemble
 from algophase.training.plan import plan
 
 STEPS = 5
-CASES = ((2, 128, 48), (4, 128, 24), (1, 512, 16))  # layers, width, networks
+CASES = ((TransformerSettings(128, 2), 48), (TransformerSettings(128, 4), 24), (TransformerSettings(512), 16))
 
 
-def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
-    (group,) = plan(runs_of(TransformerSettings(width, layers), count), "auto", device, ensemble_size=count)
+def shares(network: TransformerSettings | LinearSettings, count: int, device: str, rows: int) -> None:
+    (group,) = plan(runs_of(network, count), "auto", device, ensemble_size=count)
     ensemble = Ensemble(group)
     on_gpu = group.device.type == "cuda"
     ensemble._update()
@@ -38,7 +40,7 @@ def shares(layers: int, width: int, count: int, device: str, rows: int) -> None:
     whole = sum(spent.values())
     epoch = seconds_per_call(ensemble.advance, group.device, 1.0)
     print(
-        f"\n{layers} layers, width {width}, {count} networks, {group.engine} engine, {group.precision}: "
+        f"\n{network}, {count} networks, {group.engine} engine, {group.precision}: "
         f"{whole / STEPS / count:.1f} µs a network and epoch in operations, {1e6 * epoch / count:.1f} µs in the loop's epoch"
     )
     for name, value in sorted(spent.items(), key=lambda item: -item[1])[:rows]:
@@ -53,13 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--networks", type=int, help="without it, three cases, whatever --layers and --width")
+    parser.add_argument("--linear", choices=LINEAR_MODELS, help="a linear model instead of a transformer")
+    parser.add_argument("--networks", type=int, help="without it, three cases, whatever else is given")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rows", type=int, default=16)
     options = parser.parse_args(arguments)
-    cases = CASES if options.networks is None else ((options.layers, options.width, options.networks),)
-    for layers, width, count in cases:
-        shares(layers, width, count, options.device, options.rows)
+    chosen = LinearSettings(options.linear) if options.linear else TransformerSettings(options.width, options.layers)
+    for network, count in CASES if options.networks is None else ((chosen, options.networks),):
+        shares(network, count, options.device, options.rows)
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
 

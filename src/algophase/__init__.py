@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from algophase.analysis.circles import isolate_components as isolate_components
     from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
     from algophase.analysis.distil import distil as distil
+    from algophase.analysis.geometry import geometry as geometry
     from algophase.analysis.grid import grid_logits as grid_logits
+    from algophase.analysis.interactions import without_interactions as without_interactions
+    from algophase.analysis.neurons import neurons as neurons
     from algophase.analysis.principal import network_components as network_components
+    from algophase.analysis.progress_measures import progress_measures as progress_measures
     from algophase.analysis.specimen import Specimen as Specimen
     from algophase.analysis.thresholds import Thresholds as Thresholds
     from algophase.errors import InputError as InputError
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
     from algophase.networks.wrapped import wrap as wrap
+    from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
     from algophase.settings import RunSettings as RunSettings
@@ -45,6 +50,10 @@ if TYPE_CHECKING:
     from algophase.storage import save as save
     from algophase.storage.runs_table import read_runs as read_runs
     from algophase.sweeps.spaces import Space as Space
+    from algophase.training.learning_coefficient import LearningCoefficient as LearningCoefficient
+    from algophase.training.learning_coefficient import Sampling as Sampling
+    from algophase.training.learning_coefficient import learning_coefficient as learning_coefficient
+    from algophase.training.learning_coefficient import learning_coefficients as learning_coefficients
     from algophase.training.loop import EarlyStop as EarlyStop
     from algophase.training.train import train as train
     from algophase.training.trained import TrainedRun as TrainedRun
@@ -69,8 +78,12 @@ _PLACES = {  # the same list for run time; a test compares the two
     "isolate_components": "algophase.analysis.circles",
     "isolate_frequencies": "algophase.analysis.circles",
     "distil": "algophase.analysis.distil",
+    "geometry": "algophase.analysis.geometry",
     "grid_logits": "algophase.analysis.grid",
+    "without_interactions": "algophase.analysis.interactions",
+    "neurons": "algophase.analysis.neurons",
     "network_components": "algophase.analysis.principal",
+    "progress_measures": "algophase.analysis.progress_measures",
     "Specimen": "algophase.analysis.specimen",
     "Thresholds": "algophase.analysis.thresholds",
     "InputError": "algophase.errors",
@@ -85,6 +98,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
     "wrap": "algophase.networks.wrapped",
+    "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
     "RunSettings": "algophase.settings",
@@ -95,6 +109,10 @@ _PLACES = {  # the same list for run time; a test compares the two
     "save": "algophase.storage",
     "read_runs": "algophase.storage.runs_table",
     "Space": "algophase.sweeps.spaces",
+    "LearningCoefficient": "algophase.training.learning_coefficient",
+    "Sampling": "algophase.training.learning_coefficient",
+    "learning_coefficient": "algophase.training.learning_coefficient",
+    "learning_coefficients": "algophase.training.learning_coefficient",
     "EarlyStop": "algophase.training.loop",
     "train": "algophase.training.train",
     "TrainedRun": "algophase.training.trained",

@@ -7,7 +7,8 @@ import scipy.stats
 from algophase.errors import InputError
 from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TransformerSettings
 from algophase.sweeps.distributions import Choice, Fixed, Grid, Uniform
-from algophase.sweeps.paper_spaces import PAPER_SPACES, find_space
+from algophase.sweeps.field_spaces import find_space
+from algophase.sweeps.paper_spaces import PAPER_SPACES
 from algophase.sweeps.spaces import LARGEST_SEED, Space, load_space, varying
 
 FILE = """

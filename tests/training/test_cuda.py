@@ -8,7 +8,15 @@ import pytest
 import torch
 
 from algophase.networks import initialise
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.settings import (
+    LINEAR_MODELS,
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training import loop
 from algophase.training.train import train
@@ -19,16 +27,16 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this mach
 PLAIN, EQUALS = TaskSettings(modulus=11), TaskSettings(modulus=11, equals_sign=True)
 BOTH = TaskSettings(modulus=11, separate_vocabularies=True, equals_sign=True)
 
-# what `auto` trains with which engine
+# by default each has the fused engine, in half; named is one that has float32
 CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
-    "fused": ("fused", PLAIN, TransformerSettings(width=32, attention_rate=0.37)),
-    "fused, equals sign": ("fused", EQUALS, TransformerSettings(width=32, attention_rate=0.37)),
-    "fused, separate, equals sign": ("fused", BOTH, TransformerSettings(width=20, activation="gelu", attention_rate=1.0)),
-    "stacked": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
-    "stacked, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
-    "grid": ("grid", PLAIN, LinearSettings("beta", 16, 16)),
+    "one layer": ("grid", PLAIN, TransformerSettings(width=32, attention_rate=0.37)),
+    "equals sign": ("grid", EQUALS, TransformerSettings(width=32, attention_rate=0.37)),
+    "separate, equals sign": ("grid", BOTH, TransformerSettings(width=20, activation="gelu", attention_rate=1.0)),
+    "two layers": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
+    "two layers, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
+    "three layers": ("stacked", BOTH, TransformerSettings(20, 3, 4, "gelu", 0.37)),
+    **{f"linear {model}": ("grid", PLAIN, LinearSettings(model, 16, 20)) for model in LINEAR_MODELS},
 }
-FUSED = [case for case in CASES if case.startswith("fused")]
 
 
 def runs_of(case: str, epochs: int, count: int = 3) -> list[RunSettings]:
@@ -50,8 +58,7 @@ def assert_same(first: list[TrainedRun], second: list[TrainedRun]) -> None:
 def test_ten_captured_epochs_are_ten_epochs(case: str) -> None:
     """The warm-up before the capture leaves no trace, and nothing is skipped. In float32, also what is fused otherwise."""
     runs = runs_of(case, 10)
-    captured = train(runs, "grid" if case in FUSED else "auto", device="cuda", precision="float32")
-    assert {outcome.engine for outcome in captured} == {"grid" if case in FUSED else CASES[case][0]}
+    captured = train(runs, CASES[case][0], device="cuda", precision="float32")
     for outcome, expected in zip(captured, train(runs, "plain", "cpu", "float64"), strict=True):
         assert outcome.network is not None
         assert expected.network is not None
@@ -60,7 +67,7 @@ def test_ten_captured_epochs_are_ten_epochs(case: str) -> None:
             torch.testing.assert_close(value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("case", FUSED)
+@pytest.mark.parametrize("case", CASES)
 def test_ten_epochs_in_half_precision_lead_where_ten_epochs_lead(case: str) -> None:
     """Held against how far the networks went: Adam's first steps have one length for every weight, so a gradient near zero that
     rounding turns around moves its weight by as much as any other."""
@@ -89,7 +96,7 @@ def test_going_on_is_the_same_as_never_having_stopped(case: str, tmp_path: Path,
     assert_same(straight, train(runs, device="cuda", history_stride=6, checkpoint=kept))
 
 
-@pytest.mark.parametrize("case", FUSED)
+@pytest.mark.parametrize("case", CASES)
 def test_a_networks_bits_do_not_depend_on_its_company(case: str) -> None:
     runs = runs_of(case, 20, 5)
     assert_same(train(runs[3:4], device="cuda"), train(runs, device="cuda")[3:4])
@@ -114,6 +121,6 @@ def test_a_network_that_diverges_is_frozen_and_the_others_go_on(case: str) -> No
 
 
 def test_the_yardstick_trains_on_a_gpu_too() -> None:
-    (outcome,) = train(runs_of("fused", 5, 1), "plain", "cuda", "float64")
-    (expected,) = train(runs_of("fused", 5, 1), "plain", "cpu", "float64")
+    (outcome,) = train(runs_of("one layer", 5, 1), "plain", "cuda", "float64")
+    (expected,) = train(runs_of("one layer", 5, 1), "plain", "cpu", "float64")
     np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-9)

@@ -13,7 +13,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import deep, fused, sizing
+from algophase.training import deep, fused, fused_linear, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
@@ -50,6 +50,14 @@ def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_th
     assert [group.indices for group in groups] == [(0, 6), (1,), (2,), (3,), (4,), (5,)]
     assert [group.engine for group in groups] == ["grid", "stacked", "grid", "grid", "grid", "grid"]
     assert all(group.runs == tuple(runs[i] for i in group.indices) for group in groups)
+
+
+def test_every_task_has_ensembles_of_its_own() -> None:
+    tasks = [TaskSettings(10, operation=operation) for operation in ("add", "subtract", "multiply")]
+    tasks += [TaskSettings(10, training_fraction=0.5), TaskSettings(10, equals_sign=True)]
+    tasks += [TaskSettings(10, equals_sign=True, outputs="modulus")]
+    groups = plan([RunSettings(task, TransformerSettings(width=8)) for task in tasks], device="cpu")
+    assert [group.indices for group in groups] == [(place,) for place in range(len(tasks))]
 
 
 def test_only_networks_padded_alike_share_an_ensemble() -> None:
@@ -129,7 +137,7 @@ def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign:
 
 
 def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (deep, fused):
+    for module in (deep, fused, fused_linear):
         monkeypatch.setattr(module, "missing_triton", lambda: None)
     cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
         (TransformerSettings(), "auto", None, ("fused", "half")),
@@ -143,7 +151,9 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
         (TransformerSettings(layers=2), "stacked", None, ("stacked", "tf32")),
         (TransformerSettings(layers=2), "auto", "tf32", ("stacked", "tf32")),
         (TransformerSettings(layers=2, width=512), "auto", None, ("stacked", "tf32")),  # too wide for half
-        (LinearSettings(), "auto", None, ("grid", "tf32")),
+        (LinearSettings(), "auto", None, ("fused", "half")),
+        (LinearSettings(), "auto", "tf32", ("grid", "tf32")),
+        (LinearSettings("beta", hidden=512), "auto", None, ("grid", "tf32")),  # too many units for half
     ]
     for network, engine, precision, expected in cases:
         assert choose_way(RunSettings(network=network), engine, CUDA, precision) == expected

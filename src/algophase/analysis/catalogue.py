@@ -21,6 +21,7 @@ from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import mean_cross_entropy, share_right
 from algophase.analysis.lines import exceeds, falls_short
 from algophase.analysis.metrics import circularity, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.progress_measures import embedding_gini
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
@@ -54,7 +55,7 @@ class Quantity:
     """One measured quantity.
 
     name: in Python, in JSON and as a column. label: what people call it; short: the same for a table's head.
-    meaning: one sentence. symbol, place: the paper's symbol, and where the paper defines it ("ours" if it does not).
+    meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines it, else "ours".
     low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
@@ -207,6 +208,11 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
     return subject.similarities[tuple(triples.T)].nanmean()
 
 
+def _of_units(name: str) -> Callable[[Subject], Tensor | float]:
+    """One of the `UnitMeans` of the first hidden layer, undefined without units."""
+    return lambda subject: math.nan if subject.units is None else getattr(subject.units.means, name)
+
+
 def _circularity(subject: Subject) -> float:
     """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
     defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
@@ -303,6 +309,84 @@ for entry in (
         low=0,
         high=1,
         measure=_circularity,
+    ),
+    # What later papers measure on the hidden units (docs/method.md).
+    Quantity(
+        "disc_cka",
+        "disc likeness",
+        "linear CKA of each frequency's hidden units with the disc (cos θa + cos θb, sin θa + sin θb), mean by units",
+        place="arXiv 2512.25060",
+        low=0,
+        high=1,
+        measure=_of_units("disc"),
+        shown=False,
+    ),
+    Quantity(
+        "torus_cka",
+        "torus likeness",
+        "the same with the torus (cos θa, sin θa, cos θb, sin θb); a disc has 0.7071",
+        place="arXiv 2512.25060",
+        low=0,
+        high=1,
+        measure=_of_units("torus"),
+        shown=False,
+    ),
+    Quantity(
+        "product_share",
+        "product share",
+        "share of the hidden pre-activations' variance in products of the operands' waves, at each unit's own frequency",
+        low=0,
+        high=1,
+        percent=True,
+        measure=_of_units("product_share"),
+        shown=False,
+    ),
+    Quantity(
+        "single_frequency_fit",
+        "single-frequency fit",
+        "mean R² of a hidden unit's pre-activation as a wave of a and one of b, of one frequency",
+        short="single-freq. fit",
+        low=0,
+        high=1,
+        measure=_of_units("fit"),
+        shown=False,
+    ),
+    Quantity(
+        "phase_resultant",
+        "phase resultant",
+        "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and write in step",
+        low=0,
+        high=1,
+        measure=_of_units("resultant"),
+        shown=False,
+    ),
+    Quantity(
+        "embedding_gini",
+        "Gini of the embedding",
+        "Gini coefficient of the norms of the embedding at each frequency",
+        place="arXiv 2301.05217",
+        low=0,
+        high=1,
+        measure=lambda subject: embedding_gini(subject.components),
+        shown=False,
+    ),
+    Quantity(
+        "restricted_loss",
+        "restricted loss",
+        "mean cross-entropy over all pairs with the waves of a + b at the key frequencies alone",
+        place="arXiv 2301.05217",
+        low=0,
+        measure=lambda subject: subject.losses_by_keys[0].mean(),
+        shown=False,
+    ),
+    Quantity(
+        "excluded_loss",
+        "excluded loss",
+        "mean cross-entropy over all pairs without the waves of a + b at the key frequencies",
+        place="arXiv 2301.05217",
+        low=0,
+        measure=lambda subject: subject.losses_by_keys[1].mean(),
+        shown=False,
     ),
     # What training records of a run.
     Quantity("training_loss", "training loss", "mean cross-entropy over the training pairs", low=0),

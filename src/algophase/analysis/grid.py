@@ -97,11 +97,16 @@ def share_right(right: Tensor) -> Tensor:
     return count / count.new_full((), right.shape[-1] * right.shape[-2])  # by a plain number, a GPU multiplies by its inverse
 
 
-def mean_cross_entropy(logits: Tensor) -> Tensor:
-    """Over all pairs, in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y)). A scalar on the device."""
+def pair_losses(logits: Tensor) -> Tensor:
+    """Cross-entropy of each pair, (..., p, p), in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y))."""
     margins = logits.double() - correct_logits(logits).double()[..., None]
     margins = margins.scatter(-1, _label_index(logits), -torch.inf)
-    return torch.nn.functional.softplus(margins.logsumexp(-1)).mean()
+    return torch.nn.functional.softplus(margins.logsumexp(-1))
+
+
+def mean_cross_entropy(logits: Tensor) -> Tensor:
+    """Over all pairs. A scalar on the device."""
+    return pair_losses(logits).mean()
 
 
 def accuracy(logits: Tensor) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 TIE = 1e-9
 
 
-def reaches(value: Any, line: float) -> Any:
+def reaches(value: Any, line: Any) -> Any:
     """value >= line, a tie counted as reaching it."""
     return value >= line - TIE
 

@@ -86,7 +86,7 @@ def _sums(logits_of: PairLogits, cuts: tuple[list[slice], list[slice]], first: T
     def of_strip(rows: slice) -> list[Tensor]:
         found = [logits_of(some, rows).double() for some in groups]  # (n, a, b, outputs)
         every = found[0] if len(found) == 1 else torch.cat(found)
-        return _of_strip(every, _places(p, rows.start, rows.stop, first.device), with_sums)
+        return _of_strip(every, places(p, rows.start, rows.stop, first.device), with_sums)
 
     return torch.cat([part.flatten() for part in _added(side_by_side(of_strip, strips, workers))])
 
@@ -111,7 +111,7 @@ class _Places(NamedTuple):
 
 @functools.lru_cache(maxsize=4)  # enough for networks that are one strip; others make them again, which is soon done
 @torch.inference_mode(False)
-def _places(p: int, start: int, stop: int, device: torch.device) -> _Places:
+def places(p: int, start: int, stop: int, device: torch.device) -> _Places:
     numbers, a = torch.arange(p, device=device), torch.arange(start, stop, device=device)[:, None, None]
 
     def place(b: Tensor, c: Tensor) -> Tensor:

@@ -61,7 +61,7 @@ def embedding_gradients(network: Network, triples: Tensor) -> tuple[Tensor, Tens
             return differentiate(chosen, (a, b), torch.ones_like(chosen))
 
 
-def _similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
+def similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     """Cosine similarity along the last axis. Where both gradients vanish there is no direction to compare, and it is NaN;
     where one does, it is 0."""
     if to_a is to_b:  # where embeddings are added
@@ -80,7 +80,7 @@ def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> fl
 
 
 def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
-    return _similarity(*embedding_gradients(network, triples)).nanmean()
+    return similarity(*embedding_gradients(network, triples)).nanmean()
 
 
 def gradient_similarities(network: Network) -> Tensor:
@@ -104,7 +104,7 @@ def logits_and_similarities(network: Network) -> tuple[Tensor, Tensor]:
 
         def of_pairs(pairs: Tensor) -> tuple[Tensor, Tensor]:
             logits, *gradients = logits_and_gradients(network, first[pairs // p], second[pairs % p])
-            return logits, _similarity(*gradients)
+            return logits, similarity(*gradients)
 
         logits, similarities = map(whole, zip(*side_by_side(of_pairs, chunks, workers), strict=True))
     return logits.view(p, p, -1), similarities.view(p, p, p)

@@ -214,9 +214,14 @@ def spectrum_of(answer: Array) -> Array:
     return (of_d[..., :waves] + of_d[..., waves:]) * half * p**2
 
 
+def least_key_share(count: int, least_share: float = LEAST_KEY_SHARE) -> float:
+    """What a key frequency holds at least, where there are so many frequencies."""
+    return min(least_share, 0.5 / max(1, count))
+
+
 def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> list[int]:
     """Frequencies that hold enough of the logits, the largest first."""
-    least = min(least_share, 0.5 / max(1, len(spectrum)))
+    least = least_key_share(len(spectrum), least_share)
     # Equal shares are not ordered by their rounding.
     return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
 

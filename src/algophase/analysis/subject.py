@@ -13,9 +13,11 @@ from algophase.analysis.checks import check_finite_tables, check_network, exact_
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
+from algophase.analysis.hidden import Units, find_units
 from algophase.analysis.metrics import gradient_similarities, irrelevance, logits_and_similarities
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
+from algophase.analysis.restricted import restricted_and_excluded_losses
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
@@ -84,9 +86,19 @@ class Subject:
         return irrelevance(torch.stack([self.correct, self.largest_wrong]), self.resolution)
 
     @cached_property
+    def losses_by_keys(self) -> Tensor:
+        """Cross-entropy of every pair restricted to the key frequencies, and without them, (2, a, b)."""
+        return restricted_and_excluded_losses(self.logits)
+
+    @cached_property
     def similarities(self) -> Tensor:
         """cos(dQ_abc/dE_a, dQ_abc/dE_b) of all triples, (p, p, p)."""
         return gradient_similarities(self.network)
+
+    @cached_property
+    def units(self) -> Units | None:
+        """The first hidden layer's units at their own frequencies, on the device; None where there are none to look at."""
+        return find_units(self.network)
 
     @cached_property
     def components(self) -> PrincipalComponents:

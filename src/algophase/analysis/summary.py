@@ -111,7 +111,7 @@ def summary(analysis: "Analysis", name: str = "") -> str:
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.general)]
     if analysis.instances.instances:
         remainder = ["remainder", "", percent(analysis.instances.remainder), "", "", ""]
-        lines += ["", *_aligned([INSTANCE_HEAD, *instance_rows(analysis), remainder], left=(0, 1))]
+        lines += ["", *aligned([INSTANCE_HEAD, *instance_rows(analysis), remainder], left=(0, 1))]
     if verdict.known:
         lines += ["", *_paragraph("program", program_lines(analysis)), *_paragraph("how sure", [confidence_line(analysis)])]
     lines += ["", f"  by the paper's rules: {paper_title(paper)}", *(f"  - {reason}" for reason in paper.reasons), ""]
@@ -126,7 +126,7 @@ def _paragraph(name: str, lines: Sequence[str]) -> list[str]:
     return [f"  {name if place == 0 else '':<9} {line}" for place, line in enumerate(lines)]
 
 
-def _aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
+def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
     """A table as text; left: the columns of text, for numbers line up on the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [

@@ -27,12 +27,19 @@ def analyze(
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
+    hidden: Annotated[
+        bool,
+        typer.Option(
+            "--hidden", help="Also look inside the first hidden layer: shapes, phases, progress, life without products."
+        ),
+    ] = False,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
     An unusable file prints a one-line error and the other files are still analysed; the exit code is then 1.
     After Ctrl-C the list of --json holds what is finished; the exit code is then 130.
     """
+    from algophase.analysis.hidden_summary import look_inside
     from algophase.analysis.summary import summary
     from algophase.analysis.thresholds import Thresholds
     from algophase.storage import id_of
@@ -50,10 +57,14 @@ def analyze(
                     bar.complain(found.problem)
                     failed += 1
                     continue
+                inside = look_inside(found.network) if hidden else None
                 records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
+                if inside is not None:
+                    records[-1]["hidden_layer"] = inside.to_dict()
                 if not as_json:
                     bar.console.file.flush()
-                    echo(f"{summary(found.analysis, called[found.source])}\n")
+                    lines = [summary(found.analysis, called[found.source]), *([] if inside is None else inside.lines())]
+                    echo("\n".join(lines) + "\n")
                 try:
                     draw(found.network, found.analysis)
                 except InputError as error:

@@ -15,6 +15,8 @@ from algophase.cli import (
     distil,
     explore,
     handmade,
+    laws,
+    llc,
     merge,
     paper,
     report,
@@ -66,7 +68,23 @@ def _root(
     pass
 
 
-for module in (analyze, distil, handmade, train, check_gradients, sweep, runs, merge, retrain, compare, paper, report, explore):
+for module in (
+    analyze,
+    distil,
+    handmade,
+    train,
+    check_gradients,
+    sweep,
+    runs,
+    merge,
+    retrain,
+    compare,
+    laws,
+    llc,
+    paper,
+    report,
+    explore,
+):
     app.command(epilog=f"Example:  {module.EXAMPLE}")(getattr(module, module.__name__.rpartition(".")[2]))
 
 

@@ -29,7 +29,7 @@ class Executor(StrEnum):
 def sweep(
     space: Annotated[
         str | None,
-        typer.Argument(metavar="SPACE", help="One of the paper's experiments (see --list), or a .toml file of your own."),
+        typer.Argument(metavar="SPACE", help="A space by its name (see --list), or a .toml file of your own."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")
@@ -71,7 +71,9 @@ def sweep(
     shard: Annotated[
         int | None, typer.Option(help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
     ] = None,
-    list_spaces: Annotated[bool, typer.Option("--list", help="List the paper's experiments and stop.")] = False,
+    list_spaces: Annotated[
+        bool, typer.Option("--list", help="List the paper's experiments and our own spaces, and stop.")
+    ] = False,
 ) -> None:
     """Train many runs of a space, analyse each, and add them to a table.
 
@@ -79,16 +81,16 @@ def sweep(
     is lost and nothing is done twice. Your own space is a small TOML file; see docs/sweeps.md.
     """
     from algophase.storage.sweep_directory import SweepDirectory
-    from algophase.sweeps.paper_spaces import PAPER_SPACES, find_space
+    from algophase.sweeps.field_spaces import SPACES, find_space
     from algophase.sweeps.sweep import Request
     from algophase.sweeps.sweep import sweep as run_sweep
     from algophase.sweeps.work import Options
 
     if list_spaces:
-        _list(list(PAPER_SPACES.values()))
+        _list(list(SPACES.values()))
         return
     if space is None:
-        raise InputError(f"give a space: one of {', '.join(PAPER_SPACES)}, or a .toml file of your own")
+        raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
     if executor is not Executor.ray and (address is not None or shard is not None):
         raise InputError("--address and --shard go with --executor ray")
     chosen = find_space(space)
@@ -130,8 +132,10 @@ def _list(spaces: list["Space"]) -> None:
     echo(f"{'space':{wide}}   runs  paper's  what it is, and the paper's figures it is for")
     for space in spaces:
         paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
-        echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title} ({', '.join(space.figures)})")
+        figures = f" ({', '.join(space.figures)})" if space.figures else ""
+        echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title}{figures}")
     echo("paper's: runs with metrics in the authors' released table; it has none of the spaces marked -")
+    echo("spaces without figures are ours, not the paper's")
 
 
 def _part(text: str) -> tuple[int, int]:

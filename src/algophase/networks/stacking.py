@@ -52,12 +52,11 @@ def check_stackable(runs: Sequence[RunSettings]) -> None:
 def stack_key(run: RunSettings) -> tuple[object, ...]:
     """What must be equal for two runs to share a stack."""
     task, network = run.task, run.network
-    layout = (task.modulus, task.separate_vocabularies, task.equals_sign, task.training_fraction)
     if isinstance(network, TransformerSettings):
-        return (*layout, network.kind, network.layers, network.heads, network.activation)
+        return (task, network.kind, network.layers, network.heads, network.activation)
     if isinstance(network, LinearSettings) and network.model != "delta":
-        return (*layout, network.kind, network.model)
-    return (*layout, network)
+        return (task, network.kind, network.model)
+    return (task, network)
 
 
 def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[str, Tensor]:

@@ -1,11 +1,8 @@
 """The paper's experiments as spaces. `paper_runs` counts runs with metrics in the released table, where it has any."""
 
-from pathlib import Path
-
-from algophase.errors import InputError
 from algophase.settings import LINEAR_MODELS, LinearSettings
 from algophase.sweeps.distributions import Distribution, Fixed, Uniform
-from algophase.sweeps.spaces import Space, load_space
+from algophase.sweeps.spaces import Space
 
 # Dense early, where the paper looks, and sparse later.
 _ALONG = (100, 200, 300, 400, 600, 800, 1000, 1500, 2000, 3000, 5000, 10_000)
@@ -92,13 +89,3 @@ _SPACES = [
     ),
 ]
 PAPER_SPACES = {space.name: space for space in _SPACES}
-
-
-def find_space(name: str) -> Space:
-    """One of the paper's experiments by name, or a user's own from a TOML file."""
-    if name in PAPER_SPACES:
-        return PAPER_SPACES[name]
-    path = Path(name)
-    if path.suffix == ".toml" or path.exists():
-        return load_space(path)
-    raise InputError(f"space is {name!r}; choose one of {', '.join(PAPER_SPACES)}, or give a .toml file of your own")

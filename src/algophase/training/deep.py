@@ -177,9 +177,7 @@ class DeepTransformer(Engine):
             self.judging += [*self._forward(tokens), self._last(tokens, labels, (loss, right), judge=True)]
         self.backward_steps = [(self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))]
         self.final_steps = self._final()
-        backward = [step for both in self.backward_steps for steps in both for step in steps]
-        forward = [*self.first_steps, *self.forward_steps, self.last_step, *self.judging]
-        compile_for(self.device, [*forward, *backward, *self.final_steps])
+        compile_for(self.device, self.steps.values())
 
     def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
@@ -415,6 +413,13 @@ class DeepTransformer(Engine):
         options |= {"TILES": loss_tiles, "TILES_P": power_of_two(loss_tiles), "num_stages": 1}
         tensors = (self.parameters.flat, self.gradients.flat, self.d_tables, self.tile_loss, self.loss, self.size)
         return [*steps, Step(after_deep_tables, (roles, self.count), tensors, {**tokens, **options})]
+
+    @property
+    def steps(self) -> dict[str, Step]:
+        """Every kernel of an epoch, in order, and `judge`."""
+        back = [step for both in self.backward_steps for steps in both for step in steps]
+        steps = [*self.first_steps, *self.forward_steps, self.last_step, *back, *self.final_steps]
+        return {f"{step.kernel.__name__} {place}": step for place, step in enumerate(steps)} | {"judge": self.judging[-1]}
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:

@@ -159,7 +159,8 @@ class FusedTransformer(GridTransformer):
         )
 
     def _steps(self) -> dict[str, Step]:
-        """Every kernel of an epoch, and `judge`."""
+        """Every kernel of an epoch, and `judge`. No loop has more stages than steps: with two steps in three stages, rows that
+        another load names were read out of bounds (Triton 3.6)."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
         from algophase.training.kernels.after_units import after_units
         from algophase.training.kernels.tables import attend, project, read_tokens
@@ -219,7 +220,7 @@ class FusedTransformer(GridTransformer):
                 project,
                 (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
                 (flat, self.y, self.Q, self.base, self.R, size),
-                {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 1},
+                {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 3 if across <= 64 else 1},
             ),
             **(self._wide_grid() if self.wide else self._grid()),
             "after_units": Step(
@@ -256,7 +257,7 @@ class FusedTransformer(GridTransformer):
                     **of_heads,
                     "TILES": tiles,
                     "GROUPS": GROUPS,
-                    "STAGES": 3,
+                    "STAGES": min(3, of_b["BS"] // GROUPS),
                     "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] and across > 64 else 2048))),
                 },
             ),
@@ -351,7 +352,7 @@ class FusedTransformer(GridTransformer):
                     "TILES": tiles,
                     "TILES_P": power_of_two(tiles),
                     "RUNS": self.row_runs,
-                    "STAGES": 3 if few else 2,
+                    "STAGES": min(3 if few else 2, core["T"] // TILE // self.row_runs),
                     **warps,
                 },
             ),

@@ -226,6 +226,7 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
         yield f"1 layer, p {p}, {name}", _transformers(task, rates, widths, 1, "gelu")
     yield f"1 layer, p {p}, relu, equals sign", _transformers(equals, rates, widths, 1, "relu")
     if not small:
+        yield "2 layers, p 59, equals sign", _transformers(equals, rates, widths, 2, "gelu")
         wide = {"": TaskSettings(), ", equals sign": equals}
         for name, task in wide.items():
             yield f"1 layer, p 59, width 128{name}", _transformers(task, rates, (128, 128, 128), 1, "gelu")
@@ -260,7 +261,7 @@ def check(
         runs = [run if _smooth(run) else away_from_kinks(run) for run in ensemble]
         assert len({stack_key(run) for run in runs}) == 1
         able = [engine for engine in engines if engine.unsupported(runs[0], device) is None]
-        yield from _in_every_state(
+        yield from in_every_state(
             [engine(runs, device, one) for engine in able for one in precisions if one in engine.precisions(device)],
             case,
             off_kinks=True,
@@ -284,7 +285,7 @@ def _check_case(case: str, device: torch.device, small: bool) -> list[Comparison
     return list(check(distinct_engines(), device, PRECISIONS, [(name, runs) for name, runs in cases(small) if name == case]))
 
 
-def _in_every_state(engines: Sequence[Engine], case: str, *, off_kinks: bool) -> Iterator[Comparison]:
+def in_every_state(engines: Sequence[Engine], case: str, *, off_kinks: bool) -> Iterator[Comparison]:
     """Engines of the same runs, each at its start."""
     if not engines:
         return
@@ -344,7 +345,7 @@ def telling_run(runs: Sequence[RunSettings]) -> RunSettings:
 def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> list[Comparison]:
     """The very run, engine, shape and precision about to be used, in every state. Raises if a gradient is wrong."""
     results = []
-    for result in _in_every_state([engine([run], device, precision)], f"run {run.run_id}", off_kinks=False):
+    for result in in_every_state([engine([run], device, precision)], f"run {run.run_id}", off_kinks=False):
         if not result.passed:
             found = result.found
             raise InputError(

@@ -16,6 +16,7 @@ from algophase.settings import LinearSettings, RunSettings, TransformerSettings,
 from algophase.training.deep import DeepTransformer
 from algophase.training.engine import Engine
 from algophase.training.fused import FusedTransformer
+from algophase.training.fused_linear import FusedLinear
 from algophase.training.grid import GridTransformer
 from algophase.training.grid_linear import GridLinear
 from algophase.training.plain import PlainEngine
@@ -27,11 +28,9 @@ from algophase.wording import counted
 log = logging.getLogger(__name__)
 
 
-def _grid(run: RunSettings) -> type[Engine]:
-    return GridLinear if isinstance(run.network, LinearSettings) else GridTransformer
-
-
 def _fused(run: RunSettings) -> type[Engine]:
+    if isinstance(run.network, LinearSettings):
+        return FusedLinear
     return DeepTransformer if isinstance(run.network, TransformerSettings) and run.network.layers > 1 else FusedTransformer
 
 
@@ -39,7 +38,7 @@ def _fused(run: RunSettings) -> type[Engine]:
 ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
     "plain": lambda run: PlainEngine,
     "stacked": lambda run: StackedEngine,
-    "grid": _grid,
+    "grid": lambda run: GridLinear if isinstance(run.network, LinearSettings) else GridTransformer,
     "fused": _fused,
 }
 
@@ -200,4 +199,4 @@ def describe(groups: Sequence[Group]) -> list[str]:
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, DeepTransformer]
+    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, DeepTransformer, FusedLinear]

@@ -64,7 +64,14 @@ def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSetting
     else:
         assert isinstance(network, LinearSettings)
         parameters = parameter_count(task, network)
-        work = pairs * (6 * network.hidden + 4 * outputs + (4 * network.width + 4 * p) * (engine == "stacked"))
+        if engine == "fused":
+            # of every row hidden units, with two layers their gradient, and the slope, two bytes each; then tables
+            across, h, outputs = power_of_two(p), power_of_two(network.hidden), power_of_two(outputs, 64)
+            layers = 2 if network.model in ("beta", "gamma") else 1
+            rows = 64 + (pairs if network.model in ("delta", "alpha-prime") else (pairs + p) // 2)
+            work = rows * (h * layers + outputs) // 2 + 4 * across * h + h * (h + outputs) + 2 * across**2
+        else:
+            work = pairs * (6 * network.hidden + 4 * outputs + (4 * network.width + 4 * p) * (engine == "stacked"))
     return 10 * parameters + work + 4 * pairs  # weights, gradients, two moments, their copies, the update's intermediates
 
 

@@ -18,14 +18,16 @@ import pathlib, re, subprocess, sys, tempfile
 import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.fused import FusedTransformer
+from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.training.plan import ENGINES
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}
-modulus, width, equals_sign = map(int, sys.argv[1:])
-run = RunSettings(TaskSettings(modulus, equals_sign=bool(equals_sign)), TransformerSettings(width, attention_rate=0.5))
-for name, step in FusedTransformer([run], torch.device("cpu"), "half").steps.items():
+task, network = (eval(argument) for argument in sys.argv[1:])
+run = RunSettings(task, network)
+engine = ENGINES["fused"](run)([run], torch.device("cpu"), "half")
+steps = {(step.kernel.__name__, str(step.options)): step for step in engine.steps.values()}
+for (name, _), step in steps.items():
     constants = dict(step.options)
     options = {"num_warps": constants.pop("num_warps"), "num_stages": constants.pop("num_stages", 3)}
     signature = {key: "constexpr" for key in constants}
@@ -50,12 +52,23 @@ for name, step in FusedTransformer([run], torch.device("cpu"), "half").steps.ite
 """
 
 
+CASES = [
+    *(("TaskSettings()", f"TransformerSettings({width})") for width in (128, 256, 512)),
+    ("TaskSettings(7)", "TransformerSettings(16)"),
+    ("TaskSettings(113, equals_sign=True)", "TransformerSettings()"),
+    *(("TaskSettings()", f"LinearSettings({model!r})") for model in ("alpha", "beta", "delta", "alpha-prime")),
+    ("TaskSettings()", "TransformerSettings(128, 3)"),
+    ("TaskSettings()", "TransformerSettings(256, 2)"),
+    ("TaskSettings(113, equals_sign=True)", "TransformerSettings(128, 2)"),
+    ("TaskSettings(113)", "LinearSettings('beta')"),
+    ("TaskSettings(113)", "LinearSettings('delta')"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("modulus", "width", "equals_sign"), [(59, 128, 0), (59, 256, 0), (59, 512, 0), (7, 16, 0), (113, 128, 1)]
-)
-def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(modulus: int, width: int, equals_sign: int) -> None:
+@pytest.mark.parametrize(("task", "network"), CASES)
+def test_nothing_is_serialised_or_spilled_in_bulk_and_all_fits(task: str, network: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    command = [sys.executable, "-c", COMPILE, str(modulus), str(width), str(equals_sign)]
+    command = [sys.executable, "-c", COMPILE, task, network]
     said = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout) == (0, ""), said.stderr[-2000:]

@@ -121,7 +121,7 @@ def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int, layer
         for value in step.arguments
         if torch.is_tensor(value) and value.dtype == torch.int32
     )
-    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings, "half") / held < 2.0
+    assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.0
 
 
 def test_another_precision_is_an_error() -> None:

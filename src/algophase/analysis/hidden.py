@@ -1,0 +1,224 @@
+"""The first hidden layer as waves over the two operands: what geometry and neurons are read from, batched over units.
+
+The pre-activation of a hidden unit is a function x(a, b). With w_f = 2 pi f / p it is
+
+    x = mean + sum over f of [waves of w_f a] + [waves of w_f b] + interactions,
+
+and the unit's *frequency* is that of the largest waves of a and b together: its single-frequency fit. *Product terms* are the
+interactions of one frequency, e^{i(+-w_f a +- w_f b)}. Attention makes them; a layer that reads a sum of embeddings has none.
+
+A transformer's units are those of its first layer at the last position, where the answer is read. Of a linear model they are
+L_1's. Any other network has no such units here, and what is read from them is undefined. What a unit writes on the logits
+is defined where nothing but the unembedding comes after it: one-layer transformers, linear models with one hidden layer.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.lines import reaches
+from algophase.networks import Linear, Network, Transformer
+from algophase.networks.ordered import Ordered
+from algophase.networks.transformer import Block
+from algophase.threads import one_thread
+from algophase.waves import cos_turn, sin_turn
+
+# A unit whose variance is below this part of the mean unit's is silent: weight decay has all but removed it.
+SILENT = 1e-3
+# Clusters of fewer units than this share of those that are not silent are left out of means over clusters.
+LEAST_CLUSTER = 0.01
+
+
+@functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def waves_over(modulus: int, device: torch.device) -> Tensor:
+    """Orthonormal rows (1 + 2 floor(p / 2), p): 1, cos w_1 t, sin w_1 t, ... At even p the last, sin pi t, is zero.
+
+    They are kept: do not write into them.
+    """
+    frequencies = torch.arange(1, modulus // 2 + 1)
+    turns = frequencies[:, None] * torch.arange(modulus)
+    size = torch.where(2 * frequencies == modulus, 1.0, 2.0).double().div(modulus).sqrt()[:, None, None]
+    pairs = torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1) * size
+    constant = torch.full((1, modulus), modulus**-0.5, dtype=torch.float64)
+    return torch.cat([constant, pairs.flatten(0, 1)]).to(device)
+
+
+def has_units(network: Network) -> bool:
+    return isinstance(network.inner if isinstance(network, Ordered) else network, Transformer | Linear)
+
+
+def stream_before_units(network: Transformer, first: Tensor, second: Tensor) -> Tensor:
+    """The residual stream at the last position that the first hidden layer reads, (n, width)."""
+    block = network.blocks[0]
+    assert isinstance(block, Block)
+    return block.attend(network._residual(first, second, None), None, "", last_position_only=True)[:, -1]
+
+
+def pre_activations(network: Network, first: Tensor, second: Tensor) -> Tensor:
+    """Of the first hidden layer, (n, m), for operand embeddings (n, width). See `has_units`."""
+    if isinstance(network, Ordered):
+        return pre_activations(network.inner, first, second)
+    if isinstance(network, Transformer):
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        return stream_before_units(network, first, second) @ block.mlp.W_in + block.mlp.b_in
+    assert isinstance(network, Linear)
+    cache: dict[str, Tensor] = {}
+    network._last_hidden(first, second, cache)
+    return cache["l1.hook_pre"]
+
+
+def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    """Embeddings of all p * p pairs, each (p * p, width)."""
+    first, second = tables or network.operand_tables()
+    return first[:, None].expand(-1, len(second), -1).flatten(0, 1), second.repeat(len(first), 1)
+
+
+def readout(network: Network) -> Tensor | None:
+    """What each hidden unit writes on the p labels, (m, p); None where other units come in between."""
+    if isinstance(network, Ordered):
+        inner = readout(network.inner)
+        return None if inner is None else inner[:, network.get_buffer("outputs")]
+    if isinstance(network, Transformer) and len(network.blocks) == 1:
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        return block.mlp.W_out @ network.unembed.W_U[:, : network.task.modulus]
+    if isinstance(network, Linear) and network.settings.model not in ("beta", "gamma"):
+        return network.unembed.weight.T
+    return None
+
+
+def activation(network: Network) -> Callable[[Tensor], Tensor]:
+    """Of the first hidden layer."""
+    inner = network.inner if isinstance(network, Ordered) else network
+    block = inner.blocks[0] if isinstance(inner, Transformer) else None
+    return block.mlp.activation if isinstance(block, Block) else torch.relu
+
+
+@dataclass(frozen=True)
+class Units:
+    """All hidden units at their own frequencies; every tensor is where the network is.
+
+    place: (m,), frequency - 1. mean, variance: (m,), the latter times p^2.
+    In orthonormal waves, cosine and sine: first, second: (2, m), of each operand; product: (2, 2, m), of both;
+    writes: (2, m), of what a unit writes, NaN where undefined.
+    sizes: (floor(p / 2),), |X^T X| of the pre-activations of each frequency's cluster without silent units.
+    active: (m,), not silent; clusters: (m, floor(p / 2)), 1 where an active unit belongs to the frequency.
+    """
+
+    modulus: int
+    place: Tensor
+    mean: Tensor
+    variance: Tensor
+    first: Tensor
+    second: Tensor
+    product: Tensor
+    writes: Tensor
+    sizes: Tensor
+    active: Tensor
+    clusters: Tensor
+
+    @functools.cached_property
+    def additive(self) -> Tensor:
+        """Squared norm of the single-frequency fit, (m,)."""
+        return (self.first.square() + self.second.square()).sum(dim=0)
+
+    @functools.cached_property
+    def phases(self) -> Tensor:
+        """phi of cos(w t + phi) in a, b and c, (3, m), in radians."""
+        waves = torch.stack([self.first, self.second, self.writes])
+        return torch.atan2(-waves[:, 1], waves[:, 0])
+
+    @functools.cached_property
+    def likeness(self) -> Tensor:
+        """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p / 2)).
+
+        CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
+        """
+        circle = torch.stack([self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]])
+        shared = torch.stack([self.first + self.second, circle]).square().sum(dim=1)
+        found = torch.stack([shared[0], self.additive, shared[1]])
+        return (found @ self.clusters) / (self.sizes * _ideal_sizes(self.modulus, self.sizes.device))
+
+    def over_clusters(self, values: Tensor) -> Tensor:
+        """Mean of values (..., floor(p / 2)) over clusters, by their numbers of units, without the small ones."""
+        counts = self.clusters.sum(dim=0)
+        counted = torch.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
+        return torch.where(counted > 0, values * counted, 0.0).sum(dim=-1) / counted.sum()
+
+    @functools.cached_property
+    def means(self) -> "UnitMeans":
+        """Of the whole layer."""
+        first, second, output = self.phases
+        gap = first + second - output
+        each = torch.stack([self.additive / self.variance, gap.cos(), gap.sin()])
+        fit, cosine, sine = torch.where(self.active, each, 0.0).sum(dim=1) / self.active.sum()
+        product = self.product.square().sum() / self.variance.sum()
+        disc, torus, circle = self.over_clusters(self.likeness)
+        return UnitMeans(disc, torus, circle, product, fit, torch.hypot(cosine, sine))
+
+
+class UnitMeans(NamedTuple):
+    """disc, torus, circle: likeness, mean over clusters. product_share: of all units' variance, at their own frequencies.
+
+    fit: R^2 of the single-frequency fit, mean over units that are not silent. resultant: |mean of e^{i(phi_a + phi_b - phi_c)}|
+    over these: 1 if all read and write in step.
+    """
+
+    disc: Tensor
+    torus: Tensor
+    circle: Tensor
+    product_share: Tensor
+    fit: Tensor
+    resultant: Tensor
+
+
+@functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _ideal_sizes(modulus: int, device: torch.device) -> Tensor:
+    """|Y^T Y| of the disc, the torus and the circle of each frequency, in its waves, (3, floor(p / 2)).
+
+    Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2.
+    """
+    waves = torch.where(2 * torch.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0).double()
+    return torch.stack([2 * waves.sqrt(), (2 * waves).sqrt(), waves * waves.sqrt()]).to(device)
+
+
+@torch.no_grad()
+def find_units(network: Network) -> Units | None:
+    """The hidden units of a network; None where it has none that can be looked at."""
+    if not has_units(network):
+        return None
+    return units_of(pre_activations(network, *on_grid(network)), network.task.modulus, readout(network))
+
+
+@torch.no_grad()
+@one_thread()  # how many there are would show in the rounding
+def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
+    """From pre-activations (p * p, m) of all pairs, and what the units write (m, p)."""
+    waves, count = waves_over(modulus, pre.device), modulus // 2
+    modes = waves @ (waves @ pre.view(modulus, -1)).view(len(waves), modulus, -1)  # (of a, of b, m)
+    mean = modes[0, 0] / modulus
+    modes[0, 0] = 0.0
+    variance = modes.square().sum(dim=(0, 1))
+    operands = torch.stack([modes[1:, 0], modes[0, 1:]]).view(2, count, 2, -1)
+    place = operands.square().sum(dim=(0, 2)).argmax(dim=0)
+    first, second = operands.gather(1, place.expand(2, 1, 2, -1))[:, 0]
+    blocks = modes[1:, 1:].view(count, 2, count, 2, -1).diagonal(dim1=0, dim2=2)  # (2, 2, m, f)
+    product = blocks.gather(3, place[:, None].expand(2, 2, -1, 1))[..., 0]
+    if written is None:
+        writes = torch.full_like(first, math.nan)
+    else:
+        writes = (waves[1:] @ written.T).view(count, 2, -1).gather(0, place.expand(1, 2, -1))[0]
+    active = variance > SILENT * variance.mean()
+    clusters = ((place[:, None] == torch.arange(count, device=pre.device)) & active[:, None]).double()
+    flat = modes.flatten(0, 1)
+    gram = flat.T @ flat
+    sizes = ((gram.square() @ clusters) * clusters).sum(dim=0).sqrt()
+    return Units(modulus, place, mean, variance, first, second, product, writes, sizes, active, clusters)

@@ -1,0 +1,93 @@
+"""What `algophase analyze --hidden` adds: geometry, neurons and progress measures, and the network without interactions."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from algophase.analysis.geometry import Geometry, geometry
+from algophase.analysis.hidden import has_units
+from algophase.analysis.interactions import can_lose_interactions, without_interactions
+from algophase.analysis.neurons import Neurons, neurons
+from algophase.analysis.plain import to_plain
+from algophase.analysis.progress_measures import ProgressMeasures, progress_measures
+from algophase.analysis.record import record_of
+from algophase.analysis.summary import aligned
+from algophase.networks import Network
+from algophase.networks.ordered import ordered
+from algophase.wording import floored
+
+CLUSTER_HEAD = ["frequency", "units", "disc", "torus", "circle", "logits' circle", "products", "integral's error"]
+KEPT = ("accuracy", "gradient_symmetricity", "distance_irrelevance", "verdict", "sentence", "instances")
+
+
+@dataclass(frozen=True)
+class HiddenLayer:
+    """shapes, units: None for a network without hidden units to look at. without: the record of its analysis without
+    interactions, for one-layer transformers; `instances` there say what each circle is without them."""
+
+    shapes: Geometry | None
+    units: Neurons | None
+    progress: ProgressMeasures
+    without: dict[str, Any] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, null for what is undefined."""
+        plain: dict[str, Any] = to_plain(
+            {
+                "geometry": self.shapes and {**vars(self.shapes), "distances": self.shapes.distances.tolist()},
+                "neurons": self.units and self.units.to_dict(),
+                "progress_measures": self.progress,
+                "without_interactions": self.without,
+            }
+        )
+        return plain
+
+    def lines(self) -> list[str]:
+        """As text a person reads."""
+        said = ["", "  inside the first hidden layer:"]
+        if self.shapes is None or self.units is None:
+            said.append("    no hidden units to look at: transformers and linear models have them")
+        else:
+            said += [f"  {line}" for line in aligned(self._rows(), left=())]
+            said.append(
+                f"    disc {self.shapes.disc:.4f}, torus {self.shapes.torus:.4f}, products {self.shapes.product_share:.2%} of "
+                f"the variance; R² {self.units.mean_fit:.4f}, phase resultant {self.units.resultant:.4f}".replace(
+                    "nan", "undefined"
+                )
+            )
+        found = self.progress
+        said.append(
+            f"    loss {found.loss:.3g}, restricted {found.restricted_loss:.3g}, excluded {found.excluded_loss:.3g}; "
+            f"Gini of the embedding {found.gini:.4f}"
+        )
+        if self.without is not None:
+            forms = ", ".join(f"{each['frequencies'][0]}: {each['form']}" for each in self.without["instances"])
+            symmetricity = self.without["gradient_symmetricity"]
+            said.append(
+                f"    without interactions: accuracy {floored(self.without['accuracy'])}, gradient symmetricity "
+                f"{'undefined' if symmetricity is None else f'{symmetricity:.4f}'}; {forms or 'no instance'}"
+            )
+        return said
+
+    def _rows(self) -> list[list[str]]:
+        assert self.shapes is not None
+        assert self.units is not None
+        errors = {each.frequency: f"{each.error:.3f}" for each in self.units.quadrature}
+        rows = [CLUSTER_HEAD]
+        for each in self.shapes.clusters:
+            likeness = [f"{value:.4f}" for value in (each.disc, each.torus, each.circle, each.logits_circle)]
+            rows.append(
+                [str(each.frequency), str(each.units), *likeness, f"{each.product_share:.2%}", errors.get(each.frequency, "-")]
+            )
+        return [[cell.replace("nan", "-") for cell in row] for row in rows]
+
+
+def look_inside(network: Network) -> HiddenLayer:
+    """Everything about the first hidden layer of one network. It takes about as long as its analysis."""
+    there = has_units(ordered(network))
+    without = record_of(without_interactions(network)) if can_lose_interactions(ordered(network)) else None
+    return HiddenLayer(
+        geometry(network) if there else None,
+        neurons(network) if there else None,
+        progress_measures(network),
+        None if without is None else {name: without[name] for name in KEPT},
+    )

@@ -1,0 +1,33 @@
+"""`algophase laws`: how many key frequencies networks have, and which."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algophase.cli.options import AsJson
+from algophase.cli.output import echo
+
+EXAMPLE = "algophase laws gallery/verdicts"
+
+
+def laws(
+    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, or a Parquet file of runs.")],
+    level: Annotated[float, typer.Option(help="Chance of seeing a law where there is none, over all tests.")] = 0.01,
+    starts: Annotated[
+        bool, typer.Option(help="Draw every network's start again from its seed: does it predict the keys?")
+    ] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Test which laws the choice of key frequencies follows, in the accurate networks of a sweep.
+
+    Does their number go with a setting? Is every frequency equally likely? Are k and 2k chosen together? Does the start
+    predict the choice? Each test first states its power.
+    """
+    from algophase.runs.laws import selection_laws
+    from algophase.runs.runs import Runs
+
+    found = selection_laws(Runs.read(sweep), level=level, starts=starts, seed=seed)
+    echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))

@@ -1,0 +1,59 @@
+"""`algophase llc`: the local learning coefficient of trained networks."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
+from algophase.cli.output import echo
+
+EXAMPLE = "algophase llc gallery/fixed-width/networks/b857b640c143.safetensors --chains 4"
+
+
+def llc(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=f"Networks: {NETWORKS}.")],
+    chains: Annotated[int, typer.Option(help="Chains per network, at least 2.")] = 4,
+    burn_in: Annotated[int, typer.Option(help="Steps left out at the beginning of each chain.")] = 200,
+    draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 400,
+    step: Annotated[float, typer.Option(help="Step size: the variance of the noise per step.")] = 1e-4,
+    localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 1000.0,
+    all_pairs: Annotated[
+        bool, typer.Option("--all-pairs", help="The loss over all pairs, for a network whose training pairs are unknown.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the chains.")] = 0,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    precision: Precision = None,
+    figure: Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the chains: PATH.png, .svg or .pdf.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Estimate the local learning coefficient of networks: how many directions in the space of weights the loss feels.
+
+    Chains of Langevin dynamics start at the trained weights. The estimate depends on step and localisation; both are in the
+    output. Warnings say when chains drift, disagree or go below the network's own loss.
+    """
+    from algophase.storage import load
+    from algophase.training.learning_coefficient import Sampling, learning_coefficients
+
+    pairs = "all" if all_pairs else "training"
+    sampling = Sampling(chains, burn_in, draws, step, localisation, pairs=pairs, seed=seed)
+    if figure is not None:
+        from algophase.report.style import check_format
+
+        check_format(figure.suffix.removeprefix("."))
+    found = learning_coefficients([load(path) for path in paths], sampling, engine=engine, device=device, precision=precision)
+    if as_json:
+        echo(json.dumps([each.to_dict() for each in found], indent=2))
+    else:
+        first = found[0]
+        told = f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
+        echo(f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {told}; {first.engine} engine on {first.device}")
+        for each in found:
+            echo(f"{each.id}: {each}; loss {each.loss:.2e}, R-hat {each.r_hat:.2f}, distance {each.distance:.2f}")
+    if figure is not None:
+        from algophase.report.style import save_figure
+        from algophase.report.trace_figure import draw_traces
+
+        echo(f"figure: {save_figure(draw_traces(found), figure)}", err=True)

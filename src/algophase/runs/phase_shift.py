@@ -1,0 +1,143 @@
+"""Does a quantity of the hidden units move with the phase, and where? From a sweep's table.
+
+The phase is that of symmetric gradients, inside the paper's line. For each quantity, over accurate runs:
+
+    turn    the rate that splits the runs into two groups of the most different means, and what the split explains (R^2)
+    area    probability that a run outside the phase has the larger value than one inside it (ROC area, ties half): 1/2 if the
+            two do not differ. Within tenths of the rate only runs of about equal rate are compared.
+
+Intervals are 95% percentiles of a bootstrap over runs. A table needs the columns `attention_rate`, `validation_accuracy` or
+`accuracy`, `gradient_symmetricity`, and the quantities, by default those of `HIDDEN`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+
+from algophase.analysis.catalogue import SYMMETRICITY, label, line
+from algophase.errors import InputError
+from algophase.runs.boundary import Boundary, Estimate, phase_boundary
+from algophase.runs.runs import Runs
+from algophase.runs.statistics import CONFIDENCE, Floats
+
+HIDDEN = ("disc_cka", "torus_cka", "product_share", "single_frequency_fit", "phase_resultant")
+RESAMPLES = 500
+LEAST_RUNS = 20
+
+
+@dataclass(frozen=True)
+class PhaseShift:
+    """One quantity over the attention rate. below, above: its means on both sides of the turn; explained: R^2 of the split.
+
+    area, area_at_rate: over all rates, and within tenths of it; the latter is None where no tenth has runs of both sides.
+    """
+
+    column: str
+    runs: int
+    turn: Estimate
+    below: float
+    above: float
+    explained: float
+    area: Estimate
+    area_at_rate: Estimate | None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it tells the phase at all: the interval of the area does not hold 1/2."""
+        return self.area.holds(0.5) is False
+
+    @property
+    def moves_beyond_rate(self) -> bool | None:
+        """Whether it tells the phase among runs of about the same rate."""
+        return None if self.area_at_rate is None else self.area_at_rate.holds(0.5) is False
+
+    def __str__(self) -> str:
+        at_rate = "no tenth has both" if self.area_at_rate is None else str(self.area_at_rate)
+        turn = f"turns at rate {self.turn}, from {self.below:.4f} to {self.above:.4f} (R² {self.explained:.2f})"
+        return f"{label(self.column)}, {self.runs} runs: {turn}; area {self.area}, at equal rates {at_rate}"
+
+
+def phase_shifts(
+    runs: Runs, columns: Sequence[str] = HIDDEN, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Boundary, list[PhaseShift]]:
+    """The phase boundary of the accurate runs, and how each quantity moves over the rate."""
+    frame = runs.accurate.frame
+    missing = [name for name in (SYMMETRICITY, *columns) if name not in frame or frame[name].isna().all()]
+    if missing:
+        raise InputError(f"{runs.name} needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; sweep it again")
+    frame = frame[frame["_rate"].notna() & frame[SYMMETRICITY].notna()]
+    inside = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
+    boundary = phase_boundary(frame["_rate"].to_numpy(), inside.astype(float), resamples=resamples)
+    found = []
+    for name in columns:
+        known = frame[name].notna().to_numpy()
+        if known.sum() < LEAST_RUNS:
+            raise InputError(
+                f"{runs.name} has {known.sum()} accurate runs with {label(name)}; at least {LEAST_RUNS} are needed"
+            )
+        some = frame[known]
+        found.append(_shift(name, some["_rate"], some[name], inside[known], some["_tenth"], resamples, seed))
+    return boundary, found
+
+
+def _shift(name: str, rates: Floats, values: Floats, inside: Floats, tenths: Floats, resamples: int, seed: int) -> PhaseShift:
+    rate, value, side, tenth = (numpy.asarray(each) for each in (rates, values, inside, tenths))
+    draw, samples = numpy.random.default_rng(seed), list[tuple[float, float, float]]()
+    for _ in range(resamples):
+        some = draw.integers(0, len(rate), len(rate))
+        samples.append((_turn(rate[some], value[some])[0], *_areas(value[some], side[some], tenth[some])))
+    turn, below, above, explained = _turn(rate, value)
+    area, at_rate = _areas(value, side, tenth)
+    turns, areas, areas_at_rate = numpy.array(samples).reshape(-1, 3).T
+    return PhaseShift(
+        name,
+        len(rate),
+        _estimate(turn, turns),
+        below,
+        above,
+        explained,
+        _estimate(area, areas),
+        None if numpy.isnan(at_rate) else _estimate(at_rate, areas_at_rate),
+    )
+
+
+def _estimate(value: float, samples: Floats) -> Estimate:
+    known = samples[~numpy.isnan(samples)]
+    if not len(known):
+        return Estimate(value, None)
+    low, high = numpy.percentile(known, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)])
+    return Estimate(value, (float(low), float(high)))
+
+
+def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
+    """The rate of the best split in two means, the means, and the share of the variance that they explain."""
+    order = numpy.argsort(rates, kind="stable")
+    rate, value = rates[order], values[order]
+    count = numpy.arange(1, len(rate))
+    before = numpy.cumsum(value)[:-1]
+    below, above = before / count, (value.sum() - before) / (len(rate) - count)
+    gain = count * (len(rate) - count) / len(rate) * (below - above) ** 2
+    gain[rate[1:] == rate[:-1]] = -1.0  # runs of one rate are not split
+    best = int(gain.argmax())
+    whole = float(((value - value.mean()) ** 2).sum())
+    share = float(gain[best]) / whole if whole > 0 else numpy.nan
+    return float((rate[best] + rate[best + 1]) / 2), float(below[best]), float(above[best]), share
+
+
+def _areas(values: Floats, inside: Floats, tenths: Floats) -> tuple[float, float]:
+    """ROC area of being outside, over all runs and within tenths; NaN where there are no two sides."""
+    whole, pairs = _wins(values, inside)
+    parts = [_wins(values[tenths == tenth], inside[tenths == tenth]) for tenth in numpy.unique(tenths)]
+    won, compared = sum(each[0] for each in parts), sum(each[1] for each in parts)
+    return whole / pairs if pairs else numpy.nan, won / compared if compared else numpy.nan
+
+
+def _wins(values: Floats, inside: Floats) -> tuple[float, int]:
+    """How many pairs of a run outside and one inside the outer one wins, ties half; and of how many."""
+    from scipy.stats import rankdata
+
+    outer = ~inside.astype(bool)
+    count = int(outer.sum())
+    ranks = rankdata(values)[outer].sum()
+    return float(ranks - count * (count + 1) / 2), count * (len(values) - count)

@@ -1,0 +1,80 @@
+"""The spaces beyond the paper's: what they hold, that runs of one shape train together, and that even moduli go all the way."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from commands import invoke
+
+from algophase.settings import TransformerSettings
+from algophase.storage.runs_table import read_table
+from algophase.storage.sweep_directory import SweepDirectory
+from algophase.sweeps.distributions import Fixed
+from algophase.sweeps.field_spaces import FIELD_SPACES, PER_CELL, find_space
+from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.spaces import Space
+from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.work import Options
+from algophase.training.plan import plan
+
+# Tables are made of these runs: an id that changes here is a table that no longer says what its runs are.
+GOLDEN = {
+    "moduli": ["c71e3ba37dcb", "a99deda49249"],
+    "data": ["ad5fe0c7e977", "f961f5a5b977"],
+    "decay": ["eca5091c6de1", "90b70cffdc20"],
+    "heads": ["1a673006fbd1", "7e076d10129a"],
+}
+
+
+@pytest.mark.parametrize("name", FIELD_SPACES)
+def test_first_runs_never_change(name: str) -> None:
+    space = FIELD_SPACES[name]
+    assert [run.run_id for run in space.sample(range(2))] == GOLDEN[name]
+    assert Space.from_dict(space.to_dict()).sample(range(3)) == space.sample(range(3))
+    assert find_space(name) is space
+
+
+def test_names_are_not_the_papers() -> None:
+    assert not FIELD_SPACES.keys() & PAPER_SPACES.keys()
+    assert not any(space.figures or space.paper_runs for space in FIELD_SPACES.values())
+
+
+def test_every_cell_has_its_hundred_runs() -> None:
+    moduli, data, decay, heads = (FIELD_SPACES[name] for name in ("moduli", "data", "decay", "heads"))
+    assert [space.runs for space in (moduli, data, decay, heads)] == [3900, 700, 700, 400]
+    runs = moduli.sample(range(moduli.runs))
+    cells = Counter((run.task.modulus, run.network.attention_rate) for run in runs)  # type: ignore[union-attr]
+    assert set(cells.values()) == {PER_CELL}
+    assert {rate for _, rate in cells} == {0.0, 0.5, 1.0}
+    primes = {modulus for modulus, _ in cells if all(modulus % n for n in range(2, modulus))}
+    assert {modulus for modulus, _ in cells} - primes == {60, 64, 100}
+    assert (min(primes), max(primes), len(primes)) == (17, 127, 10)
+    assert Counter(run.task.training_fraction for run in data.sample(range(700)))[0.3] == PER_CELL
+    assert Counter(run.training.weight_decay for run in decay.sample(range(700)))[0.0] == PER_CELL
+    sizes = {(run.network.heads, run.network.head_size) for run in heads.sample(range(8))}  # type: ignore[union-attr]
+    assert sizes == {(1, 128), (2, 64), (4, 32), (8, 16)}
+
+
+@pytest.mark.parametrize(("name", "ensembles"), [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4)])
+def test_runs_of_one_shape_train_together(name: str, ensembles: int) -> None:
+    space = FIELD_SPACES[name]
+    groups = plan(space.sample(range(2 * space.cells)), device="cpu", ensemble_size=2 * space.cells)
+    assert len(groups) == ensembles
+
+
+def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
+    space = FIELD_SPACES["moduli"]
+    small = {"task.modulus": Fixed(8), "network.width": Fixed(8), "training.epochs": Fixed(3)}
+    space = replace(space, settings={**space.settings, **small})
+    sweep(Request(space, 3, options=Options(device="cpu")), SweepDirectory(tmp_path))
+    rows = read_table(tmp_path).to_pylist()
+    assert [(row["modulus"], row["attention_rate"]) for row in rows] == [(8, 0.0), (8, 0.5), (8, 1.0)]
+    assert all(row["verdict"] for row in rows)
+    assert isinstance(space.run(0).network, TransformerSettings)
+
+
+def test_the_list_says_whose_they_are() -> None:
+    listed = invoke("sweep", "--list").output
+    assert "moduli" in listed
+    assert "spaces without figures are ours, not the paper's" in listed
