@@ -36,7 +36,7 @@ def retrain(
 
     Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to the same width. With the
     other engines rounding depends on what trains together, and on every engine it depends on the machine. Training amplifies
-    rounding.
+    rounding. Rows of an engine that is gone (fused in tf32) are trained by today's.
     """
     from algophase.sweeps.retrain import retrain_run
     from algophase.training.trained import TrainingInterrupted

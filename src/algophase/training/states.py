@@ -19,11 +19,9 @@ from torch import Tensor
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
 from algophase.settings import LinearSettings, RunSettings, TrainingSettings
-from algophase.training.grid import GridTransformer
-from algophase.training.grid_linear import GridLinear
 from algophase.training.loop import Ensemble
 from algophase.training.plain import PlainEngine
-from algophase.training.plan import Group
+from algophase.training.plan import Group, choose_engine
 
 STATES = ("start", "middle", "late", "dead attention", "near divergence")
 QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)
@@ -55,8 +53,8 @@ def _parameters(network: torch.nn.Module) -> Parameters:
 def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Parameters], list[Parameters]]:
     """After `MIDDLE` and after `LATE` steps."""
     quick = tuple(replace(run, training=QUICK) for run in runs)
-    one_layer = GridTransformer.unsupported(runs[0], device) is None or GridLinear.unsupported(runs[0], device) is None
-    group = Group(tuple(range(len(runs))), quick, "grid" if one_layer else "stacked", device, "float32")
+    engine = choose_engine(runs[0], "auto", device, "float32")
+    group = Group(tuple(range(len(runs))), quick, engine, device, "float32")
     ensemble, taken = Ensemble(group), []  # on a GPU a step is one graph
     for step in range(1, LATE + 1):
         ensemble.advance()
