@@ -18,6 +18,7 @@ from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
 from algophase.training.precision import missing_triton
+from algophase.training.rows import Rows, lay_out, slots_for
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
 MOST_WIDTH = 1024
@@ -26,6 +27,7 @@ WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
 WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
+WIDE_CUTS = 4  # runs of rows in which a wide network's dbase is summed
 ALIKE = 8  # networks that take about as long as one
 
 
@@ -90,14 +92,14 @@ class HalfTransformer(GridTransformer):
 
     @staticmethod
     def runs_for(across: int) -> int:
-        """Parts that the blocks of four b are cut into for sums over pairs: never by the number of networks. At p = 59 three
-        parts take 2.5 s for a run alone where one takes 3.9, and 0.256 s instead of 0.244 among 512."""
+        """Parts that the rows are cut into for sums over pairs: never by the number of networks. At p = 59 three parts take
+        2.5 s for a run alone where one takes 3.9, and 0.256 s instead of 0.244 among 512 (with all pairs as rows)."""
         return 3 if across <= 64 else 2
 
     @staticmethod
-    def rows_for(channels: int, across: int) -> int:
-        """Rows of a program of `by_rows`, where the network is not wide: of one block."""
-        return TILE if channels <= 128 else min(2 * TILE, 4 * across)
+    def rows_for(channels: int) -> int:
+        """Rows of a program of `by_rows`, where the network is not wide."""
+        return TILE if channels <= 128 else 2 * TILE
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
         if self.precision != "half":
@@ -107,61 +109,62 @@ class HalfTransformer(GridTransformer):
         c, vp, equals = heads * size, w - m, self.task.equals_sign
         across = power_of_two(p)  # a, padded
         self.wide = c > WIDE
-        self.runs_of_blocks = 1 if self.wide else self.runs_for(across)
-        blocks = -(-p // (4 * self.runs_of_blocks)) * self.runs_of_blocks  # of four b
-        rows = blocks * 4 * across
-        tiles = rows // (TILE if self.wide else self.rows_for(c, across))
+        self.row_runs = 1 if self.wide else self.runs_for(across)
+        self.cuts = WIDE_CUTS if self.wide else self.row_runs
+        tile = WIDE_TILE if self.wide else self.rows_for(c)
+        slots = slots_for(p, int(self.weights[0].count_nonzero()), tile)
+        self.rows = lay_out(self.weights, tile, slots, self.cuts)
+        self.every = lay_out(torch.ones_like(self.weights), tile, slots)
+        rows, most, bp = self.rows.count, max(self.rows.count, self.every.count), across + slots
+        tiles = rows // (TILE if self.wide else tile)
+        self.hot = self.rows.one_hot()
         self.rate, self.scale = rate.contiguous(), scale.contiguous()
         self.give = 3 - 2 * rate if equals else 2 - rate
-        self.row_weights = self._to_rows(self.weights, across, blocks)
         maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
         # before the grid, ...
-        self.soft, self.tables, self.y = self._new(maps, heads, rows), self._new(tables, across, c), self._new(across, d)
-        self.z, self.Q, self.R = self._new(rows, c, dtype=half), self._new(c, w, dtype=half), self._new(m, vp, dtype=half)
-        self.base = self._new(blocks, 16, w, dtype=half)
+        self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
+        self.y, self.base = self._new(across, d), self._new(3, bp, w, dtype=half)
+        self.z, self.Q, self.R = self._new(most, c, dtype=half), self._new(c, w, dtype=half), self._new(m, vp, dtype=half)
         # ... from it, ...
         self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
         self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
         self.tile_loss, self.loss = self._new(tiles), self._new()
-        self.dQ, self.dR = self._new(self.runs_of_blocks, w, c), self._new(self.runs_of_blocks, m, vp)
-        self.dbase = self._new(blocks, w, 4)
+        self.dQ, self.dR = self._new(self.row_runs, w, c), self._new(self.row_runs, m, vp)
+        self.dbase = self._new(bp + self.cuts, w)
         of_units = -(-w // min(WIDE_TILE, m)) * (c // min(WIDE_TILE, c) + 1)
-        programs = blocks * (w // TILE) + of_units if self.wide else (m // TILE + 1) * self.runs_of_blocks
+        programs = self.cuts * (w // TILE) + of_units if self.wide else (m // TILE + 1) * self.row_runs
         self.largest = self._new(programs, dtype=torch.int32)
         if self.wide:
-            self.x, self.dx = self._new(rows, m, dtype=half), self._new(rows, w, dtype=half)
+            self.x, self.dx = self._new(most, m, dtype=half), self._new(rows, w, dtype=half)
         # ... and after it
-        self.d_score, self.d_other = self._new(heads, blocks * 4, across), self._new(heads, blocks * 4)
+        of_b = -(-p // GROUPS) * GROUPS
+        self.d_score, self.d_other = self._new(heads, of_b, across), self._new(heads, of_b)
         self.d_v1, self.d_vq = self._new(GROUPS, across, c), self._new(maps, across, c)
         self.dy, self.d_tables = self._new(across, d), self._new(tables, across, c)
-        self.pair_loss, self.pair_right = self._new(rows), self._new(rows, dtype=torch.int8)
+        self.pair_loss, self.pair_right = self._new(self.every.count), self._new(self.every.count, dtype=torch.int8)
         self.steps = self._steps()
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
 
     def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
 
-    def _to_rows(self, grid: Tensor, across: int, blocks: int) -> Tensor:
-        """(n, a, b) in the kernels' order of rows (n, T), zero in padding."""
-        p = self.modulus
-        full = grid.new_zeros(len(grid), across, blocks * 4)
-        full[:, :p, :p] = grid
-        return full.unflatten(2, (blocks, 4)).transpose(1, 2).flatten(1).contiguous()
-
     def _to_grid(self, rows: Tensor) -> Tensor:
-        """The way back."""
-        p, across = self.modulus, power_of_two(self.modulus)
-        return rows.unflatten(1, (-1, across, 4)).transpose(1, 2).flatten(2)[:, :p, :p]
+        """(n, a, b) of a value for each row of all pairs."""
+        return (
+            rows.gather(1, self.every.places.flatten(1).long())
+            .unflatten(1, self.every.places.shape[1:])[:, : self.modulus, : self.modulus]
+            .mT
+        )
 
     def _steps(self) -> dict[str, Step]:
         """Every kernel of an epoch, and `judge`."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
         from algophase.training.kernels.after_units import after_units
-        from algophase.training.kernels.tables import attend, mix, project, read_tokens
+        from algophase.training.kernels.tables import attend, project, read_tokens
 
-        n, d, m, runs = self.count, self.settings.width, self.hidden, self.runs_of_blocks
+        n, d, m = self.count, self.settings.width, self.hidden
         flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
-        (rows, c), vp, heads = self.z.shape[1:], self.R.shape[2], self.soft.shape[2]
+        c, vp, heads = self.z.shape[2], self.R.shape[2], self.soft.shape[2]
         e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
         starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
 
@@ -174,7 +177,8 @@ class HalfTransformer(GridTransformer):
             "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
         }
         equals = {"EQUALS": tokens["EQUALS"]}
-        grid, of_heads = {"PA": across, "T": rows}, {"H": heads, "E": e}
+        across_b, of_heads = {"BP": self.base.shape[2]}, {"H": heads, "E": e}
+        of_b = {"PA": across, "BS": self.d_score.shape[2]}
         bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
         wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
@@ -182,7 +186,6 @@ class HalfTransformer(GridTransformer):
         warps = {"num_warps": 4 if across <= 64 else 8}
         sums = {"BC": min(128, c), "BD": min(256, d)} if self.wide else {"BC": bc, "BD": min(128, d)}
         columns, counted = (m + vp) // TILE, self.largest.shape[1]
-        at_once = TILE if c <= 128 else TILE // 4
         return {
             "read_tokens": Step(
                 read_tokens,
@@ -198,7 +201,7 @@ class HalfTransformer(GridTransformer):
                 {
                     **at("EMBED", "POS", "O"),
                     **tokens,
-                    **grid,
+                    "PA": across,
                     "D": d,
                     **of_heads,
                     "BD": bd,
@@ -207,30 +210,29 @@ class HalfTransformer(GridTransformer):
                     **warps,
                 },
             ),
-            "mix": Step(
-                mix,
-                (rows // at_once, n),
-                (self.rate, self.soft, self.tables, self.z),
-                {**equals, **grid, **of_heads, "ROWS": at_once, "num_warps": 4},
-            ),
+            "mix": self._mix(self.rows, {**equals, **of_heads}),
+            "mix_all": self._mix(self.every, {**equals, **of_heads}),
             "project": Step(
                 project,
                 (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
                 (flat, self.y, self.Q, self.base, self.R, size),
-                {**weights, **grid, **wide, "BK": bk, **warps, "num_stages": 1},
+                {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 1},
             ),
             **(self._wide_grid() if self.wide else self._grid()),
             "after_units": Step(
                 after_units,
                 ((2 + c // sums["BC"] + columns + m // TILE) * (d // sums["BD"]), n),
-                (flat, found, self.y, self.dQ, self.dbase, self.dR, self.largest, self.dy, size),
+                (flat, found, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR, self.largest, self.dy, size),
                 {
                     **weights,
-                    **grid,
+                    "PA": across,
+                    **across_b,
+                    "T": self.rows.count,
                     **wide,
                     **sums,
                     "BB": min(64, across),
-                    "RUNS": runs,
+                    "RUNS": self.row_runs,
+                    "CUTS": self.cuts,
                     "COUNT": counted,
                     "COUNT_P": power_of_two(counted),
                     "num_warps": 8,
@@ -241,12 +243,13 @@ class HalfTransformer(GridTransformer):
                 after_rows,
                 (heads * GROUPS, n),
                 (
-                    *(self.rate, self.scale, self.soft, self.tables, self.dz, self.dz_exponent),
+                    *(self.rate, self.scale, self.soft, self.tables, self.rows.places, self.dz, self.dz_exponent),
                     *(self.d_score, self.d_other, self.d_v1, self.d_vq),
                 ),
                 {
                     **equals,
-                    **grid,
+                    **of_b,
+                    "T": self.rows.count,
                     **of_heads,
                     "TILES": tiles,
                     "GROUPS": GROUPS,
@@ -265,7 +268,7 @@ class HalfTransformer(GridTransformer):
                     **at("O"),
                     "P": self.modulus,
                     **equals,
-                    **grid,
+                    **of_b,
                     "D": d,
                     **of_heads,
                     "BE": be,
@@ -297,36 +300,54 @@ class HalfTransformer(GridTransformer):
             ),
         }
 
-    def _core(self) -> dict[str, Any]:
-        (rows, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
-        return {"PA": self.y.shape[1], "T": rows, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
+    def _mix(self, rows: Rows, options: dict[str, int]) -> Step:
+        from algophase.training.kernels.tables import mix
+
+        (most, c), across = self.z.shape[1:], self.y.shape[1]
+        at_once = TILE // 2 if c <= 128 else TILE // 4
+        sizes = {"PA": across, "T": rows.count, "MOST": most, "ROWS": at_once, "num_warps": 4}
+        arguments = (self.rate, self.soft, self.tables, rows.pairs, self.z)
+        return Step(mix, (rows.count // at_once, self.count), arguments, options | sizes)
+
+    def _core(self, rows: Rows) -> dict[str, Any]:
+        (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
+        of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.base.shape[2]}
+        return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
 
     def _grid(self) -> dict[str, Step]:
         from algophase.training.kernels.by_rows import by_rows
         from algophase.training.kernels.by_units import by_units
 
-        n, tiles, runs, core = self.count, self.exponent.shape[1], self.runs_of_blocks, self._core()
+        n, tiles, core = self.count, self.exponent.shape[1], self._core(self.rows)
         few, narrow = core["VP"] == 64, core["C"] <= 128
         warps = {"num_warps": 4 if narrow else 8}
-        read = (self.z, self.Q, self.base, self.R)
-        by_row = (*read, self.row_weights, self.slope, self.exponent, self.dz, self.dz_exponent)
-        of_rows = {"P": self.modulus, "V": self.outputs, **core, "ROWS": core["T"] // tiles}
-        # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
-        of_rows |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3, **warps}
+        read, tile = (self.z, self.Q, self.base, self.R), core["T"] // tiles
+
+        def of_rows(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
+            slopes = (self.slope, self.exponent, self.dz, self.dz_exponent)
+            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "ROWS": tile, "JUDGE": judge}
+            # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
+            options |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
+            arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
+            return Step(by_rows, (rows.count // tile, n), arguments, options)
+
         return {
-            "by_rows": Step(by_rows, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | {"JUDGE": False}),
-            "judge": Step(by_rows, (tiles, n), (*by_row, self.pair_loss, self.pair_right), {**of_rows, "JUDGE": True}),
+            "by_rows": of_rows(self.rows, self.tile_loss, judge=False),
+            "judge": of_rows(self.every, self.pair_loss, judge=True),
             "by_units": Step(
                 by_units,
-                (self.hidden // TILE + 1, runs, n),
-                (*read, self.slope, self.exponent, self.dQ, self.dbase, self.dR, self.largest),
+                (self.hidden // TILE + 1, self.row_runs, n),
+                (
+                    *(*read, self.rows.pairs, self.hot, self.slope, self.exponent),
+                    *(self.dQ, self.dbase, self.dR, self.largest),
+                ),
                 {
                     **core,
                     "BM": TILE,
                     "ROWS": TILE if few or narrow else TILE // 2,  # or registers spill
                     "TILES": tiles,
                     "TILES_P": power_of_two(tiles),
-                    "RUNS": runs,
+                    "RUNS": self.row_runs,
                     "STAGES": 3 if few else 2,
                     **warps,
                 },
@@ -336,33 +357,43 @@ class HalfTransformer(GridTransformer):
     def _wide_grid(self) -> dict[str, Step]:
         from algophase.training.kernels.wide import wide_back, wide_hidden, wide_logits, wide_slopes, wide_units
 
-        n, tiles, core, w = self.count, self.exponent.shape[1], self._core(), self.table_width
-        rows, m, c, vp = core["T"], core["M"], core["C"], core["VP"]
-        pairs, bm, bc, bk = min(WIDE_TILE, 4 * core["PA"]), min(WIDE_TILE, m), min(WIDE_TILE, c), min(TILE, c)
-        of_rows = {"P": self.modulus, "V": self.outputs, **core, "BK": bk, "ROWS": TILE, "num_warps": 4}
+        n, tiles, core, w = self.count, self.exponent.shape[1], self._core(self.rows), self.table_width
+        rows, m, c, vp, most = core["T"], core["M"], core["C"], core["VP"], core["MOST"]
+        bm, bc, bk = min(WIDE_TILE, m), min(WIDE_TILE, c), min(TILE, c)
         of_sums = {"M": m, "VP": vp, "GELU": self.gelu, "TILES": tiles, "TILES_P": power_of_two(tiles), "ROWS": TILE}
-        of_sums["COUNT"], first = self.largest.shape[1], rows // (4 * core["PA"]) * (w // TILE)
-        by_row = (self.z, self.x, self.Q, self.base, self.R, self.row_weights, self.slope, self.exponent)
+        of_sums |= {"MOST": most, "COUNT": self.largest.shape[1]}
+        of_base, first = {key: core[key] for key in ("S", "KB", "BP")}, self.cuts * (w // TILE)
+
+        def hidden(rows: Rows) -> Step:
+            options = {**self._core(rows), "BM": bm, "BK": bk, "ROWS": WIDE_TILE, "num_warps": 8}
+            arguments = (self.z, self.Q, self.base, rows.pairs, self.x)
+            return Step(wide_hidden, (rows.count // WIDE_TILE * (m // bm), n), arguments, options)
+
+        def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
+            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "BK": bk, "ROWS": TILE, "num_warps": 4}
+            read = (self.z, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
+            arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
+            return Step(wide_logits, (rows.count // TILE, n), arguments, options | {"JUDGE": judge})
+
         return {
-            "hidden": Step(
-                wide_hidden,
-                (rows // pairs * (m // bm), n),
-                (self.z, self.Q, self.base, self.x),
-                {**core, "BM": bm, "BK": bk, "ROWS": pairs, "num_warps": 8},
-            ),
-            "by_rows": Step(wide_logits, (tiles, n), (*by_row, self.tile_loss, self.pair_right), of_rows | {"JUDGE": False}),
-            "judge": Step(wide_logits, (tiles, n), (*by_row, self.pair_loss, self.pair_right), of_rows | {"JUDGE": True}),
+            "hidden": hidden(self.rows),
+            "hidden_all": hidden(self.every),
+            "by_rows": logits(self.rows, self.tile_loss, judge=False),
+            "judge": logits(self.every, self.pair_loss, judge=True),
             "slopes": Step(
                 wide_slopes,
                 (first, n),
-                (self.x, self.R, self.slope, self.exponent, self.dx, self.dz_exponent, self.dbase, self.largest),
-                {**of_sums, "PA": core["PA"], "T": rows, "BM": TILE, "num_warps": 4},
+                (
+                    *(self.x, self.R, self.rows.pairs, self.slope, self.exponent),
+                    *(self.dx, self.dz_exponent, self.dbase, self.largest),
+                ),
+                {**of_base, **of_sums, "CUTS": self.cuts, "T": rows, "BM": TILE, "num_warps": 4},
             ),
             "back": Step(
                 wide_back,
-                (rows // pairs * (c // bc), n),
+                (rows // WIDE_TILE * (c // bc), n),
                 (self.dx, self.Q, self.dz),
-                {"T": rows, "W": w, "C": c, "ROWS": pairs, "BC": bc, "BK": TILE, "num_warps": 8},
+                {"T": rows, "W": w, "C": c, "ROWS": WIDE_TILE, "BC": bc, "BK": TILE, "num_warps": 8},
             ),
             "by_units": Step(
                 wide_units,
@@ -399,5 +430,5 @@ class HalfTransformer(GridTransformer):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix", "project", *(["hidden"] if self.wide else []), "judge")
+        self._go("read_tokens", "attend", "mix_all", "project", *(["hidden_all"] if self.wide else []), "judge")
         return self._to_grid(self.pair_loss).clone(), self._to_grid(self.pair_right).bool()

@@ -57,7 +57,7 @@ def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeyp
 @LONG
 def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
-    monkeypatch.setattr(HalfTransformer, "rows_for", staticmethod(lambda channels, across: 128))
+    monkeypatch.setattr(HalfTransformer, "rows_for", staticmethod(lambda channels: 128))
     (run,) = runs_of("one head")
     parameter, error, _ = compare(HalfTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half")
     assert error < 5e-3, parameter

@@ -19,17 +19,19 @@ from algophase.training.kernels.tables import inputs
 def after_rows(
     RATE,
     SCALE,
-    SOFT,  # (n, maps, H, T)
+    SOFT,  # (n, maps, H, PA, PA)
     TABLES,  # (n, TABLE_COUNT, PA, C)
+    PLACES,  # (n, PA, PA) int32: the row of b and a, the last one, which is padding, where it is in none
     DZ,  # (n, T, C) float16, scaled
     DZ_EXPONENT,  # (n, TILES)
-    D_SCORE,  # out (n, H, 4 BLOCKS, PA) float32: e_1, b by a
-    D_OTHER,  # out (n, H, 4 BLOCKS) float32: sum over a of e_2, with an equals sign
+    D_SCORE,  # out (n, H, BS, PA) float32: e_1, b by a
+    D_OTHER,  # out (n, H, BS) float32: sum over a of e_2, with an equals sign
     D_V1,  # out (n, GROUPS, PA, C) float32: parts of a sum
     D_VQ,  # out (n, 1 or 2, PA, C) float32: dv_q, with an equals sign dv_2
     EQUALS: tl.constexpr,
     PA: tl.constexpr,
     T: tl.constexpr,
+    BS: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
     TILES: tl.constexpr,
@@ -39,35 +41,35 @@ def after_rows(
     """One head and some b, one after the other."""
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
-    BLOCKS: tl.constexpr = T // (4 * PA)
     ROWS: tl.constexpr = T // TILES
-    EACH: tl.constexpr = 4 * BLOCKS // GROUPS
+    EACH: tl.constexpr = BS // GROUPS
     h = tl.program_id(0) % H
     group = tl.program_id(0) // H
     network = tl.program_id(1).to(tl.int64)
     a, e = tl.arange(0, PA), tl.arange(0, E)
     rate, scale = tl.load(RATE + network), tl.load(SCALE + network)
-    SOFT += (network * MAPS * H + h) * T
+    SOFT += (network * MAPS * H + h) * PA * PA + a
+    PLACES += network * PA * PA + a
     DZ += network * T * C + h * E
     DZ_EXPONENT += network * TILES
-    D_SCORE += (network * H + h) * (4 * BLOCKS) * PA + a
-    D_OTHER += (network * H + h) * (4 * BLOCKS)
+    D_SCORE += (network * H + h) * BS * PA + a
+    D_OTHER += (network * H + h) * BS
     D_VQ += network * MAPS * PA * C + h * E + e
     V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h * E
     v1 = tl.load(V + a[:, None] * C + e[None, :])
     dv1 = tl.zeros((PA, E), tl.float32)
     for step in tl.range(0, EACH, num_stages=STAGES):
         b = group * EACH + step
-        row = (b // 4 * PA + a) * 4 + b % 4
+        row = tl.load(PLACES + b * PA)
         dz = tl.load(DZ + row[:, None] * C + e[None, :]).to(tl.float32) * down(tl.load(DZ_EXPONENT + row // ROWS))[:, None]
-        soft = tl.load(SOFT + row)
+        soft = tl.load(SOFT + b * PA)
         vq = tl.load(V + (PA + b) * C + e)
         weighted = (rate * soft + (1.0 - rate))[:, None] * dz
         dv1 += weighted
         dvq = -tl.sum(weighted, axis=0)
         g = tl.sum(dz * (v1 - vq[None, :]), axis=1) * rate
         if EQUALS > 0:
-            soft_2 = tl.load(SOFT + H * T + row)
+            soft_2 = tl.load(SOFT + (H * PA + b) * PA)
             v2 = tl.load(V + (3 * PA + b) * C + e)
             dv2 = tl.sum((rate * soft_2 + (1.0 - rate))[:, None] * dz, axis=0)
             tl.store(D_VQ + (PA + b) * C, dv2)
@@ -99,7 +101,7 @@ def after_attention(
     P: tl.constexpr,
     EQUALS: tl.constexpr,
     PA: tl.constexpr,
-    T: tl.constexpr,
+    BS: tl.constexpr,
     D: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
@@ -112,7 +114,6 @@ def after_attention(
     """Roles: BE columns of one head's tables; BC rows and BD columns of W_O, what reaches it through y."""
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
-    BLOCKS: tl.constexpr = T // (4 * PA)
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
     TABLES += network * (3 + 2 * MAPS) * PA * C
@@ -125,7 +126,7 @@ def after_attention(
         e = tl.program_id(0) * BE + tl.arange(0, BE)
         of_h = i[:, None] * C + e[None, :]
         inside = (i < P)[:, None]
-        score = tl.load(D_SCORE + ((network * H + h) * (4 * BLOCKS) + i[:, None]) * PA + i[None, :], mask=inside, other=0.0)
+        score = tl.load(D_SCORE + ((network * H + h) * BS + i[:, None]) * PA + i[None, :], mask=inside, other=0.0)
         over = tl.sum(score, axis=1)[:, None]  # of each b
         score, back = scaled(score)
         q = tl.load(TABLES + of_h)
@@ -134,7 +135,7 @@ def after_attention(
         near, back_near = scaled(q)
         tl.store(D_TABLES + PA * C + of_h, tl.dot(tl.trans(score), near) * back * back_near)
         if EQUALS > 0:
-            other = tl.load(D_OTHER + (network * H + h) * (4 * BLOCKS) + i, mask=i < P, other=0.0)[:, None]
+            other = tl.load(D_OTHER + (network * H + h) * BS + i, mask=i < P, other=0.0)[:, None]
             dq += other * tl.load(TABLES + 5 * PA * C + of_h)
             over += other
             tl.store(D_TABLES + 5 * PA * C + of_h, other * q)

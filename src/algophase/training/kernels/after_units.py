@@ -13,10 +13,13 @@ from algophase.training.kernels.scaling import down, parts, up
 
 
 @triton.jit
-def _base(DBASE, b, w, scale, W: tl.constexpr, BLOCKS: tl.constexpr):
-    """dbase of some b and columns (b, w), scaled, in float16; zero in padding."""
-    place = DBASE + (b[:, None] // 4 * W + w[None, :]) * 4 + b[:, None] % 4
-    return (tl.load(place, mask=(b < BLOCKS * 4)[:, None], other=0.0) * scale).to(tl.float16)
+def _base(DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr):
+    """dbase of some b and columns (b, w): a sum, and what the run before left of it."""
+    found = tl.load(DBASE + b[:, None] * W + w[None, :])
+    for run in tl.static_range(1, RUNS):
+        cut = tl.load(PAIRS + run * (T // RUNS)) // 256
+        found += tl.where((b == cut)[:, None], tl.load(DBASE + (BP + run - 1) * W + w)[None, :], 0.0)
+    return found
 
 
 @triton.jit
@@ -25,7 +28,8 @@ def after_units(
     GRADIENTS,
     Y,  # (n, PA, D)
     DQ,  # (n, RUNS, W, C)
-    DBASE,  # (n, BLOCKS, W, 4)
+    DBASE,  # (n, BP + CUTS, W)
+    PAIRS,  # (n, T + 16)
     DR,  # (n, RUNS, M, VP)
     LARGEST,  # (n, COUNT)
     DY,  # out (n, PA, D)
@@ -36,6 +40,7 @@ def after_units(
     AT_W_OUT: tl.constexpr,
     AT_B_OUT: tl.constexpr,
     PA: tl.constexpr,
+    BP: tl.constexpr,
     T: tl.constexpr,
     D: tl.constexpr,
     C: tl.constexpr,
@@ -46,12 +51,12 @@ def after_units(
     BD: tl.constexpr,
     BB: tl.constexpr,
     RUNS: tl.constexpr,
+    CUTS: tl.constexpr,
     COUNT: tl.constexpr,
     COUNT_P: tl.constexpr,
 ):
     """BD columns or rows of D at a time. Roles: y; rows of W_O; columns of IU; rows of W_out; b_out."""
     W: tl.constexpr = M + VP
-    BLOCKS: tl.constexpr = T // (4 * PA)
     ROLES: tl.constexpr = 2 + C // BC + W // BW + M // BW
     role = tl.program_id(0) % ROLES
     network = tl.program_id(1).to(tl.int64)
@@ -59,7 +64,8 @@ def after_units(
     GRADIENTS += network * size
     DQ += network * RUNS * W * C
     DR += network * RUNS * M * VP
-    DBASE += network * BLOCKS * W * 4
+    DBASE += network * (BP + CUTS) * W
+    PAIRS += network * (T + 16)
     Y += network * PA * D
     d = tl.program_id(0) // ROLES * BD + tl.arange(0, BD)
     t = tl.arange(0, COUNT_P)
@@ -71,15 +77,15 @@ def after_units(
         for k in range(0, W, BW):
             w = k + tl.arange(0, BW)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]).to(tl.float16)
-            dy = tl.dot(_base(DBASE, i, w, scale, W, BLOCKS), tl.trans(iu), dy)
+            db = _base(DBASE, PAIRS, i, w, T, W, BP, CUTS)
+            dy = tl.dot((db * scale).to(tl.float16), tl.trans(iu), dy)
         tl.store(DY + (network * PA + i[:, None]) * D + d[None, :], dy * back)
     elif role == 1:
         d_b_out = tl.zeros((BD,), tl.float32)
         i = tl.arange(0, PA)
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
-            place = DBASE + (i[:, None] // 4 * W + w[None, :]) * 4 + i[:, None] % 4
-            column = tl.sum(tl.load(place, mask=(i < BLOCKS * 4)[:, None], other=0.0), axis=0)
+            column = tl.sum(_base(DBASE, PAIRS, i, w, T, W, BP, CUTS), axis=0)
             d_b_out += tl.sum(tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1)
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
     elif role < 2 + C // BC:
@@ -97,8 +103,7 @@ def after_units(
         column = tl.zeros((BW,), tl.float32)
         for k in range(0, PA, BB):
             b = k + tl.arange(0, BB)
-            place = DBASE + (b[:, None] // 4 * W + w[None, :]) * 4 + b[:, None] % 4
-            db = tl.load(place, mask=(b < BLOCKS * 4)[:, None], other=0.0)
+            db = _base(DBASE, PAIRS, b, w, T, W, BP, CUTS)
             column += tl.sum(db, axis=0)
             y = tl.load(Y + b[:, None] * D + d[None, :]).to(tl.float16)
             d_iu = tl.dot(tl.trans(y), (db * scale).to(tl.float16), d_iu)

@@ -3,9 +3,9 @@
     x = z Q + base[b];   logits = act(x[:m]) R + x[m:];   slope = d loss / d logits
     dx = (slope R^T) act'(x);   dz = dx Q^T
 
-A program takes ROWS rows (`tables` has their order), which have four b, so the base joins the product as 16 more columns: the
-one-hot of b, three times, against the base in three parts. Operands are float16, sums float32. The slope and dz of a program
-are scaled by powers of two of its own.
+A program takes ROWS rows, which have at most S successive b (`training.rows`), so the base joins the product as KB >= 3 S more
+columns: the one-hot of b modulo S, three times, against the base in three parts. Operands are float16, sums float32. The slope
+and dz of a program are scaled by powers of two of its own.
 
 ReLU keeps one bit of each hidden unit on the way forward; GELU computes x again on the way back. JUDGE stops at the loss of
 each row, and whether the label's logit is strictly the largest.
@@ -20,23 +20,34 @@ from algophase.training.kernels.scaling import exponent, power, up
 
 
 @triton.jit
-def one_hot(row, j):
-    """(rows, 16) float16: which of its block's four b a row has, once for each part of the base."""
-    return ((j[None, :] % 4 == row[:, None] % 4) & (j[None, :] < 12)).to(tl.float16)
+def one_hot(b, j, S: tl.constexpr):
+    """(rows, KB) float16: which b a row has, once for each part of the base."""
+    return ((j[None, :] % S == b[:, None] % S) & (j[None, :] < 3 * S)).to(tl.float16)
+
+
+@triton.jit
+def b_of(first_b, j, S: tl.constexpr):
+    """The b that a column of the one-hot stands for, where the first row has first_b."""
+    return first_b + ((j - first_b) & (S - 1))
+
+
+@triton.jit
+def of_base(first_b, j, S: tl.constexpr, BP: tl.constexpr):
+    """Rows of BASE that belong to the columns of the one-hot."""
+    return tl.minimum(j // S, 2) * BP + b_of(first_b, j, S)
 
 
 @triton.jit
 def to_loss(
     logits,
+    label,
+    weight,
     tile,
     network,
-    WEIGHTS,
     SLOPE,
     EXPONENT,
     LOSS,
     RIGHT,
-    P: tl.constexpr,
-    PA: tl.constexpr,
     T: tl.constexpr,
     V: tl.constexpr,
     VP: tl.constexpr,
@@ -45,17 +56,14 @@ def to_loss(
 ):
     """Loss of a tile of rows, stored, and its slope: float16 with the largest in [1, 2), and its exponent. JUDGE: see above."""
     row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
-    a, b = (row // 4) % PA, row // (4 * PA) * 4 + row % 4
-    is_label = v[None, :] == ((a + b) % P)[:, None]
-    outside = v[None, :] >= V
+    is_label = v[None, :] == label[:, None]
+    loss, slope = weighted_loss(logits, is_label, v[None, :] >= V, weight)
     if JUDGE:
-        loss, slope = weighted_loss(logits, is_label, outside, tl.full((ROWS,), 1.0, tl.float32))
         at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
         below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
         tl.store(LOSS + network * T + row, loss)
         tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
     else:
-        loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))
         tl.store(LOSS + network * (T // ROWS) + tile, tl.sum(loss))
     top = exponent(slope)
     s = (slope * power(254 - top)).to(tl.float16)
@@ -67,10 +75,11 @@ def to_loss(
 
 @triton.jit
 def by_rows(
-    Z,  # (n, T, C) float16
+    Z,  # (n, MOST, C) float16
     Q,  # (n, C, W) float16
-    BASE,  # (n, BLOCKS, 16, W) float16
+    BASE,  # (n, 3, BP, W) float16
     R,  # (n, M, VP) float16
+    PAIRS,  # (n, T + 16) int32
     WEIGHTS,  # (n, T) float32, 0 in padding
     SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
     EXPONENT,  # out (n, TILES) int32: of the slope
@@ -79,8 +88,11 @@ def by_rows(
     LOSS,  # out (n, TILES) float32, or (n, T) with JUDGE
     RIGHT,  # out (n, T) int8 with JUDGE
     P: tl.constexpr,
-    PA: tl.constexpr,
+    S: tl.constexpr,
+    KB: tl.constexpr,
+    BP: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
     M: tl.constexpr,
     V: tl.constexpr,
     C: tl.constexpr,
@@ -96,22 +108,23 @@ def by_rows(
     tile = tl.program_id(0)
     network = tl.program_id(1).to(tl.int64)
     row = tile * ROWS + tl.arange(0, ROWS)
-    block = tile * ROWS // (4 * PA)
-    v, k, j = tl.arange(0, VP), tl.arange(0, C), tl.arange(0, 16)
-    Z += network * T * C
+    v, k, j = tl.arange(0, VP), tl.arange(0, C), tl.arange(0, KB)
+    PAIRS += network * (T + 16)
+    Z += network * MOST * C
     Q += network * C * W
-    BASE += (network * (T // (4 * PA)) + block) * 16 * W
     R += network * M * VP
+    pair = tl.load(PAIRS + row)
+    BASE += network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
     z = tl.load(Z + row[:, None] * C + k[None, :])
-    of_b = one_hot(row, j)
+    of_b = one_hot(pair // 256, j, S)
     direct = tl.load(Q + k[:, None] * W + M + v[None, :])
-    logits = tl.dot(of_b, tl.load(BASE + j[:, None] * W + M + v[None, :]))
+    logits = tl.dot(of_b, tl.load(BASE + M + v[None, :]))
     logits = tl.dot(z, direct, logits)
     active = tl.zeros((ROWS, BM), tl.int32)
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
         q = tl.load(Q + k[:, None] * W + m[None, :])
-        base = tl.load(BASE + j[:, None] * W + m[None, :])
+        base = tl.load(BASE + m[None, :])
         r = tl.load(R + m[:, None] * VP + v[None, :])
         x = tl.dot(z, q, tl.dot(of_b, base))
         if not GELU:
@@ -119,7 +132,9 @@ def by_rows(
         post, _ = activate_both(x, GELU)
         logits = tl.dot(post.to(tl.float16), r, logits)
 
-    s, top = to_loss(logits, tile, network, WEIGHTS, SLOPE, EXPONENT, LOSS, RIGHT, P, PA, T, V, VP, ROWS, JUDGE)
+    weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
+    label = (pair % 256 + pair // 256) % P
+    s, top = to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
     if not JUDGE:
         dz = tl.dot(s, tl.trans(tl.load(Q + k[:, None] * W + M + v[None, :])))
         for step in tl.range(0, M // BM, num_stages=STAGES):
@@ -128,7 +143,7 @@ def by_rows(
             r = tl.load(R + m[:, None] * VP + v[None, :])
             dx = tl.dot(s, tl.trans(r))
             if GELU:
-                base = tl.load(BASE + j[:, None] * W + m[None, :])
+                base = tl.load(BASE + m[None, :])
                 _, steep = activate_both(tl.dot(z, q, tl.dot(of_b, base)), GELU)
                 dx *= steep
             else:

@@ -22,12 +22,20 @@ def activation_slope(x, GELU: tl.constexpr):
 
 @triton.jit
 def activate_both(x, GELU: tl.constexpr):
-    """The activation and its slope. For GELU, exp(-x^2 / 2) serves the density and, by Abramowitz and Stegun 7.1.26, the
-    distribution function (error 7e-8): a fifth of the time of `tl.erf`, and far below what float16 keeps."""
+    """The activation and its slope. For GELU, the distribution function and the slope less 1/2 are x times a polynomial in x^2
+    of least largest error (1.7e-6 and 1.3e-5, far below what float16 keeps), constant beyond 4.75 and 5: no special function."""
     if GELU:
-        bell = tl.exp(-0.5 * x * x)
-        t = 1.0 / (1.0 + 0.23164188 * tl.abs(x))
-        tail = t * (0.127414796 + t * (-0.142248368 + t * (0.7107068705 + t * (-0.7265760135 + t * 0.5307027145)))) * bell
-        below = tl.where(x > 0.0, 1.0 - tail, tail)  # Phi(x)
-        return x * below, below + x * 0.3989422804014327 * bell
+        near = tl.minimum(tl.maximum(x, -4.75), 4.75)
+        u = near * near * 0.0886426592797784 - 1.0
+        v = -0.00403323118 + 0.00159055414 * u
+        v = -0.0219352152 + u * (0.0137911728 + u * (-0.00668885093 + u * (0.00441878755 + u * v)))
+        below = 0.5 + near * (
+            0.148748219 + u * (-0.0736709163 + u * (0.0532428473 + u * (-0.0405072346 + u * (0.0303071588 + u * v))))
+        )
+        near = tl.minimum(tl.maximum(x, -5.0), 5.0)
+        u = near * near * 0.08 - 1.0
+        v = 0.0212279726 + u * (-0.0277218204 + u * (0.0465147458 - 0.0207201503 * u))
+        v = 0.0770893693 + u * (-0.0853556097 + u * (0.0951200426 + u * (-0.0684477016 + u * v)))
+        steep = 0.5 + near * (0.142130584 + u * (-0.0751227811 + u * (0.0668261796 + u * (-0.0715419054 + u * v))))
+        return x * below, steep
     return tl.where(x <= 0.0, 0.0, x), tl.where(x > 0.0, 1.0, 0.0)

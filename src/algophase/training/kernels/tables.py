@@ -7,7 +7,7 @@
     y[b] = x_q[b] + give v_q[b] W_O,  give = 2 - rate  [3 - 2 rate];   base = y IU + bias
     Q = W_O IU,   R = W_out W_U
 
-Pairs are rows in blocks of four b and all a (padded to PA): row = (b // 4 PA + a) 4 + b % 4, T of them.
+Pairs are T rows in the order of b (`training.rows`): PAIRS (n, T + 16) has a + 256 b of each, padding included.
 
 An error made here is the same for every pair, so it does not average out in a gradient, and late in training gradients are
 small differences. These products are small, too: each operand is two float16 numbers that add up to 22 bits. Only the results
@@ -82,7 +82,7 @@ def attend(
     SCALE,  # (n,)
     GIVE,  # (n,)
     TABLES,
-    SOFT,  # out (n, maps, H, T) float32: the weight of a, and with an equals sign of b
+    SOFT,  # out (n, maps, H, PA, PA) float32, b by a: the weight of a, and with an equals sign of b
     Y,  # out (n, PA, D) float32
     size,
     AT_EMBED: tl.constexpr,
@@ -92,7 +92,6 @@ def attend(
     SECOND: tl.constexpr,
     EQUALS: tl.constexpr,
     PA: tl.constexpr,
-    T: tl.constexpr,
     D: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
@@ -108,30 +107,29 @@ def attend(
     TABLES += network * (3 + 2 * MAPS) * PA * C
     if tl.program_id(0) < H:
         h = tl.program_id(0)
-        score = tl.zeros((PA, PA), tl.float32)  # (a, b)
+        score = tl.zeros((PA, PA), tl.float32)  # (b, a)
         own = tl.zeros((PA,), tl.float32)
         other = tl.zeros((PA,), tl.float32)
         for k in range(0, E, BE):
-            place = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
-            q = tl.load(place)
-            score += product(tl.load(place + PA * C), tl.trans(q))
-            own += tl.sum(q * tl.load(place + 2 * PA * C), axis=1)
+            of_h = TABLES + i[:, None] * C + h * E + k + tl.arange(0, BE)[None, :]
+            q = tl.load(of_h)
+            score += product(q, tl.trans(tl.load(of_h + PA * C)))
+            own += tl.sum(q * tl.load(of_h + 2 * PA * C), axis=1)
             if EQUALS > 0:
-                other += tl.sum(q * tl.load(place + 5 * PA * C), axis=1)
+                other += tl.sum(q * tl.load(of_h + 5 * PA * C), axis=1)
         scale = tl.load(SCALE + network)
         score *= scale
-        own_score = _along_columns(own * scale, i)
-        row = (i[None, :] // 4 * PA + i[:, None]) * 4 + i[None, :] % 4
-        SOFT += (network * MAPS * H + h) * T
+        own_score = (own * scale)[:, None]
+        place = SOFT + (network * MAPS * H + h) * PA * PA + i[:, None] * PA + i[None, :]
         if EQUALS > 0:
-            other_score = _along_columns(other * scale, i)
-            top = tl.maximum(tl.maximum(own_score, other_score)[None, :], score)
-            soft, soft_2 = tl.exp(score - top), tl.exp(other_score[None, :] - top)
-            whole = soft + soft_2 + tl.exp(own_score[None, :] - top)
-            tl.store(SOFT + row, soft / whole, mask=row < T)
-            tl.store(SOFT + H * T + row, soft_2 / whole, mask=row < T)
+            other_score = (other * scale)[:, None]
+            top = tl.maximum(tl.maximum(own_score, other_score), score)
+            soft, soft_2 = tl.exp(score - top), tl.exp(other_score - top)
+            whole = soft + soft_2 + tl.exp(own_score - top)
+            tl.store(place, soft / whole)
+            tl.store(place + H * PA * PA, soft_2 / whole)
         else:
-            tl.store(SOFT + row, 1.0 / (1.0 + tl.exp(own_score[None, :] - score)), mask=row < T)
+            tl.store(place, 1.0 / (1.0 + tl.exp(own_score - score)))
     else:
         PARAMETERS += network * size
         d = (tl.program_id(0) - H) * BD + tl.arange(0, BD)
@@ -145,41 +143,36 @@ def attend(
 
 
 @triton.jit
-def _along_columns(x, i):
-    """A vector that lies along rows, along columns."""
-    return tl.sum(tl.where(i[:, None] == i[None, :], x[:, None], 0.0), axis=0)
-
-
-@triton.jit
 def mix(
     RATE,  # (n,)
     SOFT,
     TABLES,
-    Z,  # out (n, T, C) float16
+    PAIRS,  # (n, T + 16) int32
+    Z,  # out (n, MOST, C) float16, the first T rows
     EQUALS: tl.constexpr,
     PA: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
     H: tl.constexpr,
     E: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """z of some rows: a few a, four b, all heads."""
+    """z of some rows, all heads."""
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
     network = tl.program_id(1).to(tl.int64)
-    first = tl.program_id(0) * ROWS
-    some, four, h, e = tl.arange(0, ROWS // 4), tl.arange(0, 4), tl.arange(0, H), tl.arange(0, E)
+    row, h, e = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, H), tl.arange(0, E)
     rate = tl.load(RATE + network)
-    a, b = (first // 4) % PA + some, first // (4 * PA) * 4 + four
+    pair = tl.load(PAIRS + network * (T + 16) + row)
+    a, b = pair % 256, pair // 256
     V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h[None, :, None] * E + e[None, None, :]
-    v1, vq = tl.load(V + a[:, None, None] * C), tl.load(V + (PA + b)[:, None, None] * C)  # (some, H, E), (four, H, E)
-    row = first + some[:, None] * 4 + four[None, :]
-    SOFT += (network * MAPS * H + h[None, None, :]) * T + row[:, :, None]  # (some, four, H)
-    z = (rate * tl.load(SOFT) + (1.0 - rate))[:, :, :, None] * (v1[:, None, :, :] - vq[None, :, :, :])
+    v1, vq = tl.load(V + a[:, None, None] * C), tl.load(V + (PA + b)[:, None, None] * C)  # (ROWS, H, E)
+    SOFT += (network * MAPS * H + h[None, :]) * PA * PA + (b * PA + a)[:, None]  # (ROWS, H)
+    z = (rate * tl.load(SOFT) + (1.0 - rate))[:, :, None] * (v1 - vq)
     if EQUALS > 0:
         v2 = tl.load(V + (3 * PA + b)[:, None, None] * C)
-        z += (rate * tl.load(SOFT + H * T) + (1.0 - rate))[:, :, :, None] * (v2 - vq)[None, :, :, :]
-    place = (network * T + row[:, :, None, None]) * C + (h[:, None] * E + e[None, :])[None, None, :, :]
+        z += (rate * tl.load(SOFT + H * PA * PA) + (1.0 - rate))[:, :, None] * (v2 - vq)
+    place = (network * MOST + row[:, None, None]) * C + h[None, :, None] * E + e[None, None, :]
     tl.store(Z + place, z.to(tl.float16))
 
 
@@ -188,7 +181,7 @@ def project(
     PARAMETERS,
     Y,
     Q,  # out (n, C, W) float16
-    BASE,  # out (n, BLOCKS, 16, W) float16: of each four b three parts that add up to the float32 value, then zeros
+    BASE,  # out (n, 3, BP, W) float16: three parts that add up to the float32 value
     R,  # out (n, M, VP) float16
     size,
     AT_O: tl.constexpr,
@@ -197,7 +190,7 @@ def project(
     AT_W_OUT: tl.constexpr,
     AT_B_OUT: tl.constexpr,
     PA: tl.constexpr,
-    T: tl.constexpr,
+    BP: tl.constexpr,
     D: tl.constexpr,
     C: tl.constexpr,
     M: tl.constexpr,
@@ -208,7 +201,6 @@ def project(
 ):
     """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden units and BW outputs."""
     W: tl.constexpr = M + VP
-    BLOCKS: tl.constexpr = T // (4 * PA)
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
     if tl.program_id(0) < W // BW:
@@ -223,14 +215,13 @@ def project(
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
         base += bias[None, :]
-        place = BASE + (network * BLOCKS * 16 + (i[:, None] // 4) * 16 + i[:, None] % 4) * W + w[None, :]
-        inside = (i < BLOCKS * 4)[:, None]
+        place = BASE + (network * 3 * BP + i[:, None]) * W + w[None, :]
         first = base.to(tl.float16)
         rest = base - first.to(tl.float32)
         second = rest.to(tl.float16)
-        tl.store(place, first, mask=inside)
-        tl.store(place + 4 * W, second, mask=inside)
-        tl.store(place + 8 * W, (rest - second.to(tl.float32)).to(tl.float16), mask=inside)
+        tl.store(place, first)
+        tl.store(place + BP * W, second)
+        tl.store(place + 2 * BP * W, (rest - second.to(tl.float32)).to(tl.float16))
     elif tl.program_id(0) < (1 + C // BC) * (W // BW):
         role = tl.program_id(0) - W // BW
         c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)

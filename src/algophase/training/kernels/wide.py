@@ -14,19 +14,24 @@ slope, so that sums over pairs need no other.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.by_rows import one_hot, to_loss
+from algophase.training.kernels.by_rows import of_base, one_hot, to_loss
+from algophase.training.kernels.by_units import finished
 from algophase.training.kernels.hidden import activate_both
 from algophase.training.kernels.scaling import exponent, power
 
 
 @triton.jit
 def wide_hidden(
-    Z,  # (n, T, C) float16
+    Z,  # (n, MOST, C) float16
     Q,  # (n, C, W) float16
-    BASE,  # (n, BLOCKS, 16, W) float16
-    X,  # out (n, T, M) float16
-    PA: tl.constexpr,
+    BASE,  # (n, 3, BP, W) float16
+    PAIRS,  # (n, T + 16) int32
+    X,  # out (n, MOST, M) float16
+    S: tl.constexpr,
+    KB: tl.constexpr,
+    BP: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
     M: tl.constexpr,
     C: tl.constexpr,
     VP: tl.constexpr,
@@ -40,17 +45,18 @@ def wide_hidden(
     network = tl.program_id(1).to(tl.int64)
     first = tl.program_id(0) // (M // BM) * ROWS
     row, m = first + tl.arange(0, ROWS), tl.program_id(0) % (M // BM) * BM + tl.arange(0, BM)
-    j = tl.arange(0, 16)
-    Z += network * T * C
+    j = tl.arange(0, KB)
+    PAIRS += network * (T + 16)
+    Z += network * MOST * C
     Q += network * C * W
-    BASE += (network * (T // (4 * PA)) + first // (4 * PA)) * 16 * W
-    x = tl.dot(one_hot(row, j), tl.load(BASE + j[:, None] * W + m[None, :]))
+    BASE += network * 3 * BP * W + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * W
+    x = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(BASE + m[None, :]))
     for c in range(0, C, BK):
         k = c + tl.arange(0, BK)
         x = tl.dot(tl.load(Z + row[:, None] * C + k[None, :]), tl.load(Q + k[:, None] * W + m[None, :]), x)
     if not GELU:
         x, _ = activate_both(x, GELU)
-    tl.store(X + (network * T + row[:, None]) * M + m[None, :], x.to(tl.float16))
+    tl.store(X + (network * MOST + row[:, None]) * M + m[None, :], x.to(tl.float16))
 
 
 @triton.jit
@@ -60,14 +66,18 @@ def wide_logits(
     Q,
     BASE,
     R,  # (n, M, VP) float16
+    PAIRS,
     WEIGHTS,  # (n, T) float32, 0 in padding
     SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
     EXPONENT,  # out (n, TILES) int32: of the slope
     LOSS,  # out (n, TILES) float32, or (n, T) with JUDGE
     RIGHT,  # out (n, T) int8 with JUDGE
     P: tl.constexpr,
-    PA: tl.constexpr,
+    S: tl.constexpr,
+    KB: tl.constexpr,
+    BP: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
     M: tl.constexpr,
     V: tl.constexpr,
     C: tl.constexpr,
@@ -81,13 +91,15 @@ def wide_logits(
     tile = tl.program_id(0)
     network = tl.program_id(1).to(tl.int64)
     row = tile * ROWS + tl.arange(0, ROWS)
-    v, j = tl.arange(0, VP), tl.arange(0, 16)
-    Z += network * T * C
+    v, j = tl.arange(0, VP), tl.arange(0, KB)
+    PAIRS += network * (T + 16)
+    Z += network * MOST * C
     Q += network * C * W
-    X += network * T * M
-    BASE += (network * (T // (4 * PA)) + tile * ROWS // (4 * PA)) * 16 * W
+    X += network * MOST * M
     R += network * M * VP
-    logits = tl.dot(one_hot(row, j), tl.load(BASE + j[:, None] * W + M + v[None, :]))
+    pair = tl.load(PAIRS + row)
+    base = network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
+    logits = tl.dot(one_hot(pair // 256, j, S), tl.load(BASE + base + M + v[None, :]))
     for c in range(0, C, BK):
         k = c + tl.arange(0, BK)
         direct = tl.load(Q + k[:, None] * W + M + v[None, :])
@@ -96,7 +108,9 @@ def wide_logits(
         m = first + tl.arange(0, BK)
         post = _active(tl.load(X + row[:, None] * M + m[None, :]), GELU)
         logits = tl.dot(post, tl.load(R + m[:, None] * VP + v[None, :]), logits)
-    to_loss(logits, tile, network, WEIGHTS, SLOPE, EXPONENT, LOSS, RIGHT, P, PA, T, V, VP, ROWS, JUDGE)
+    weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
+    label = (pair % 256 + pair // 256) % P
+    to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
 
 
 @triton.jit
@@ -112,14 +126,19 @@ def _active(x, GELU: tl.constexpr):
 def wide_slopes(
     X,
     R,
+    PAIRS,
     SLOPE,
     EXPONENT,
     DX,  # out (n, T, W) float16
     DZ_EXPONENT,  # out (n, TILES) int32
-    DBASE,  # out (n, BLOCKS, W, 4) float32
+    DBASE,  # out (n, BP + CUTS, W) float32
     LARGEST,  # out (n, COUNT) int32: exponent of the largest element that a program wrote
-    PA: tl.constexpr,
+    S: tl.constexpr,
+    KB: tl.constexpr,
+    BP: tl.constexpr,
+    CUTS: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
     M: tl.constexpr,
     VP: tl.constexpr,
     BM: tl.constexpr,
@@ -129,44 +148,54 @@ def wide_slopes(
     COUNT: tl.constexpr,
     GELU: tl.constexpr,
 ):
-    """A block of four b and BM units, or outputs; each step is a tile of rows, with one exponent."""
+    """One of CUTS runs of rows and BM units, or outputs; each step is a tile of rows, with one exponent."""
     W: tl.constexpr = M + VP
-    BLOCKS: tl.constexpr = T // (4 * PA)
-    STEPS: tl.constexpr = 4 * PA // ROWS
+    LENGTH: tl.constexpr = TILES // CUTS
     network = tl.program_id(1).to(tl.int64)
-    block, unit = tl.program_id(0) // (W // BM), tl.program_id(0) % (W // BM)
-    i, v, four, w = tl.arange(0, ROWS), tl.arange(0, VP), tl.arange(0, 4), unit * BM + tl.arange(0, BM)
-    X += network * T * M
+    run, unit = tl.program_id(0) // (W // BM), tl.program_id(0) % (W // BM)
+    i, v, j, w = tl.arange(0, ROWS), tl.arange(0, VP), tl.arange(0, KB), unit * BM + tl.arange(0, BM)
+    PAIRS += network * (T + 16)
+    X += network * MOST * M
     DX += network * T * W
     SLOPE += network * T * VP
     EXPONENT += network * TILES
     t = tl.arange(0, TILES_P)
     top = tl.max(tl.load(EXPONENT + t, mask=t < TILES, other=0), axis=0)
-    db = tl.zeros((4, BM), tl.float32)
+    whole = power(top)
+    DBASE += network * (BP + CUTS) * W + w[:, None]
+    slot = (j < S)[None, :]
+    db = tl.zeros((BM, KB), tl.float32)
+    top_db = tl.zeros((BM, KB), tl.float32)
     if unit < M // BM:
         r = tl.trans(tl.load(R + (network * M + w[:, None]) * VP + v[None, :]))
-        for step in range(STEPS):
-            tile = block * STEPS + step
+        for tile in range(run * LENGTH, (run + 1) * LENGTH):
             row = tile * ROWS + i
             factor = power(tl.load(EXPONENT + tile) - top + 127)
             s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
             _, steep = activate_both(tl.load(X + row[:, None] * M + w[None, :]).to(tl.float32), GELU)
-            dx = tl.dot(s, r) * (steep * factor)
-            tl.store(DX + row[:, None] * W + w[None, :], dx.to(tl.float16))
-            db += tl.sum(tl.reshape(dx, (ROWS // 4, 4, BM)), axis=0)
+            dx = (tl.dot(s, r) * (steep * factor)).to(tl.float16)
+            tl.store(DX + row[:, None] * W + w[None, :], dx)
+            db = tl.dot(tl.trans(dx), one_hot(tl.load(PAIRS + row) // 256, j, S), db)
+            b, over = finished(PAIRS, tile, j, S, ROWS)
+            tl.store(DBASE + b * W, db * whole, mask=over & slot)
+            top_db = tl.maximum(top_db, tl.abs(db))
+            db = tl.where(over, 0.0, db)
     else:
-        for step in range(STEPS):
-            tile = block * STEPS + step
+        for tile in range(run * LENGTH, (run + 1) * LENGTH):
             row = tile * ROWS + i
             factor = power(tl.load(EXPONENT + tile) - top + 127)
-            slope = tl.load(SLOPE + row[:, None] * VP + (w - M)[None, :]).to(tl.float32) * factor
-            tl.store(DX + row[:, None] * W + w[None, :], slope.to(tl.float16))
-            db += tl.sum(tl.reshape(slope, (ROWS // 4, 4, BM)), axis=0)
+            slope = (tl.load(SLOPE + row[:, None] * VP + (w - M)[None, :]).to(tl.float32) * factor).to(tl.float16)
+            tl.store(DX + row[:, None] * W + w[None, :], slope)
+            db = tl.dot(tl.trans(slope), one_hot(tl.load(PAIRS + row) // 256, j, S), db)
+            b, over = finished(PAIRS, tile, j, S, ROWS)
+            tl.store(DBASE + b * W, db * whole, mask=over & slot)
+            top_db = tl.maximum(top_db, tl.abs(db))
+            db = tl.where(over, 0.0, db)
             if unit == M // BM:
                 tl.store(DZ_EXPONENT + network * TILES + tile, top + 12)  # so that `down` gives the power
-    db *= power(top)
-    tl.store(DBASE + ((network * BLOCKS + block) * W + w[None, :]) * 4 + four[:, None], db)
-    tl.store(LARGEST + network * COUNT + tl.program_id(0), exponent(db))
+    cut = tl.load(PAIRS + (run + 1) * LENGTH * ROWS) // 256
+    tl.store(DBASE + (BP + run) * W + 0 * j[None, :], db * whole, mask=slot & ((j == cut % S)[None, :]))
+    tl.store(LARGEST + network * COUNT + tl.program_id(0), exponent(top_db * whole))
 
 
 @triton.jit
@@ -204,6 +233,7 @@ def wide_units(
     DR,  # out (n, 1, M, VP) float32
     LARGEST,  # out (n, COUNT) int32, from FIRST on
     T: tl.constexpr,
+    MOST: tl.constexpr,
     M: tl.constexpr,
     C: tl.constexpr,
     VP: tl.constexpr,
@@ -223,14 +253,14 @@ def wide_units(
     network = tl.program_id(1).to(tl.int64)
     i, v, w = tl.arange(0, ROWS), tl.arange(0, VP), unit * BM + tl.arange(0, BM)
     inside = w < W
-    X += network * T * M
+    X += network * MOST * M
     DX += network * T * W
     t = tl.arange(0, TILES_P)
     whole = power(tl.max(tl.load(EXPONENT + network * TILES + t, mask=t < TILES, other=0), axis=0))
     top = 0
     if role < C // BC:
         c = role * BC + tl.arange(0, BC)
-        Z += network * T * C
+        Z += network * MOST * C
         dq = tl.zeros((BM, BC), tl.float32)
         for first in range(0, T, ROWS):
             row = first + i

@@ -1,0 +1,93 @@
+"""Pairs as rows, in the order in which the fused kernels take them.
+
+Only training pairs are trained on: in the order of b, then of a, so that the rows of a tile have few successive b, and the sums
+over a of one b are sums over rows that follow each other. All pairs are another list, which is judged now and then.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from algophase.errors import InputError
+from algophase.networks.stacking import power_of_two
+
+END = 255  # stands for b behind the last row
+BEYOND = 16  # entries there
+
+
+class Rows(NamedTuple):
+    """For n networks, T rows each, a multiple of a tile.
+
+    pairs: a + 256 b, (n, T + 16). weights: 1 / number of training pairs, 0 in padding, (n, T). places: the row of b and a, the
+    last row where there is none, (n, b, a) padded to powers of two. slots: how many successive b a tile has at most.
+    """
+
+    pairs: Tensor
+    weights: Tensor
+    places: Tensor
+    slots: int
+
+    @property
+    def count(self) -> int:
+        return self.weights.shape[1]
+
+    @property
+    def columns(self) -> int:
+        """Of the one-hot of b modulo `slots`, three times, padded."""
+        return power_of_two(3 * self.slots)
+
+    def one_hot(self) -> Tensor:
+        """(n, T, columns) float16."""
+        j = torch.arange(self.columns, device=self.pairs.device)
+        b = self.pairs[:, : self.count, None] // 256
+        return ((j % self.slots == b % self.slots) & (j < 3 * self.slots)).half()
+
+
+def slots_for(p: int, pairs: int, tile: int) -> int:
+    """Enough for any tile of training pairs drawn at random: all but the first and the last b of a tile are whole, and together
+    they would have far fewer pairs than usual. Never more than p are needed."""
+    slots = 4
+    while slots < p and 2 * (slots - 1) * pairs < 3 * tile * p:
+        slots *= 2
+    return slots
+
+
+def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
+    """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a multiple of runs, and the last
+    row is padding."""
+    n, p, _ = weights.shape
+    flat = weights.transpose(1, 2).flatten(1)  # b, then a
+    chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
+    count = chosen.shape[1]
+    tiles = -(-(count + tile) // (tile * runs)) * runs
+    b = chosen // p
+    rows = torch.arange(count, device=weights.device).expand(n, -1)
+    last = b[:, torch.arange(count, device=b.device).div(tile, rounding_mode="floor").add(1).mul(tile).clamp(max=count) - 1]
+    first = b[:, torch.arange(count, device=b.device).div(tile, rounding_mode="floor") * tile]
+    if bool((last - first >= slots).any()):
+        rows = torch.stack([_with_gaps(one.tolist(), tile, slots) for one in b.cpu()]).to(weights.device)
+    total = tiles * tile
+    if int(rows.max()) >= total - 1:
+        raise InputError("the training pairs are spread too unevenly for the fused engine; choose the engine grid")
+    # padding repeats the last pair of its tile, or of the network
+    places = weights.new_full((n, power_of_two(p), power_of_two(p)), total - 1, dtype=torch.int32)
+    places[torch.arange(n, device=b.device)[:, None], b, chosen % p] = rows.int()
+    taken = weights.new_full((n, total), -1, dtype=torch.int64).scatter_(1, rows, chosen).cummax(1).values
+    filled = weights.new_zeros(n, total).scatter_(1, rows, flat.gather(1, chosen))
+    pairs = weights.new_full((n, total + BEYOND), END * 256, dtype=torch.int32)
+    pairs[:, :total] = (taken % p + taken // p * 256).int()
+    return Rows(pairs, filled, places, slots)
+
+
+def _with_gaps(b: list[int], tile: int, slots: int) -> Tensor:
+    """Row of each pair: a tile ends early where it would have too many b."""
+    rows, row, first = [], 0, b[0]
+    for value in b:
+        if row % tile == 0:
+            first = value
+        elif value - first >= slots:
+            row, first = -(-row // tile) * tile, value
+        rows.append(row)
+        row += 1
+    return torch.tensor(rows)
