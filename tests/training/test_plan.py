@@ -52,6 +52,14 @@ def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_th
     assert all(group.runs == tuple(runs[i] for i in group.indices) for group in groups)
 
 
+def test_runs_of_other_tasks_are_grouped_apart() -> None:
+    """They have other labels or other logits, and an ensemble has one task."""
+    other_names = TaskSettings(5, relabelling=((1, 0, 2, 3, 4), (0, 1, 2, 3, 4)))
+    tasks = [TaskSettings(5), TaskSettings(5, operation="subtract"), other_names]
+    tasks += [TaskSettings(5, equals_sign=True), TaskSettings(5, equals_sign=True, outputs="modulus")]
+    assert len(plan([RunSettings(task) for task in tasks], device="cpu")) == len(tasks)
+
+
 def test_only_networks_padded_alike_share_an_ensemble() -> None:
     widths = [128, 8, 130, 24, 8, 160, 161, 120]
     runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]
