@@ -52,8 +52,8 @@ def check_stackable(runs: Sequence[RunSettings]) -> None:
 def stack_key(run: RunSettings) -> tuple[object, ...]:
     """What must be equal for two runs to share a stack."""
     task, network = run.task, run.network
-    layout = (task.modulus, task.separate_vocabularies, task.equals_sign, task.training_fraction)
-    layout += (task.outputs, task.operation, task.relabelling)
+    tokens = (task.modulus, task.separate_vocabularies, task.equals_sign, task.training_fraction)
+    layout = (*tokens, task.outputs, task.operation, task.relabelling)
     if isinstance(network, TransformerSettings):
         return (*layout, network.kind, network.layers, network.heads, network.activation)
     if isinstance(network, LinearSettings) and network.model != "delta":
