@@ -220,7 +220,7 @@ class DeepTransformer(Engine):
         """Matrices in half precision, biases as they are."""
         return tuple((self.parameters if name[0] == "b" else self.half)[f"{name} {layer}"] for name in names)
 
-    def _sizes(self, layer: int) -> dict[str, Any]:
+    def _sizes(self) -> dict[str, Any]:
         return {"T": self.pairs, "S": self.task.context, "PA": self.across, "D": self.settings.width}
 
     @property
@@ -268,7 +268,7 @@ class DeepTransformer(Engine):
         """What attention reads, and its sizes."""
         source = self.layers[layer - 1].y_half if layer else self.tables
         heads, size = self.parameters.shapes["O 0"][:2]
-        sizes = {**self._sizes(layer), "SQ": self._asking(layer), "H": heads, "E": size, "FIRST": layer == 0}
+        sizes = {**self._sizes(), "SQ": self._asking(layer), "H": heads, "E": size, "FIRST": layer == 0}
         return (self.rate, self.scale, source, tokens, *self._weights(layer, "QKV")), sizes
 
     def _forward(self, tokens: Tensor) -> list[Step]:
@@ -290,7 +290,7 @@ class DeepTransformer(Engine):
                         deep_forward,
                         (held.z.shape[1] // of_rows["ROWS"], self.count),
                         (stream, tokens, held.z, *weights, held.u, held.active, held.y, held.y_half, self.size),
-                        {**self._sizes(layer), **of_rows, "FIRST": layer == 0},
+                        {**self._sizes(), **of_rows, "FIRST": layer == 0},
                     )
                 )
         return steps
@@ -307,7 +307,7 @@ class DeepTransformer(Engine):
             deep_last,
             (self.pairs // of_rows["ROWS"], self.count),
             (self.layers[-2].y, tokens, held.z, *weights, labels, self.pair_weights, *written, *found, self.size),
-            {**self._sizes(layer), **of_rows, **outputs},
+            {**self._sizes(), **of_rows, **outputs},
         )
 
     def _back(self, layer: int) -> list[Step]:

@@ -58,8 +58,9 @@ def _pattern(q, k_0, k_1, k_2, scale, S: tl.constexpr):
         whole = w_0 + w_1 + w_2
         w_0, w_1, w_2 = w_0 / whole, w_1 / whole, w_2 / whole
     else:
-        w_0, w_1 = 1.0 / (1.0 + tl.exp(s_1 - s_0)), 1.0 / (1.0 + tl.exp(s_0 - s_1))
-        w_2 = tl.zeros_like(w_0)
+        less = tl.exp(-tl.abs(s_0 - s_1))
+        top, rest = 1.0 / (1.0 + less), less / (1.0 + less)
+        w_0, w_1, w_2 = tl.where(s_0 > s_1, top, rest), tl.where(s_0 > s_1, rest, top), tl.zeros_like(less)
     return w_0, w_1, w_2
 
 

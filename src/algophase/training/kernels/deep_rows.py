@@ -151,7 +151,7 @@ def _back(
     du_half, top = unit(du * (STREAM * STREAM))
     e_du = e_dy + top - 127
     _store(du_half, e_du, DU, E_DU, network, row, ALL, D, ROWS)
-    # where W_O has died, dz vanishes; but its unit stays within 2^-34 of du's, so that `deep_attend_back` can add the two
+    # where W_O has died, dz vanishes; its unit stays within 2^-34 of du's, so that no power between the two overflows
     dz_half, top_dz = unit(tl.dot(du_half, tl.trans(tl.load(W_O + c[:, None] * D + d[None, :]))), 97)
     _store(dz_half, e_du + top_dz - 131, DZ, E_DZ, network, row, ALL, C, ROWS)
 
