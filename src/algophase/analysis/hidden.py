@@ -160,7 +160,8 @@ class Units:
         each = torch.stack([self.additive / self.variance, gap.cos(), gap.sin()])
         fit, cosine, sine = torch.where(self.active, each, 0.0).sum(dim=1) / self.active.sum()
         product = self.product.square().sum() / self.variance.sum()
-        return UnitMeans(*self.over_clusters(self.likeness), product, fit, torch.hypot(cosine, sine))
+        disc, torus, circle = self.over_clusters(self.likeness)
+        return UnitMeans(disc, torus, circle, product, fit, torch.hypot(cosine, sine))
 
 
 class UnitMeans(NamedTuple):
