@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from algophase import Analysis, Runs, analyze, load, train, without_interactions
 from algophase.analysis.catalogue import label
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
-from algophase.runs.phase_shift import HIDDEN, phase_shifts
+from algophase.runs.phase_shift import HIDDEN, RESAMPLES, phase_shifts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,16 +62,20 @@ def draw_moves(axes: "Axes", rates: list[float], before: list[float], after: lis
     axes.set(title=name, ylim=(0, 1.15))
 
 
-def draw_progress() -> None:
+def follow_training() -> dict[int, Analysis]:
+    """A network of the gallery along training, by epoch: its first 300 epochs again, later ones from what is kept."""
     network = load(TRAINED / "2824c7604f8b.safetensors")
     assert network.run is not None
     run = replace(network.run, training=replace(network.run.training, epochs=max(EARLY)))
     (trained,) = train([run], device="cpu", snapshot_epochs=EARLY)
     seen = {epoch: analyze(each) for epoch, each in trained.snapshots.items()}
-    seen |= {epoch: analyze(load(TRAINED / f"2824c7604f8b{name}.safetensors")) for epoch, name in LATER.items()}
+    return seen | {epoch: analyze(load(TRAINED / f"2824c7604f8b{name}.safetensors")) for epoch, name in LATER.items()}
+
+
+def draw_progress(seen: dict[int, Analysis]) -> None:
     epochs = sorted(seen)
     with house_style():
-        figure = new_figure(8.4, 3.0)
+        figure = new_figure(8.4, 3.6)
         right, losses, products = figure.subplots(1, 3)
         early = [epoch for epoch in epochs if epoch <= max(EARLY)]
         right.plot(
@@ -79,7 +83,6 @@ def draw_progress() -> None:
         )
         right.plot(early, [seen[epoch].accuracy for epoch in early], "o-", color=BLACK, label="network")
         right.set(title="pairs answered right", xlabel="epoch", ylim=(0, 1.05))
-        right.legend(loc="lower right")
         for name, style, colour in (
             ("excluded_loss", "^-", ORANGE),
             ("cross_entropy", "o-", BLACK),
@@ -87,7 +90,6 @@ def draw_progress() -> None:
         ):
             losses.plot(epochs, [seen[epoch].metrics[name] for epoch in epochs], style, color=colour, label=label(name))
         losses.set(title="loss, all pairs", xlabel="epoch", yscale="log")
-        losses.legend(loc="lower left")
         products.plot(
             epochs, [seen[epoch].embedding_gini for epoch in epochs], "o-", color=BLACK, label=label("embedding_gini")
         )
@@ -100,10 +102,11 @@ def draw_progress() -> None:
             label="ten times the product share",
         )
         products.set(title="embedding and hidden units", xlabel="epoch", ylim=(0, 1.05))
-        products.legend(loc="upper left")
         for axes in (losses, products):
-            axes.set_xscale("symlog", linthresh=25)
-            axes.set_xticks([0, 100, 1000, 20_000], ["0", "100", "1,000", "20,000"])
+            axes.set(xscale="log", xlim=(20, 25_000))
+            axes.set_xticks([100, 1000, 10_000], ["100", "1,000", "10,000"])
+        for axes in (right, losses, products):
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
         save_figure(figure, IMAGES / "hidden-progress.png")
     for epoch in epochs:
         each = seen[epoch]
@@ -111,9 +114,8 @@ def draw_progress() -> None:
         print(f"epoch {epoch}: {answers}; restricted loss {each.restricted_loss:.3g}, products {each.product_share:.2%}")
 
 
-def draw_sweep(path: str) -> None:
-    runs = Runs.read(path)
-    boundary, shifts = phase_shifts(runs)
+def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
+    boundary, shifts = phase_shifts(runs, resamples=resamples)
     print(f"gradients are symmetric below rate {boundary}")
     for shift in shifts:
         print(shift)
@@ -122,16 +124,17 @@ def draw_sweep(path: str) -> None:
         figure = new_figure(2.6 * len(HIDDEN), 3.0)
         for axes, shift in zip(figure.subplots(1, len(HIDDEN)), shifts, strict=True):
             for name, some in frame.groupby("_verdict"):
-                axes.scatter(some["_rate"], some[shift.column], s=5, color=VERDICTS[name][0], label=name)
+                colour, marker = VERDICTS[name]
+                axes.scatter(some["_rate"], some[shift.column], s=6, color=colour, marker=marker, label=name)
             axes.axvline(shift.turn.value, color="0.4", linewidth=0.8)
             axes.set(title=label(shift.column), xlabel="attention rate", xlim=(0, 1))
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
-        save_figure(figure, IMAGES / "hidden-by-rate.png")
+        save_figure(figure, picture)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        draw_sweep(sys.argv[1])
+        draw_sweep(Runs.read(sys.argv[1]), IMAGES / "hidden-by-rate.png")
     else:
         draw_shapes()
-        draw_progress()
+        draw_progress(follow_training())

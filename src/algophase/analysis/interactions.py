@@ -31,8 +31,8 @@ def without_interactions(
 ) -> Analysis:
     """The analysis of a one-layer transformer whose hidden units read no interaction of the two operands.
 
-    Gradient symmetricity is that of the paper's 100 triples. A linear model's units read a sum by construction, so there is
-    nothing to take out.
+    Gradient symmetricity, the exact one too, is that of the paper's 100 triples. A linear model's units read a sum by
+    construction, so there is nothing to take out.
 
     direct: nor do the logits, where they read the residual stream past the hidden layer.
     products_only: take out the product terms of one frequency alone; symmetricity is then undefined.
