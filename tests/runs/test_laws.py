@@ -171,6 +171,9 @@ def test_a_table_is_tested_as_far_as_it_goes() -> None:
     assert "no sign of one" in text
     assert all(law.corrected >= law.p_value for law in laws.laws)
     assert sum(laws.sizes.values()) == laws.runs == 90
+    alone = made().assign(**{"program.frequencies": [[1 + place % COUNT] for place in range(60)]})
+    single = selection_laws(Runs.of(alone, "made"), starts=False)
+    assert [law.name for law in single.laws] == ["equal"]
 
 
 def test_circles_without_companions_stand_in_for_keys() -> None:

@@ -166,7 +166,8 @@ def test_drift_and_divergence_are_told() -> None:
     assert any(text.startswith("chains differ or drift (R-hat") for text in drifting.warnings)
     diverged = learning_coefficient(a_network(), Sampling(2, 0, 40, step=1e9, localisation=0.0), device="cpu")
     assert diverged.warnings == ("a chain diverged: choose a smaller step",)
-    json.dumps(drifting.to_dict())
+    json.dumps([drifting.to_dict(), diverged.to_dict()], allow_nan=False)
+    assert diverged.to_dict()["value"] is None
     assert "trace" not in drifting.to_dict()
 
 

@@ -30,4 +30,4 @@ def laws(
     from algophase.runs.runs import Runs
 
     found = selection_laws(Runs.read(sweep), level=level, starts=starts, seed=seed)
-    echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    echo(json.dumps(found.to_dict(), indent=2, allow_nan=False) if as_json else str(found))

@@ -45,7 +45,7 @@ def llc(
         check_format(figure.suffix.removeprefix("."))
     found = learning_coefficients([load(path) for path in paths], sampling, engine=engine, device=device, precision=precision)
     if as_json:
-        echo(json.dumps([each.to_dict() for each in found], indent=2))
+        echo(json.dumps([each.to_dict() for each in found], indent=2, allow_nan=False))
     else:
         first = found[0]
         told = f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"

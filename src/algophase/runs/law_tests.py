@@ -203,7 +203,10 @@ def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
 
 
 def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
-    """Whether keys come in pairs k, 2k more or less often than sets of the same sizes would have them by chance."""
+    """Whether keys come in pairs k, 2k more or less often than sets of the same sizes would have them by chance.
+
+    Some network must have two keys.
+    """
     random = generator(seed, "laws", "doubling")
     shapes, seen, expected = list[tuple[Integers, Floats, int]](), list[Floats](), list[Floats]()
     for group in groups:
@@ -228,15 +231,13 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
         return sum(n * float(numpy.average(numbers, weights=shares * preference**numbers)) for numbers, shares, n in shapes)
 
     null, total = totals(1.0, DRAWS), float(sum(each.sum() for each in seen))
-    power = math.nan
-    if chance > 0:
-        low, high = 1.0, 16.0
-        for _ in range(40):
-            middle = (low + high) / 2
-            low, high = (middle, high) if mean(middle) < MORE_PAIRS * chance else (low, middle)
-        edges = numpy.quantile(null, [level / 2, 1 - level / 2])
-        made = totals(high, SIMULATIONS)
-        power = float(((made < edges[0]) | (made > edges[1])).mean())
+    low, high = 1.0, 16.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if mean(middle) < MORE_PAIRS * chance else (low, middle)
+    edges = numpy.quantile(null, [level / 2, 1 - level / 2])
+    made = totals(high, SIMULATIONS)
+    power = float(((made < edges[0]) | (made > edges[1])).mean())
     pairs = numpy.column_stack([numpy.concatenate(seen), numpy.concatenate(expected)])
     tail = min((1 + (null >= total).sum()), (1 + (null <= total).sum())) / (1 + len(null))
     return Law(
@@ -246,7 +247,7 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
         power=power,
         runs=len(pairs),
         measured="pairs of k and 2k, relative to chance",
-        value=total / chance if chance else math.nan,
+        value=total / chance,
         interval=_bootstrap(pairs, lambda some: float(some[:, 0].sum() / max(some[:, 1].sum(), 1e-300)), random),
         chance=1.0,
         p_value=min(1.0, 2 * float(tail)),
@@ -256,7 +257,7 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
 
 def _other_ratios(groups: Sequence[KeySets], chance: float) -> list[str]:
     """Pairs of k and u k for every other u. Of one modulus: each ratio has the chance that doubling has."""
-    if len(groups) > 1 or not chance:
+    if len(groups) > 1:
         return []
     (group,) = groups
     half = (group.modulus + 1) // 2  # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k

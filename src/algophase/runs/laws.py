@@ -99,15 +99,16 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
             f"{(~prime).sum():,} networks of a modulus that is composite or below {SMALLEST}: which frequencies are keys"
         )
     which = bool(prime.sum() >= FEWEST)
-    each = level / max(1, len(varied) + which * (1 + (source == PROGRAM) + 3 * starts))  # the level of one test
+    doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
+    each = level / max(1, len(varied) + which * (1 + 3 * starts) + doubling)  # the level of one test
     counts = keys.map(len).to_numpy()
     laws = [number_law(frame[name].to_numpy(float), counts, name, each, seed) for name in varied]
     if which:
         groups = [key_sets(int(p), some) for p, some in keys[prime].groupby(frame["modulus"][prime])]
         laws.append(equal_law(groups, each, seed))
-        if source == PROGRAM:
+        if doubling:
             laws.append(doubling_law(groups, each, seed))
-        else:
+        elif source == CIRCLES:
             notes.append("doubling: a Pizza's companion has twice its frequency, and circles alone do not tell it from a key")
         if starts:
             laws += start_laws(_starts(frame[prime]), list(keys[prime]), each, seed)

@@ -110,8 +110,10 @@ class LearningCoefficient:
         return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains{doubt}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Without the trace."""
-        return {name: value for name, value in asdict(replace(self, trace=np.zeros(0))).items() if name != "trace"}
+        """Without the trace; null for what is not a number."""
+        values = asdict(replace(self, trace=np.zeros(0)))
+        del values["trace"]
+        return {name: _plain(value) for name, value in values.items()}
 
     def plot(self) -> Any:
         """The trace as a matplotlib figure: every chain's estimate, step by step."""
@@ -243,6 +245,12 @@ def _result(
         precision=way.precision,
         trace=trace,
     )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus: int) -> list[str]:
