@@ -18,7 +18,7 @@ from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.compiling import compile_for
 from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
-from algophase.training.fused import ALIKE, MOST_OUTPUTS, Step
+from algophase.training.fused import ALIKE, MOST_OUTPUTS, Step, round_width
 from algophase.training.precision import missing_triton
 
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
@@ -90,7 +90,7 @@ class DeepTransformer(Engine):
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         if network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {network.heads}"
-        width = power_of_two(network.width)
+        width = round_width(network.width)
         if max(width, _channels(width, network.heads)) > MOST_CHANNELS:
             heads = f" in {network.heads} heads" if width <= MOST_CHANNELS else ""
             return f"in half precision it takes widths up to {MOST_CHANNELS} with several layers, not {network.width}{heads}"
@@ -104,7 +104,7 @@ class DeepTransformer(Engine):
 
     @classmethod
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        return padded_settings(runs, power_of_two)
+        return padded_settings(runs, round_width)
 
     @classmethod
     def block(cls, run: RunSettings) -> int:

@@ -32,6 +32,12 @@ WIDE_CUTS = 4  # runs of rows in which a wide network's dbase is summed
 ALIKE = 8  # networks that take about as long as one
 
 
+def round_width(width: int) -> int:
+    """Powers of two from 64 on. With Triton 3.6 a product whose right operand is 16 or 32 columns wide, outside of a loop, read
+    where it must not now and then (H200: two layers of width 16)."""
+    return power_of_two(width, 64)
+
+
 class Step(NamedTuple):
     """A kernel ready to launch."""
 
@@ -76,7 +82,7 @@ class FusedTransformer(GridTransformer):
 
     @classmethod
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        return padded_settings(runs, power_of_two)
+        return padded_settings(runs, round_width)
 
     @classmethod
     def block(cls, run: RunSettings) -> int:
@@ -159,8 +165,7 @@ class FusedTransformer(GridTransformer):
         )
 
     def _steps(self) -> dict[str, Step]:
-        """Every kernel of an epoch, and `judge`. No loop has more stages than steps: with two steps in three stages, rows that
-        another load names were read out of bounds (Triton 3.6)."""
+        """Every kernel of an epoch, and `judge`. No loop has more stages than steps."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
         from algophase.training.kernels.after_units import after_units
         from algophase.training.kernels.tables import attend, project, read_tokens

@@ -55,13 +55,13 @@ def slots_for(p: int, pairs: int, tile: int) -> int:
 
 
 def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
-    """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a multiple of runs, and the last
-    row is padding."""
+    """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a multiple of runs, at least two
+    for each (see `fused.round_width`: one would be no loop), and the last row is padding."""
     n, p, _ = weights.shape
     flat = weights.transpose(1, 2).flatten(1)  # b, then a
     chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
     count = chosen.shape[1]
-    tiles = -(-(count + tile) // (tile * runs)) * runs
+    tiles = max(2, -(-(count + tile) // (tile * runs))) * runs
     b = chosen // p
     rows = torch.arange(count, device=weights.device).expand(n, -1)
     last = b[:, torch.arange(count, device=b.device).div(tile, rounding_mode="floor").add(1).mul(tile).clamp(max=count) - 1]
