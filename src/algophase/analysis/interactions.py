@@ -95,6 +95,9 @@ class _Without(Subject):
         every = torch.stack(found)
         return lambda some, rows: every[some, rows]
 
+    def run(self) -> None:
+        """Nothing at once: neither logits nor similarities are the transformer's own."""
+
     @cached_property
     def logits(self) -> Tensor:
         first, second = self.transformer.operand_tables()
