@@ -18,7 +18,7 @@ from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.compiling import compile_for
 from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
-from algophase.training.fused import ALIKE, MOST_OUTPUTS, Step, round_width
+from algophase.training.fused import ALIKE, LEAST_MODULUS, MOST_OUTPUTS, Step, round_width
 from algophase.training.precision import missing_triton
 
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
@@ -88,6 +88,8 @@ class DeepTransformer(Engine):
             return "it trains two layers or more, not 1"
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
+        if run.task.modulus < LEAST_MODULUS:
+            return f"it takes moduli from {LEAST_MODULUS} on, not {run.task.modulus}"
         if network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {network.heads}"
         width = round_width(network.width)

@@ -22,6 +22,7 @@ from algophase.training.precision import missing_triton
 from algophase.training.rows import Rows, lay_out, slots_for
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
+LEAST_MODULUS = 23  # below, kernels have shapes that failed on an H200 (`round_width`); other engines are quick enough there
 MOST_WIDTH = 1024
 MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
 WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
@@ -66,6 +67,8 @@ class FusedTransformer(GridTransformer):
             return ONLY_ADDS
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
+        if run.task.modulus < LEAST_MODULUS:
+            return f"it takes moduli from {LEAST_MODULUS} on, not {run.task.modulus}"
         if run.network.width > MOST_WIDTH:
             return f"it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:

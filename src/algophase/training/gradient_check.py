@@ -201,15 +201,16 @@ def _smooth(run: RunSettings) -> bool:
 
 
 def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
-    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once, moduli 7 and 12 (and 59,
-    113)."""
+    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once, moduli 7 and 12 (and 23,
+    59, 113)."""
     rates = (0.0, 0.37, 1.0)
     widths = (12, 16, 9) if small else (33, 20, 12)
-    for p in (7, 12) if small else (7, 12, 59, 113):
+    for p in (7, 12) if small else (7, 12, 23, 59, 113):
         for activation in ("relu", "gelu"):
             yield f"1 layer, p {p}, {activation}", _transformers(TaskSettings(modulus=p), rates, widths, 1, activation)
     for layers in (2,) if small else (2, 4):
-        yield f"{layers} layers, p 7, relu", _transformers(TaskSettings(modulus=7), rates, widths, layers, "relu")
+        least = 7 if small else 23
+        yield f"{layers} layers, p {least}, relu", _transformers(TaskSettings(modulus=least), rates, widths, layers, "relu")
         if not small:
             yield f"{layers} layers, p 59, gelu", _transformers(TaskSettings(), rates, widths, layers, "gelu")
     p = 7 if small else 59
