@@ -47,7 +47,7 @@ demo: setup-demo
 	@echo "networks and histories: demo/trained; figures: demo/figures; report, for a browser: demo/report.html"
 
 docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	ALGOPHASE_REPORTS=all NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "the site: build/docs/index.html"
 
 test: setup

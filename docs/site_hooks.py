@@ -1,25 +1,70 @@
-"""What MkDocs makes besides the pages in docs/: the command line's reference, and links for pages named `docs/NAME.md`."""
+"""What MkDocs makes besides the pages in docs/: the command line's reference, a list of all populations with a report on each,
+and links for pages named `docs/NAME.md`.
+
+Reports take seconds and megabytes each: they are made of the tables that the environment variable ALGOPHASE_REPORTS names, or
+of all with `all`, as `make docs` has it.
+"""
 
 import html
+import json
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 from mkdocs.structure.files import File, Files
 
+from algophase import Runs
 from algophase.cli import app
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 PAGE_NAME = re.compile(r"(?<!\[)`docs/([a-z-]+\.md)`")
+GALLERY = Path(__file__).parent.parent / "gallery"
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: "MkDocsConfig") -> Files:
     files.append(File.generated(config, "cli.md", content=command_line_page()))
+    files.append(File.generated(config, "populations.md", content=populations_page()))
     return files
+
+
+def on_post_build(config: "MkDocsConfig") -> None:
+    from algophase.report.make import report
+
+    wanted = os.environ.get("ALGOPHASE_REPORTS", "").split(",")
+    for table in tables():
+        if table.name in wanted or "all" in wanted:
+            out = Path(config.site_dir) / "reports" / f"{table.name}.html"
+            out.parent.mkdir(exist_ok=True)
+            report([table], out)
+
+
+def tables() -> list[Path]:
+    """Every sweep of the gallery, in the order of the alphabet."""
+    return sorted(path.parent for path in GALLERY.glob("*/sweep.json"))
+
+
+def populations_page() -> str:
+    """Every table with what it varies, how many runs it has and what they learned."""
+    lines = [
+        "# All populations",
+        "",
+        "The tables of `gallery/`, each with a report: phase diagrams, shares and comparisons.",
+        "",
+    ]
+    lines += ["| table | what it varies | runs | accurate | labels |", "|---|---|---|---|---|"]
+    for table in tables():
+        runs, title = Runs.read(table), json.loads((table / "sweep.json").read_text(encoding="utf-8"))["space"]["title"]
+        counts = ", ".join(f"{count:,} {label}" for label, count in runs["_verdict"].value_counts().items())
+        link = f'<a href="reports/{table.name}.html">{table.name}</a>'
+        lines.append(f"| {link} | {title} | {len(runs):,} | {len(runs.accurate):,} | {counts} |")
+    told = "Labels are verdicts where a table has them (`verdicts`), else the paper's ([the difference](method.md))."
+    return "\n".join([*lines, "", told, "This page is generated from the tables.", ""])
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -1,6 +1,7 @@
 """The site builds without a warning, asks no other host for anything, and has every public name and command."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -22,9 +23,17 @@ LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]*?(?:src|href)=["']?(http
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(directory)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    environment = {**os.environ, "ALGOPHASE_REPORTS": "linear-alpha"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return directory
+
+
+def test_every_table_is_listed_and_has_its_report(site: Path) -> None:
+    text = (site / "populations.html").read_text(encoding="utf-8")
+    tables = sorted(path.parent.name for path in (ROOT / "gallery").glob("*/sweep.json"))
+    assert re.findall(r'href="reports/([^"]+)\.html"', text) == tables
+    assert [page.stem for page in (site / "reports").iterdir()] == ["linear-alpha"]  # `make docs` makes all of them
 
 
 def test_every_page_is_there(site: Path) -> None:
