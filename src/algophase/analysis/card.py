@@ -6,15 +6,13 @@ HTML with an SVG drawn here, for an analysis needs no plotting library to be loo
 import html
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from algophase.analysis.logit_sums import Array
+from algophase.analysis.profiles import Profile, kind_of, profiles
 from algophase.analysis.summary import INSTANCE_HEAD, confidence_line, instance_rows, paper_title
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
 
-COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "both": "#009E73"}
+COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "hybrid": "#009E73"}
 MOST = 6  # instances drawn
 WIDTH, HEIGHT, EDGE = 120, 70, 8
 
@@ -51,30 +49,26 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _colour(form: str) -> str:
-    return COLOURS.get(form.partition(" ")[0], COLOURS["both"] if form == "hybrid" else "#8A8F98")
+    return COLOURS.get(kind_of(form), "#8A8F98")
 
 
 def _profiles(analysis: "Analysis") -> str:
     """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza."""
-    known = dict(zip(analysis.program.frequencies, analysis.program.drawn_profiles, strict=True))
-    drawn = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))[:MOST]
-    panels = []
-    for place, (instance, form) in enumerate(drawn):
-        label = _text(f"{', '.join(map(str, instance.frequencies))}: {form}")
-        points = _points(known[instance.keys[0]], instance.keys[0], _colour(form))
+    drawn, panels = profiles(analysis)[:MOST], []
+    for place, each in enumerate(drawn):
+        label = _text(f"{each.name}: {each.form}")
         text = f'<text x="{EDGE}" y="{EDGE + 2}" font-size="9" fill="currentColor">{label}</text>'
-        panels.append(f'<g transform="translate({place * (WIDTH + EDGE)} 0)">{points}{text}</g>')
+        panels.append(f'<g transform="translate({place * (WIDTH + EDGE)} 0)">{_points(each)}{text}</g>')
     wide = len(drawn) * (WIDTH + EDGE)
     title = "Strength of each instance along a − b: flat for a Clock, an arch for a Pizza"
     size = f'width="{wide}" height="{HEIGHT}" viewBox="0 0 {wide} {HEIGHT}"'
     return f'<svg role="img" {size}><title>{title}</title>{"".join(panels)}</svg>'
 
 
-def _points(values: Array, frequency: int, colour: str) -> str:
+def _points(profile: Profile) -> str:
     """A profile by the angle k d, from -180 to 180 degrees."""
-    across = (frequency * np.arange(len(values)) / len(values) + 0.5) % 1
-    low = min(float(values.min()), 0.0)
+    values, low = profile.values, min(float(profile.values.min()), 0.0)
     up = (values - low) / (max(float(values.max()), 1e-12) - low)
-    x, y = EDGE + across * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up * (HEIGHT - 3 * EDGE)
-    dots = zip(x.tolist(), y.tolist(), strict=True)
+    x, y = EDGE + (profile.angles / 360 + 0.5) * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up * (HEIGHT - 3 * EDGE)
+    dots, colour = zip(x.tolist(), y.tolist(), strict=True), _colour(profile.form)
     return "".join(f'<circle cx="{left:.1f}" cy="{top:.1f}" r="1.6" fill="{colour}"/>' for left, top in dots)

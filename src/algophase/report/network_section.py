@@ -9,6 +9,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, label, quantity
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.layers import additivity_by_layer
+from algophase.analysis.profiles import MOST_PROFILES
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import (
     INSTANCE_HEAD,
@@ -37,7 +38,7 @@ from algophase.report.interactive import (
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look
-from algophase.report.program_figures import MOST_PROFILES, program_panels
+from algophase.report.program_figures import program_panels
 from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
 from algophase.storage.network_files import clean_id, read_json

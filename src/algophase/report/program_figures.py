@@ -3,14 +3,10 @@
 Both kinds of picture, Matplotlib's and plotly's, draw the same numbers, and a row without weights has them too.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.forms import form_curve
-from algophase.analysis.logit_sums import Array
+from algophase.analysis.profiles import Profile, kind_of, profiles
 from algophase.report.plotly_style import Panel, graph_objects, look
 from algophase.report.plotly_style import new_figure as new_plotly_figure
 from algophase.report.style import COLOURS, GREY, VERDICTS, new_figure, set_title
@@ -18,48 +14,8 @@ from algophase.report.style import COLOURS, GREY, VERDICTS, new_figure, set_titl
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-MOST_PROFILES = 8
 TICKS = [-180, -90, 0, 90, 180]
 ALONG = "k(a − b), in degrees around the circle"
-
-
-@dataclass(frozen=True)
-class Profile:
-    """g(d) of one instance's leading frequency, by the angle k d, and its form where it has one."""
-
-    name: str
-    form: str
-    angles: Array
-    values: Array
-    fitted: Array | None
-    share: float
-
-    @property
-    def kind(self) -> str:
-        return kind_of(self.form)
-
-
-def kind_of(form: str) -> str:
-    """A form's colour is that of its algorithm."""
-    return "hybrid" if form == "both" else form.partition(" ")[0]
-
-
-def profiles(analysis: Analysis) -> list[Profile]:
-    """Of the largest instances, as far as a picture has room for them."""
-    program, turned, found = analysis.program, len(analysis.operand_circularity) > 1, []
-    drawn = dict(zip(program.frequencies, program.drawn_profiles, strict=True))
-    exact = program.profiles.size > 0
-    for instance, form in zip(analysis.instances.instances[:MOST_PROFILES], analysis.verdict.forms, strict=False):
-        leading = instance.keys[0]
-        values, p = drawn[leading], program.modulus
-        angles = ((leading * np.arange(p) / p + 0.5) % 1 - 0.5) * 360
-        order = np.argsort(angles, kind="stable")
-        fitted = form_curve(values, leading, form, turned=turned and exact)
-        name = ", ".join(map(str, instance.frequencies))
-        found.append(
-            Profile(name, form, angles[order], values[order], None if fitted is None else fitted[order], instance.share)
-        )
-    return found
 
 
 def shares(analysis: Analysis) -> list[tuple[str, list[tuple[str, str, float]]]]:
