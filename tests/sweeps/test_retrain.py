@@ -12,7 +12,7 @@ from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, train_again
-from algophase.training import fused, plan, sizing
+from algophase.training import in_half, plan, sizing
 from algophase.training.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
@@ -93,7 +93,7 @@ def test_a_row_of_a_retired_engine_is_trained_by_todays_and_says_how_near_it_com
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**34)
-    for module in (plan, fused):
+    for module in (plan, in_half):
         monkeypatch.setattr(module, "missing_triton", lambda: None)
     run = RunSettings()  # of the paper's size: the fused engine takes no small modulus
     told = {"engine": "fused", "device": "cuda", "precision": precision}

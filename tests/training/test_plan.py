@@ -13,7 +13,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import deep, fused, fused_linear, sizing
+from algophase.training import in_half, sizing
 from algophase.training import plan as planning
 from algophase.training.fused import FusedTransformer
 from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
@@ -128,7 +128,7 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("equals_sign", [False, True])
 def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fused, "missing_triton", lambda: None)
+    monkeypatch.setattr(in_half, "missing_triton", lambda: None)
     for task in (TaskSettings(equals_sign=equals_sign), TaskSettings(separate_vocabularies=True, equals_sign=equals_sign)):
         assert choose_way(RunSettings(task=task), "auto", CUDA, None) == ("fused", "half")
     large = RunSettings(task=TaskSettings(64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign))
@@ -137,8 +137,7 @@ def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign:
 
 
 def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (deep, fused, fused_linear):
-        monkeypatch.setattr(module, "missing_triton", lambda: None)
+    monkeypatch.setattr(in_half, "missing_triton", lambda: None)
     cases: list[tuple[NetworkSettings, str, str | None, tuple[str, str]]] = [
         (TransformerSettings(), "auto", None, ("fused", "half")),
         (TransformerSettings(), "fused", None, ("fused", "half")),

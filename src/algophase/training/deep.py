@@ -7,19 +7,17 @@ gradients, the residual stream, sums, softmax and loss are float32. Hidden units
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.networks.stacking import power_of_two
+from algophase.settings import RunSettings, TransformerSettings
 from algophase.training.compiling import compile_for
-from algophase.training.engine import Engine, run_values
+from algophase.training.engine import run_values
 from algophase.training.flat import Flat
-from algophase.training.fused import ALIKE, LEAST_MODULUS, MOST_OUTPUTS, Step, round_width
-from algophase.training.precision import missing_triton
+from algophase.training.in_half import InHalf, Step, round_width
 
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
 TILE = 64  # pairs a program of attention takes; rows that share a power of two
@@ -72,11 +70,7 @@ class Layer(NamedTuple):
     e_qkv: Tensor
 
 
-class DeepTransformer(Engine):
-    """A network's result is the same bits in any ensemble: no program sees more than one network, sums have a fixed order, and
-    no size of a kernel depends on how many networks there are."""
-
-    name: ClassVar[str] = "fused"
+class DeepTransformer(InHalf):
     settings: TransformerSettings
 
     @classmethod
@@ -86,35 +80,15 @@ class DeepTransformer(Engine):
             return f"it trains transformers, not {network.kind} networks"
         if network.layers == 1:
             return "it trains two layers or more, not 1"
-        if run.task.logits > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
-        if run.task.modulus < LEAST_MODULUS:
-            return f"it takes moduli from {LEAST_MODULUS} on, not {run.task.modulus}"
         if network.heads > 8:
             return f"in half precision it takes at most 8 heads, not {network.heads}"
         width = round_width(network.width)
         if max(width, _channels(width, network.heads)) > MOST_CHANNELS:
             heads = f" in {network.heads} heads" if width <= MOST_CHANNELS else ""
             return f"in half precision it takes widths up to {MOST_CHANNELS} with several layers, not {network.width}{heads}"
-        if device.type != "cuda":
-            return "it needs a CUDA device"
-        return missing_triton()
-
-    @classmethod
-    def precisions(cls, device: torch.device) -> tuple[str, ...]:
-        return ("half",)
-
-    @classmethod
-    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        return padded_settings(runs, round_width)
-
-    @classmethod
-    def block(cls, run: RunSettings) -> int:
-        return ALIKE
+        return cls.beyond(run, device)
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
-        if precision != "half":
-            raise InputError(f"precision is {precision!r}; this engine has half")
         super().__init__(runs, device, precision)
         self.rate = run_values(runs, "attention_rate", device, self.dtype)
         self.scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
@@ -180,9 +154,6 @@ class DeepTransformer(Engine):
         self.backward_steps = [(self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))]
         self.final_steps = self._final()
         compile_for(self.device, self.steps.values())
-
-    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
 
     def _picked(self, pairs: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens (n, positions, T) and labels (n, T) of some pairs (n, B), zero in padding."""

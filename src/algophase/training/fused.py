@@ -6,23 +6,20 @@ sums, softmax and loss are float32. Up to 256 channels, hidden units and their g
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.networks.stacking import power_of_two
+from algophase.settings import RunSettings, TransformerSettings
 from algophase.training.compiling import compile_for
 from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.grid import GridTransformer
-from algophase.training.precision import missing_triton
+from algophase.training.in_half import InHalf, Step
 from algophase.training.rows import Rows, lay_out, slots_for
 
-MOST_OUTPUTS = 128  # more would not fit into the registers
-LEAST_MODULUS = 23  # below, kernels have shapes that failed on an H200 (`round_width`); other engines are quick enough there
 MOST_WIDTH = 1024
 MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds
 WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
@@ -30,66 +27,24 @@ TILE = 64  # hidden units, or pairs, that a program takes at a time
 WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
 WIDE_CUTS = 4  # runs of rows in which a wide network's dbase is summed
-ALIKE = 8  # networks that take about as long as one
 
 
-def round_width(width: int) -> int:
-    """Powers of two from 64 on. With Triton 3.6 a product whose right operand is 16 or 32 columns wide, outside of a loop, read
-    where it must not now and then (H200: two layers of width 16)."""
-    return power_of_two(width, 64)
-
-
-class Step(NamedTuple):
-    """A kernel ready to launch."""
-
-    kernel: Any
-    grid: tuple[int, ...]
-    arguments: tuple[Any, ...]
-    options: dict[str, Any]
-
-    def launch(self) -> None:
-        self.kernel[self.grid](*self.arguments, **self.options)
-
-
-class FusedTransformer(GridTransformer):
-    """A network's result is the same bits in any ensemble: no program sees more than one network, sums have a fixed order, and
-    no size of a kernel depends on how many networks there are."""
-
-    name: ClassVar[str] = "fused"
-
+class FusedTransformer(InHalf, GridTransformer):
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
-        reason = super().unsupported(run, device)
+        reason = GridTransformer.unsupported(run, device)
         if reason is not None:
             return reason
         assert isinstance(run.network, TransformerSettings)
         if not run.task.is_addition:
             return ONLY_ADDS
-        if run.task.logits > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
-        if run.task.modulus < LEAST_MODULUS:
-            return f"it takes moduli from {LEAST_MODULUS} on, not {run.task.modulus}"
         if run.network.width > MOST_WIDTH:
             return f"it takes widths up to {MOST_WIDTH}, not {run.network.width}"
         if run.network.heads > 8:
             return f"it takes at most 8 heads, not {run.network.heads}"
         if power_of_two(run.task.modulus) * power_of_two(run.network.head_size) > MOST_OF_A_HEAD:
             return f"heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
-        if device.type != "cuda":
-            return "it needs a CUDA device"
-        return missing_triton()
-
-    @classmethod
-    def precisions(cls, device: torch.device) -> tuple[str, ...]:
-        return ("half",)
-
-    @classmethod
-    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        return padded_settings(runs, round_width)
-
-    @classmethod
-    def block(cls, run: RunSettings) -> int:
-        return ALIKE
+        return cls.beyond(run, device)
 
     @property
     def table_width(self) -> int:
@@ -112,8 +67,6 @@ class FusedTransformer(GridTransformer):
         return TILE if channels <= 128 else 2 * TILE
 
     def prepare(self, rate: Tensor, scale: Tensor) -> None:
-        if self.precision != "half":
-            raise InputError(f"precision is {self.precision!r}; this engine has half")
         p, d, m, w = self.modulus, self.settings.width, self.hidden, self.table_width
         heads, size = self.parameters.shapes["O"][:2]
         c, vp, equals = heads * size, w - m, self.task.equals_sign
@@ -155,9 +108,6 @@ class FusedTransformer(GridTransformer):
         self.steps = self._steps()
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         compile_for(self.device, self.steps.values())
-
-    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
 
     def _to_grid(self, rows: Tensor) -> Tensor:
         """(n, a, b) of a value for each row of all pairs."""

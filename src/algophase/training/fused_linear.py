@@ -6,34 +6,28 @@ Rows are pairs: training pairs where each operand has a table of its own (delta,
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings
 from algophase.training.compiling import compile_for
-from algophase.training.engine import ONLY_ADDS, Engine
+from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
-from algophase.training.fused import ALIKE, MOST_OUTPUTS, TILE, Step
-from algophase.training.precision import missing_triton
+from algophase.training.fused import TILE
+from algophase.training.in_half import InHalf, Step
 from algophase.training.rows import Rows, lay_out
 
 MOST_HIDDEN = {True: 256, False: 1024}  # units, with two layers or one: a program holds all of a row's where there are two
 COPIED = 4096  # numbers that a program rounds to float16
 
 
-class FusedLinear(Engine):
-    """A network's result is the same bits in any ensemble, as in `FusedTransformer`."""
-
-    name: ClassVar[str] = "fused"
+class FusedLinear(InHalf):
     settings: LinearSettings
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
-        if precision != "half":
-            raise InputError(f"precision is {precision!r}; this engine has half")
         super().__init__(runs, device, precision)
         p, (vp, h) = self.modulus, self.parameters.shapes["U"]
         across, half = power_of_two(p), torch.float16
@@ -61,26 +55,14 @@ class FusedLinear(Engine):
             return f"it trains linear models, not {run.network.kind} networks"
         if not run.task.is_addition:
             return ONLY_ADDS
-        if run.task.logits > MOST_OUTPUTS:
-            return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
         most = MOST_HIDDEN[run.network.model in ("beta", "gamma")]
         if run.network.hidden > most:
             return f"it takes at most {most} hidden units of model {run.network.model}, not {run.network.hidden}"
-        if device.type != "cuda":
-            return "it needs a CUDA device"
-        return missing_triton()
-
-    @classmethod
-    def precisions(cls, device: torch.device) -> tuple[str, ...]:
-        return ("half",)
+        return cls.beyond(run, device)
 
     @classmethod
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
         return padded_settings(runs, power_of_two)
-
-    @classmethod
-    def block(cls, run: RunSettings) -> int:
-        return ALIKE
 
     @property
     def shared(self) -> bool:
@@ -129,9 +111,6 @@ class FusedLinear(Engine):
         pairs = every.pairs[:, : every.count].long()
         weights = both.flatten(1).gather(1, pairs % 256 * p + pairs // 256) * (every.weights != 0)
         return replace(every, weights=weights), every
-
-    def _new(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(self.count, *shape, dtype=dtype, device=self.device)
 
     def _steps(self) -> dict[str, Step]:
         from algophase.training.kernels.linear_rows import linear_rows

@@ -56,7 +56,7 @@ def slots_for(p: int, pairs: int, tile: int) -> int:
 
 def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a multiple of runs, at least two
-    for each (see `fused.round_width`: one would be no loop), and the last row is padding."""
+    for each (see `in_half.round_width`: one would be no loop), and the last row is padding."""
     n, p, _ = weights.shape
     flat = weights.transpose(1, 2).flatten(1)  # b, then a
     chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
