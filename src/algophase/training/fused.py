@@ -109,14 +109,6 @@ class FusedTransformer(InHalf, GridTransformer):
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         compile_for(self.device, self.steps.values())
 
-    def _to_grid(self, rows: Tensor) -> Tensor:
-        """(n, a, b) of a value for each row of all pairs."""
-        return (
-            rows.gather(1, self.every.places.flatten(1).long())
-            .unflatten(1, self.every.places.shape[1:])[:, : self.modulus, : self.modulus]
-            .mT
-        )
-
     def _steps(self) -> dict[str, Step]:
         """Every kernel of an epoch, and `judge`. No loop has more stages than steps."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
@@ -393,4 +385,4 @@ class FusedTransformer(InHalf, GridTransformer):
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         self._go("read_tokens", "attend", "mix_all", "project", *(["hidden_all"] if self.wide else []), "judge")
-        return self._to_grid(self.pair_loss).clone(), self._to_grid(self.pair_right).bool()
+        return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(self.pair_right, self.modulus).bool()

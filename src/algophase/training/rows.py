@@ -38,6 +38,10 @@ class Rows:
         """Of the one-hot of b modulo `slots`, three times, padded."""
         return power_of_two(3 * self.slots)
 
+    def to_grid(self, values: Tensor, p: int) -> Tensor:
+        """(n, a, b) of a value for each row (n, T)."""
+        return values.gather(1, self.places[:, :p, :p].flatten(1).long()).view(-1, p, p).mT
+
     def one_hot(self) -> Tensor:
         """(n, T, columns) float16."""
         j = torch.arange(self.columns, device=self.pairs.device)
@@ -62,11 +66,9 @@ def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     chosen = (flat != 0).nonzero()[:, 1].view(n, -1)
     count = chosen.shape[1]
     tiles = max(2, -(-(count + tile) // (tile * runs))) * runs
-    b = chosen // p
-    rows = torch.arange(count, device=weights.device).expand(n, -1)
-    last = b[:, torch.arange(count, device=b.device).div(tile, rounding_mode="floor").add(1).mul(tile).clamp(max=count) - 1]
-    first = b[:, torch.arange(count, device=b.device).div(tile, rounding_mode="floor") * tile]
-    if bool((last - first >= slots).any()):
+    b, row = chosen // p, torch.arange(count, device=weights.device)
+    rows = row.expand(n, -1)
+    if bool((b - b[:, row // tile * tile] >= slots).any()):
         rows = torch.stack([_with_gaps(one.tolist(), tile, slots) for one in b.cpu()]).to(weights.device)
     total = tiles * tile
     if int(rows.max()) >= total - 1:

@@ -11,6 +11,7 @@ Names and the order of rows: `tables`. Every sum is added up in a fixed order.
 import triton
 import triton.language as tl
 
+from algophase.training.kernels.cross_entropy import add_up_loss
 from algophase.training.kernels.scaling import down, parts, rounded_product, scaled
 from algophase.training.kernels.tables import inputs
 
@@ -236,8 +237,7 @@ def after_tables(
                 total += rounded_product(tl.trans(x), tl.load(D_TABLES + (of_position * PA + i[:, None]) * C + c[None, :]))
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :], total)
     else:
-        t = tl.arange(0, TILES_P)
-        tl.store(LOSS + network, tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0))
+        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
 
 
 @triton.jit

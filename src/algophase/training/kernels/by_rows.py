@@ -14,7 +14,7 @@ each row, and whether the label's logit is strictly the largest.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import weighted_loss
+from algophase.training.kernels.cross_entropy import judge, weighted_loss
 from algophase.training.kernels.hidden import activate_both
 from algophase.training.kernels.scaling import exponent, power, up
 
@@ -59,10 +59,7 @@ def to_loss(
     is_label = v[None, :] == label[:, None]
     loss, slope = weighted_loss(logits, is_label, v[None, :] >= V, weight)
     if JUDGE:
-        at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
-        below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
-        tl.store(LOSS + network * T + row, loss)
-        tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
+        judge(logits, is_label, loss, LOSS + network * T, RIGHT + network * T, row, V, VP)
     else:
         tl.store(LOSS + network * (T // ROWS) + tile, tl.sum(loss))
     top = exponent(slope)

@@ -19,10 +19,15 @@ from algophase.training.kernels.scaling import exponent, power
 
 
 @triton.jit
-def finished(PAIRS, step, j, S: tl.constexpr, ROWS: tl.constexpr):
-    """Of the one-hot's columns (1, KB): which b each stands for in a tile of rows, and whether the next tile has none of it."""
+def put_down(DBASE, db, top_db, whole, PAIRS, step, j, m, S: tl.constexpr, W: tl.constexpr, ROWS: tl.constexpr):
+    """After a tile of rows: store the sums (units, KB) of every b that the next tile has none of, and begin them anew. Returns
+    them and the largest of their sizes so far."""
     b = b_of(tl.load(PAIRS + step * ROWS) // 256, j % S, S)
-    return b[None, :], (b < tl.load(PAIRS + (step + 1) * ROWS) // 256)[None, :]
+    over = (b < tl.load(PAIRS + (step + 1) * ROWS) // 256)[None, :]
+    slot = (j < S)[None, :]
+    tl.store(DBASE + b[None, :] * W + m[:, None], db * whole, mask=over & slot)
+    top_db = tl.maximum(top_db, tl.abs(db))
+    return tl.where(over, 0.0, db), top_db
 
 
 @triton.jit
@@ -77,9 +82,8 @@ def by_units(
     top = tl.max(tl.load(EXPONENT + t, mask=t < TILES, other=0), axis=0)
     whole = power(top)
     begin = run * LENGTH
-    slot = (j < S)[None, :]
     cut = tl.load(PAIRS + (begin + LENGTH) * ROWS) // 256
-    left = slot & ((j == cut % S)[None, :])  # unfinished when the run ends
+    left = (j < S)[None, :] & (j == cut % S)[None, :]  # unfinished when the run ends
     if tile < M // BM:
         m = tile * BM + tl.arange(0, BM)
         q = tl.trans(tl.load(Q + k[:, None] * W + m[None, :]))  # (BM, C)
@@ -109,10 +113,7 @@ def by_units(
             dx_half = dx.to(tl.float16)
             dq = tl.dot(dx_half, z, dq)
             db = tl.dot(dx_half, hot, db)
-            b, over = finished(PAIRS, step, j, S, ROWS)
-            tl.store(DBASE + b * W + m[:, None], db * whole, mask=over & slot)
-            top_db = tl.maximum(top_db, tl.abs(db))
-            db = tl.where(over, 0.0, db)
+            db, top_db = put_down(DBASE, db, top_db, whole, PAIRS, step, j, m, S, W, ROWS)
         tl.store(DBASE + (BP + run) * W + m[:, None] + 0 * j[None, :], db * whole, mask=left)
         dr, dq = dr * whole, dq * whole
         tl.store(DR + m[:, None] * VP + v[None, :], dr)
@@ -131,10 +132,7 @@ def by_units(
             turned = (turned.to(tl.float32) * power(tl.load(EXPONENT + step // PER_TILE) - top + 127)).to(tl.float16)
             direct = tl.dot(turned, z, direct)
             db_direct = tl.dot(turned, tl.load(HOT + row[:, None] * KB + j[None, :]), db_direct)
-            b, over = finished(PAIRS, step, j, S, ROWS)
-            tl.store(DBASE + b * W + w[:, None], db_direct * whole, mask=over & slot)
-            top_direct = tl.maximum(top_direct, tl.abs(db_direct))
-            db_direct = tl.where(over, 0.0, db_direct)
+            db_direct, top_direct = put_down(DBASE, db_direct, top_direct, whole, PAIRS, step, j, w, S, W, ROWS)
         tl.store(DBASE + (BP + run) * W + w[:, None] + 0 * j[None, :], db_direct * whole, mask=left)
         direct = direct * whole
         tl.store(DQ + w[:, None] * C + k[None, :], direct)

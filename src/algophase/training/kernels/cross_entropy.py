@@ -29,6 +29,22 @@ def weighted_loss(logits, is_label, outside, weight):
 
 
 @triton.jit
+def judge(logits, is_label, loss, LOSS, RIGHT, row, V: tl.constexpr, VP: tl.constexpr):
+    """Store the loss of each row, and whether the label's logit is strictly the largest."""
+    at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
+    below = tl.sum(((logits < at_label[:, None]) & (tl.arange(0, VP)[None, :] < V)).to(tl.int32), axis=1)
+    tl.store(LOSS + row, loss)
+    tl.store(RIGHT + row, (below == V - 1).to(tl.int8))
+
+
+@triton.jit
+def add_up_loss(TILE_LOSS, LOSS, network, TILES: tl.constexpr, TILES_P: tl.constexpr):
+    """A network's loss from that of its tiles."""
+    t = tl.arange(0, TILES_P)
+    tl.store(LOSS + network, tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0))
+
+
+@triton.jit
 def _cross_entropy(
     LOGITS, LABELS, WEIGHTS, LOSS, SLOPE, rows, ROW: tl.constexpr, V: tl.constexpr, VP: tl.constexpr, ROWS: tl.constexpr
 ):

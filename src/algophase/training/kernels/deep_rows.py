@@ -15,7 +15,7 @@ hidden unit on the way forward; GELU computes h again on the way back.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.cross_entropy import weighted_loss
+from algophase.training.kernels.cross_entropy import judge, weighted_loss
 from algophase.training.kernels.hidden import activate_both
 from algophase.training.kernels.scaling import STREAM, TILE, WEIGHT, power, unit
 
@@ -52,6 +52,36 @@ def _middle(
 
 
 @triton.jit
+def _mlp(
+    u,
+    u_half,
+    IN,
+    B_IN,
+    OUT,
+    B_OUT,
+    D: tl.constexpr,
+    M: tl.constexpr,
+    BM: tl.constexpr,
+    ROWS: tl.constexpr,
+    GELU: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """The stream after the hidden layer, (ROWS, D), and one bit of each hidden unit (ROWS, BM), as in `deep_forward`."""
+    d = tl.arange(0, D)
+    y = u + tl.load(B_OUT + d)[None, :]
+    active = tl.zeros((ROWS, BM), tl.int32)
+    for step in tl.range(0, M // BM, num_stages=STAGES):
+        m = step * BM + tl.arange(0, BM)
+        w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
+        h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
+        if not GELU:
+            active |= (h > 0.0).to(tl.int32) << step
+        post, _ = activate_both(h, GELU)
+        y = tl.dot((post * STREAM).to(tl.float16), w_out, y)
+    return y, active
+
+
+@triton.jit
 def deep_forward(
     X,  # (n, S T, D) float32: the stream; FIRST: (n, S, PA, D), by token
     TOKENS,  # (n, S, T) int32
@@ -84,16 +114,7 @@ def deep_forward(
     IN += network * size
     OUT += network * size
     B_IN += network * size
-    y = u + tl.load(B_OUT + network * size + d)[None, :]
-    active = tl.zeros((ROWS, BM), tl.int32)
-    for step in tl.range(0, M // BM, num_stages=STAGES):
-        m = step * BM + tl.arange(0, BM)
-        w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
-        h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
-        if not GELU:
-            active |= (h > 0.0).to(tl.int32) << step
-        post, _ = activate_both(h, GELU)
-        y = tl.dot((post * STREAM).to(tl.float16), w_out, y)
+    y, active = _mlp(u, u_half, IN, B_IN, OUT, B_OUT + network * size, D, M, BM, ROWS, GELU, STAGES)
     if not GELU:
         place = network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
         tl.store(ACTIVE + place, active.to(ACTIVE.dtype.element_ty))
@@ -204,16 +225,7 @@ def deep_last(
     IN += network * size
     OUT += network * size
     B_IN += network * size
-    y = u + tl.load(B_OUT + network * size + d)[None, :]
-    active = tl.zeros((ROWS, BM), tl.int32)
-    for step in tl.range(0, M // BM, num_stages=STAGES):
-        m = step * BM + tl.arange(0, BM)
-        w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
-        h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
-        if not GELU:
-            active |= (h > 0.0).to(tl.int32) << step
-        post, _ = activate_both(h, GELU)
-        y = tl.dot((post * STREAM).to(tl.float16), w_out, y)
+    y, active = _mlp(u, u_half, IN, B_IN, OUT, B_OUT + network * size, D, M, BM, ROWS, GELU, STAGES)
     y_half = (y * STREAM).to(tl.float16)
     W_U += network * size
     logits = tl.dot(y_half, tl.load(W_U + d[:, None] * VP + v[None, :]))
@@ -222,10 +234,7 @@ def deep_last(
     outside = v[None, :] >= V
     if JUDGE:
         loss, _ = weighted_loss(logits, is_label, outside, tl.full((ROWS,), 1.0, tl.float32))
-        at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
-        below = tl.sum(((logits < at_label[:, None]) & (v[None, :] < V)).to(tl.int32), axis=1)
-        tl.store(LOSS + network * T + row, loss)
-        tl.store(RIGHT + network * T + row, (below == V - 1).to(tl.int8))
+        judge(logits, is_label, loss, LOSS + network * T, RIGHT + network * T, row, V, VP)
     else:
         tl.store(Y_HALF + network * T * D + row[:, None] * D + d[None, :], y_half)
         loss, slope = weighted_loss(logits, is_label, outside, tl.load(WEIGHTS + network * T + row))

@@ -10,6 +10,7 @@ only token, whatever number is picked; pairs pick number 0.
 import triton
 import triton.language as tl
 
+from algophase.training.kernels.cross_entropy import add_up_loss
 from algophase.training.kernels.scaling import WEIGHT, parts, product, rounded_product
 from algophase.training.kernels.tables import inputs
 
@@ -120,8 +121,7 @@ def after_deep_tables(
             total += rounded_product(tl.trans(x), table)
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + c[None, :], total)
     else:
-        t = tl.arange(0, TILES_P)
-        tl.store(LOSS + network, tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0))
+        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)
 
 
 @triton.jit

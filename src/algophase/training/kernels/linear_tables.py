@@ -10,6 +10,7 @@ in them are the same for every pair. PARAMETERS is the flat buffer, AT_... where
 import triton
 import triton.language as tl
 
+from algophase.training.kernels.cross_entropy import add_up_loss
 from algophase.training.kernels.scaling import product, rounded_product
 
 
@@ -128,5 +129,4 @@ def after_linear_tables(
                     tl.store(GRADIENTS + AT_B1 + unit, tl.sum(own, axis=1) * (BIASES * 0.5 if SHARED else BIASES))
         tl.store(GRADIENTS + AT_W1 + (reader * H + unit[:, None]) * E + column[None, :], d_reader)
     else:
-        t = tl.arange(0, TILES_P)
-        tl.store(LOSS + network, tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0))
+        add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)

@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 from algophase.training.kernels.by_rows import of_base, one_hot, to_loss
-from algophase.training.kernels.by_units import finished
+from algophase.training.kernels.by_units import put_down
 from algophase.training.kernels.hidden import activate_both
 from algophase.training.kernels.scaling import exponent, power
 
@@ -162,8 +162,7 @@ def wide_slopes(
     t = tl.arange(0, TILES_P)
     top = tl.max(tl.load(EXPONENT + t, mask=t < TILES, other=0), axis=0)
     whole = power(top)
-    DBASE += network * (BP + CUTS) * W + w[:, None]
-    slot = (j < S)[None, :]
+    DBASE += network * (BP + CUTS) * W
     db = tl.zeros((BM, KB), tl.float32)
     top_db = tl.zeros((BM, KB), tl.float32)
     if unit < M // BM:
@@ -176,10 +175,7 @@ def wide_slopes(
             dx = (tl.dot(s, r) * (steep * factor)).to(tl.float16)
             tl.store(DX + row[:, None] * W + w[None, :], dx)
             db = tl.dot(tl.trans(dx), one_hot(tl.load(PAIRS + row) // 256, j, S), db)
-            b, over = finished(PAIRS, tile, j, S, ROWS)
-            tl.store(DBASE + b * W, db * whole, mask=over & slot)
-            top_db = tl.maximum(top_db, tl.abs(db))
-            db = tl.where(over, 0.0, db)
+            db, top_db = put_down(DBASE, db, top_db, whole, PAIRS, tile, j, w, S, W, ROWS)
     else:
         for tile in range(run * LENGTH, (run + 1) * LENGTH):
             row = tile * ROWS + i
@@ -187,14 +183,11 @@ def wide_slopes(
             slope = (tl.load(SLOPE + row[:, None] * VP + (w - M)[None, :]).to(tl.float32) * factor).to(tl.float16)
             tl.store(DX + row[:, None] * W + w[None, :], slope)
             db = tl.dot(tl.trans(slope), one_hot(tl.load(PAIRS + row) // 256, j, S), db)
-            b, over = finished(PAIRS, tile, j, S, ROWS)
-            tl.store(DBASE + b * W, db * whole, mask=over & slot)
-            top_db = tl.maximum(top_db, tl.abs(db))
-            db = tl.where(over, 0.0, db)
+            db, top_db = put_down(DBASE, db, top_db, whole, PAIRS, tile, j, w, S, W, ROWS)
             if unit == M // BM:
                 tl.store(DZ_EXPONENT + network * TILES + tile, top + 12)  # so that `down` gives the power
     cut = tl.load(PAIRS + (run + 1) * LENGTH * ROWS) // 256
-    tl.store(DBASE + (BP + run) * W + 0 * j[None, :], db * whole, mask=slot & ((j == cut % S)[None, :]))
+    tl.store(DBASE + (BP + run) * W + w[:, None] + 0 * j[None, :], db * whole, mask=(j == cut % S)[None, :])
     tl.store(LARGEST + network * COUNT + tl.program_id(0), exponent(top_db * whole))
 
 
