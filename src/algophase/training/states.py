@@ -55,7 +55,7 @@ def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Pa
     """After `MIDDLE` and after `LATE` steps."""
     quick = [replace(run, training=QUICK) for run in runs]
     engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(quick, device, "float32")
-    engine.kernels = False  # compiling them would take longer than all the steps
+    engine.kernels = False  # they would have to be compiled, for a few hundred steps
     optimizer, diverged_at = AdamW(engine.parameters, quick), torch.full((len(runs),), -1, device=device)
     taken = []
     for step in range(1, LATE + 1):
