@@ -9,6 +9,7 @@ import typer
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
 from algophase.cli.output import LiveBar, echo, typed
 from algophase.errors import InputError
+from algophase.training.checkers import start_early
 from algophase.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def sweep(
     Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same command continues: nothing
     is lost and nothing is done twice. Your own space is a small TOML file; see docs/sweeps.md.
     """
+    if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
+        start_early()  # before PyTorch is imported here
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.field_spaces import SPACES, find_space
     from algophase.sweeps.sweep import Request

@@ -23,11 +23,13 @@ from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.spaces import Space, check_runs
-from algophase.sweeps.work import Finished, Options, Standing, cost, finish
+from algophase.sweeps.work import Finished, Options, Standing, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group
+from algophase.training.sizing import cost
 from algophase.training.train import announce
 from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted, ignore
+from algophase.training.turns import together
 
 log = logging.getLogger(__name__)
 
@@ -201,21 +203,22 @@ def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standin
         standing.started = time.monotonic()
         ended, left = "complete", deque(waiting)
         while left:
-            group = left.popleft()
-            part = fitting(group, standing, deadline)
+            part = fitting(left[0], standing, deadline)
             if part is None:
                 ended = "out of time"
                 break
+            whole = left.popleft()
+            beside = [left.popleft() for _ in range(together([whole, *left]) - 1)] if part is whole else []
             try:
-                part = _finish_in_time(request, directory, record, part, indices, deadline, report)
+                part, *_ = _finish_in_time(request, directory, record, [part, *beside], indices, deadline, report)
             except TrainingInterrupted as interruption:
                 ended = "out of time" if interruption.out_of_time else "interrupted"
                 break
             except KeyboardInterrupt:
                 ended = "interrupted"
                 break
-            if len(part.runs) < len(group.runs):
-                left.appendleft(group.only(range(len(part.runs), len(group.runs))))
+            if len(part.runs) < len(whole.runs):
+                left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
         if ended == "complete":
             directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
@@ -225,36 +228,37 @@ def _finish_in_time(
     request: Request,
     directory: SweepDirectory,
     record: Recorder,
-    part: Group,
+    parts: list[Group],
     indices: list[int],
     deadline: float | None,
     report: Callable[[Standing], None],
-) -> Group:
+) -> list[Group]:
     """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
 
-    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known.
+    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known. Several are small,
+    train side by side and are never cut: fewer networks would take as long.
     """
     standing, options, cuts = record.standing, request.options, 0
     while True:
-        watch = trial(part, standing, deadline) if cuts < MOST_CUTS else ignore
-        places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
+        watch = trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
+        places = {run: indices[place] for part in parts for run, place in zip(part.runs, part.indices, strict=True)}
         try:
             for finished in finish(
                 request.space.name,
-                [part],
+                parts,
                 places,
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
-                _watching(standing, report, deadline, sum(map(cost, part.runs)), watch),
+                _watching(standing, report, deadline, sum(map(cost, places)), watch),
                 _analysing(standing, report),
             ):
-                record(finished, device_name(part.device))
+                record(finished, device_name(parts[0].device))
                 report(standing)
-            return part
+            return parts
         except TooLong as late:
             fewer = late.fewer
-        log.info("%d networks would not end in time: training %d of them", len(part.runs), len(fewer.runs))
-        part, standing.current, cuts = fewer, 0.0, cuts + 1
+        log.info("%d networks would not end in time: training %d of them", len(places), len(fewer.runs))
+        parts, standing.current, cuts = [fewer], 0.0, cuts + 1
 
 
 def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
@@ -275,8 +279,11 @@ def _watching(
     work: float,
     also: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
+    """work: of the ensembles that are about to be trained."""
+    before = standing.work
+
     def watch(progress: Progress) -> None:
-        standing.current = work * progress.epoch / max(1, progress.epochs) / progress.ensembles
+        standing.current = max(0.0, work * progress.share - (standing.work - before))  # without those recorded since
         standing.doing = (
             f"training {progress.networks} networks, epoch {progress.epoch:,} of {progress.epochs:,}, "
             f"validation accuracy {progress.validation_accuracy:.1%}"

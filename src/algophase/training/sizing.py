@@ -94,6 +94,11 @@ def operations(run: RunSettings) -> float:
     return 6.0 * run.task.modulus**2 * run_parameters(run)
 
 
+def cost(run: RunSettings) -> float:
+    """Work of a run, up to a factor, to estimate time: the power fits fused runs of width 128 to 512."""
+    return run.training.epochs * float(run_parameters(run)) ** 0.75
+
+
 def most_threads(device: torch.device, operations_per_epoch: float) -> int:
     """Threads that an epoch is worth on a CPU, at most those PyTorch may use: one where more would mostly wait."""
     return 1 if device.type != "cpu" else max(1, min(torch.get_num_threads(), int(operations_per_epoch / SMALL)))

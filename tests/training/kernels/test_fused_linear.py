@@ -35,7 +35,7 @@ def test_gradients_are_the_specifications(model: str) -> None:
 def test_gradients_stay_right(model: str, modulus: int, width: int, hidden: int) -> None:
     """Of several tiles, and of more than 64 outputs: in every state, as `check-gradients` judges."""
     engine = FusedLinear([run_of(model, modulus, width, hidden)], DEVICE, "half")
-    results = list(in_every_state([engine], model, off_kinks=True))
+    results = list(in_every_state(engine.runs, engine.device, lambda: [engine], model, off_kinks=True))
     assert [result.state for result in results] == ["start", "middle", "late", "near divergence"]
     assert [result for result in results if not result.passed] == []
 
