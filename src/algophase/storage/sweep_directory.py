@@ -272,11 +272,7 @@ class SweepDirectory:
 
     def sittings(self) -> list[dict[str, Any]]:
         """Where the runs come from: one record a shard, or those of the shards a merged one was made of."""
-        found: list[dict[str, Any]] = []
-        for path in shard_paths(self.path):
-            about = provenance(path)
-            found += about["shards"] if isinstance(about.get("shards"), list) else [{"shard": path.name, **about}]
-        return found
+        return [sitting for path in shard_paths(self.path) for sitting in sittings_of(path, provenance(path))]
 
     @property
     def _holds_something(self) -> bool:
@@ -295,6 +291,11 @@ class SweepDirectory:
                     checkpoints.remove(held.runs)
         with contextlib.suppress(OSError):  # not empty, or not there
             checkpoints.directory.rmdir()
+
+
+def sittings_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What made a shard's runs, by what it says about itself."""
+    return about["shards"] if isinstance(about.get("shards"), list) else [{"shard": shard.name, **about}]
 
 
 def _epochs(epochs: Sequence[int]) -> str:
