@@ -1,6 +1,6 @@
 """A sweep on disk.
 
-    sweep.json                        the space and its seed: what the i-th run is
+    sweep.json                        the space and its seed: what the i-th run is; which state of the code began it
     runs-<first>-<count>-<id>.parquet the finished runs, one shard an ensemble
     moments/                          the same runs along training, under the same names (`--snapshot`)
     networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 CHECKPOINTS = ".checkpoints"
 FORMAT = "algophase-sweep"
 VERSION = 1
+BEGUN_BY = "begun_by"  # in sweep.json: until a run is finished, nothing else says which code made its checkpoints
 
 
 class SweepDirectory:
@@ -118,14 +119,16 @@ class SweepDirectory:
     def _write(self, path: Path, content: bytes) -> None:
         write_atomically(path, content, inside=self.path)  # a directory that was removed is not made again
 
-    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
+    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = (), by: str = "") -> None:
         """Say what this sweep is, or check that it is what it was. Only a space's title and count may change.
 
-        snapshots: epochs at which its networks are looked at along training.
+        snapshots: epochs at which its networks are looked at along training. by: which state of the code begins it.
         """
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
         if snapshots:
             record["snapshots"] = list(snapshots)
+        if by:
+            record[BEGUN_BY] = by
         held = self.description() if self.exists else None
         if held is not None and self._holds_something:
             if not same_sweep(held, record):

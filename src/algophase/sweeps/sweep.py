@@ -20,7 +20,7 @@ from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import python_columns, read_table
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
@@ -161,7 +161,7 @@ class Recorder:
 
 def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
     """The outcomes of the runs that are done, and a recorder for the others. The directory must be held."""
-    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs)
+    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs, make())
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -181,10 +181,11 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
 
 def _check_make(request: Request, directory: SweepDirectory) -> None:
     """One table is of one state of the code, unless the user wants otherwise: what changed may change the outcomes."""
-    others = [each for each in makes(directory.sittings()) if each != make()]
+    begun = str(directory.description().get(BEGUN_BY, make()))[:200]
+    others = [each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()]
     if not others:
         return
-    told = f"the runs in {directory.path} were made by {'; '.join(others)}; this is {make()}"
+    told = f"the sweep in {directory.path} was made by {'; '.join(others)}; this is {make()}"
     if not request.mix_versions:
         raise InputError(f"{told}: choose another directory, or continue this table all the same with --mix-versions")
     log.warning("%s: the table will have runs of both", told)
