@@ -134,3 +134,5 @@ def test_text_from_files_is_text() -> None:
     assert 'alert("' not in made
     ElementTree.fromstring(made)
     assert "1 of 9 runs" in made
+    assert "by the paper" not in made
+    assert "by the paper&#x27;s labels" in card(replace(population, verdict_name="paper's label"), "/")

@@ -102,10 +102,11 @@ def card(population: Population, address: str) -> str:
     """A population in one list item that leads to `address`."""
     of = f" of {population.planned:,}" if population.planned is not None and population.planned > population.runs else ""
     runs = f"{population.runs:,}{of} {'runs' if of or population.runs != 1 else 'run'}"
+    older = "" if population.verdict_name == "verdict" else "; by the paper's labels"
     lines = [paragraph(population.about)]
     if population.runs:
         lines += [
-            paragraph(f"{runs}, {population.accurate:,} at full accuracy"),
+            paragraph(f"{runs}, {population.accurate:,} at full accuracy{older}"),
             draw_shares(population.counts),
             f'<ul class="shares" aria-label="{text(population.verdict_name)}">{shares(population)}</ul>',
         ]
