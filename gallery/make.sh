@@ -2,18 +2,18 @@
 # Make the gallery's tables, each as large as its space says, for so many minutes:  bash gallery/make.sh 9.3
 # or some of them:  bash gallery/make.sh 9.3 gelu wide
 #
-#   OUT (gallery)      where the tables are, one directory each
+#   TABLES (gallery)   where the tables are, one directory each
 #   KEEP (1)           networks of each verdict to keep, or none
 #   ARCHIVE (nothing)  after each sweep, all tables (no networks) as ARCHIVE.00, ARCHIVE.01, ... of 15 MiB, for a machine that
 #                      may be taken away; `cat ARCHIVE.* | tar --extract` brings them back, here or where the next sitting is
 #   PYTHON             the interpreter; ALGOPHASE_COMMIT the commit, needed where there is no repository
 #
 # Every sweep goes on where it stopped, and one that is complete is skipped. A table that another commit or version began is
-# refused: choose another OUT. From the root of the project.
+# refused: choose another TABLES. From the root of the project.
 set -euo pipefail
 minutes=${1:?how many minutes}
 python=${PYTHON:-.venv/bin/python}
-out=${OUT:-gallery}
+tables=${TABLES:-gallery}
 end=$(($(date +%s) + $(awk "BEGIN {print int(60 * $minutes)}")))
 shift
 if [[ -z ${ALGOPHASE_COMMIT:-} ]] && ! git rev-parse --verify --quiet HEAD >/dev/null; then
@@ -29,7 +29,7 @@ runs() { find "$1" -maxdepth 1 -name 'runs-*.parquet' | awk -F- '{count += $(NF 
 wanted() { sed -n 's/^  "runs": \([0-9]*\),$/\1/p' "$1/sweep.json"; }
 
 for space in "${spaces[@]}"; do
-  table=$out/$space
+  table=$tables/$space
   if [[ -e $table/sweep.json ]] && (($(runs "$table") >= $(wanted "$table"))); then
     echo "== $space is complete"
     continue
@@ -39,7 +39,7 @@ for space in "${spaces[@]}"; do
   echo "== $space, $left minutes left"
   "$python" -m algophase sweep "$space" --out "$table" --minutes "$left" --keep-weights "${KEEP:-1}"
   if [[ -n ${ARCHIVE:-} ]]; then
-    find "$out" \( -name '*.parquet' -o -name sweep.json \) -print0 | tar --create --null --files-from - |
+    find "$tables" \( -name '*.parquet' -o -name sweep.json \) -print0 | tar --create --null --files-from - |
       split --bytes 15M --numeric-suffixes - "$ARCHIVE.new"
     for part in "$ARCHIVE".new*; do mv "$part" "${part/.new/.}"; done
   fi

@@ -46,7 +46,7 @@ def make(place: Path, *arguments: str, **variables: str) -> list[str]:
     (place / "python").write_text(SWEEP)
     (place / "python").chmod(0o755)
     (place / "log").write_text("")
-    environment = {**os.environ, "PYTHON": "./python", "OUT": "made", "ALGOPHASE_COMMIT": "abc", **variables}
+    environment = {**os.environ, "PYTHON": "./python", "TABLES": "made", "ALGOPHASE_COMMIT": "abc", **variables}
     subprocess.run(["bash", GALLERY / "make.sh", *arguments], cwd=place, env=environment, check=True, capture_output=True)
     return [line.split()[3] for line in (place / "log").read_text().splitlines()]
 
