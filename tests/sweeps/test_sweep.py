@@ -304,6 +304,32 @@ def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
     assert set(about) >= {"version", "commit", "date", "training_seconds", "analysis_seconds"}
 
 
+def test_a_table_that_other_code_began_is_continued_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tmp_path, 2)
+    monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
+    assert run(tmp_path, 2).ended == "complete"  # nothing is added
+    with pytest.raises(InputError, match=r"was made by version .*; this is version 99\.0, commit .*--mix-versions"):
+        run(tmp_path, 3)
+    assert len(SweepDirectory(tmp_path).finished()) == 2
+    assert "both" not in caplog.text
+    assert run(tmp_path, 3, mix_versions=True).new == 1
+    assert "the table will have runs of both" in caplog.text
+    assert run(tmp_path / "fresh", 1).new == 1
+
+
+def test_an_ensemble_that_other_code_began_is_continued_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dawdle: Watch
+) -> None:
+    request = Request(TINY, 2, minutes=1, options=CPU)
+    assert sweep(request, SweepDirectory(tmp_path), dawdle).done == 0  # out of time: saved as it is
+    monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
+    with pytest.raises(InputError, match=r"--mix-versions"):
+        run(tmp_path, 2)
+    assert run(tmp_path, 2, mix_versions=True).new == 2
+
+
 def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     run(tmp_path, 1)
     with pytest.raises(

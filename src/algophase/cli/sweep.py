@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from algophase.sweeps.sweep import Outcome, Request
     from algophase.sweeps.work import Standing
 
-EXAMPLE = "algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
+EXAMPLE = "algophase sweep fixed-width --out sweeps/fixed-width --minutes 25"
 MANY = 50_000  # runs whose settings take seconds to draw
 
 
@@ -72,6 +72,9 @@ def sweep(
     shard: Annotated[
         int | None, typer.Option(help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
     ] = None,
+    mix_versions: Annotated[
+        bool, typer.Option("--mix-versions", help="Continue a table that another version or commit of the code began.")
+    ] = False,
     list_spaces: Annotated[
         bool, typer.Option("--list", help="List the paper's experiments and our own spaces, and stop.")
     ] = False,
@@ -114,6 +117,7 @@ def sweep(
             strict_device=strict_device,
         ),
         command=typed(),
+        mix_versions=mix_versions,
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:

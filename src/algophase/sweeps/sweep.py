@@ -20,8 +20,9 @@ from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import python_columns, read_table
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
+from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, finish
 from algophase.training.check_planned import check_planned
@@ -43,6 +44,7 @@ class Request:
     part: (I, K): every K-th run from the I-th on, for machine I of K.
     keep_weights: "none", "all", or how many networks per verdict; networks without a verdict count by why they have none.
     command: what the user typed, kept with the results.
+    mix_versions: continue a table that another version of the code began.
     """
 
     space: Space
@@ -53,6 +55,7 @@ class Request:
     minutes: float | None = None
     options: Options = Options()
     command: str = ""
+    mix_versions: bool = False
 
     def __post_init__(self) -> None:
         number, count = self.part
@@ -143,8 +146,6 @@ class Recorder:
         )
 
     def _about(self, finished: Finished, device: str) -> dict[str, Any]:
-        from algophase.sweeps.provenance import commit, version
-
         return {
             "command": self.request.command,
             "part": list(self.request.part),
@@ -162,7 +163,7 @@ class Recorder:
 
 def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
     """The outcomes of the runs that are done, and a recorder for the others. The directory must be held."""
-    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs)
+    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs, make())
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -171,11 +172,25 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
     done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
     if done:
         log.info("%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path)
+    if len(done) < len(runs):
+        _check_make(request, directory)
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
     standing = Standing(runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left)
     return done, Recorder(directory, request, standing, runs, kept_counts)
+
+
+def _check_make(request: Request, directory: SweepDirectory) -> None:
+    """One table is of one state of the code, unless the user wants otherwise: what changed may change the outcomes."""
+    begun = str(directory.description().get(BEGUN_BY, make()))[:200]
+    others = [each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()]
+    if not others:
+        return
+    told = f"the sweep in {directory.path} was made by {'; '.join(others)}; this is {make()}"
+    if not request.mix_versions:
+        raise InputError(f"{told}: choose another directory, or continue this table all the same with --mix-versions")
+    log.warning("%s: the table will have runs of both", told)
 
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
