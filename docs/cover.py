@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SWEEP = ROOT / "gallery" / "fixed-width"
 PICTURE = ROOT / "docs" / "images" / "cover.png"
-CLOCK, PIZZA = ("b857b640c143", 19), ("5ed1f0b86c80", 7)  # a network, and the frequency of its strongest circle
+CLOCK, PIZZA = ("da98a6312948", 11), ("5ed1f0b86c80", 7)  # a network, and the frequency of its strongest circle
 ANSWERS = "twilight"  # a cyclic scale, read with every common kind of colour blindness
 ANSWER = "#D55E00"
 RATE, SYMMETRICITY = "attention_rate", "gradient_symmetricity"

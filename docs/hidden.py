@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parents[1]
-NETWORKS = sorted((ROOT / "gallery" / "fixed-width" / "networks").glob("*.safetensors"))
-TRAINED = ROOT / "gallery" / "clock-training" / "networks"
+GALLERY = ROOT / "gallery"
+NETWORKS = sorted([*(GALLERY / "fixed-width" / "networks").glob("*.safetensors"), *(GALLERY / "exhibits").glob("*.safetensors")])
+TRAINED = GALLERY / "clock-training" / "networks"
 IMAGES = ROOT / "docs" / "images"
 EARLY = (0, 25, 50, 75, 100, 125, 150, 200, 250, 300)
 LATER = {400: ".epoch400", 600: ".epoch600", 1000: ".epoch1000", 20_000: ""}

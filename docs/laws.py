@@ -28,7 +28,7 @@ def ratio_classes(modulus: int) -> list[int]:
 
 
 def main() -> None:
-    runs, _ = with_keys(Runs.read(ROOT / "gallery" / "verdicts"))
+    runs, _ = with_keys(Runs.read(ROOT / "gallery" / "fixed-width"))
     widths, _ = with_keys(Runs.read(ROOT / "gallery" / "varying-width"))
     sets = key_sets(MODULUS, runs["_keys"])
     random = numpy.random.default_rng(0)

@@ -13,7 +13,7 @@ from algophase.report.style import VERDICTS, house_style, new_figure, save_figur
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "llc.png"
-NETWORKS = {"Clock": "b857b640c143", "Pizza": "5ed1f0b86c80"}  # attention rates 0.77 and 0.25
+NETWORKS = {"Clock": "da98a6312948", "Pizza": "5ed1f0b86c80"}  # attention rates 0.89 and 0.25
 PAIRS = 2784  # trained on
 SETTINGS = {
     "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(3, 60, 140, localisation=1000.0),

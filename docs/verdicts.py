@@ -1,6 +1,6 @@
 """Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's rules and by our verdict.
 
-Run it from the root of the repository: `python docs/verdicts.py`. Every run of `gallery/verdicts` is counted, in both panels.
+Run it from the root of the repository: `python docs/verdicts.py`. Every run of `gallery/fixed-width` is counted, in both panels.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pandas import Series
 
 ROOT = Path(__file__).parents[1]
-SWEEP = ROOT / "gallery" / "verdicts"
+SWEEP = ROOT / "gallery" / "fixed-width"
 PICTURE = ROOT / "docs" / "images" / "verdicts.png"
 TENTHS = numpy.arange(10)
 

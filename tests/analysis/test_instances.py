@@ -66,9 +66,9 @@ def test_released_linear_models(released: Path, name: str, sentence: str) -> Non
 
 
 GALLERY = [
-    ("fixed-width/networks/b857b640c143", "Clock", "two Clocks and a Pizza (3.3%)"),
+    ("fixed-width/networks/da98a6312948", "Clock", "two Clocks and a Pizza (9.8%)"),
     ("fixed-width/networks/5ed1f0b86c80", "Pizza", "three Pizzas"),
-    ("fixed-width/networks/58582e25b90b", "Pizza", "four Pizzas"),
+    ("exhibits/58582e25b90b", "Pizza", "four Pizzas"),
     ("separate-vocabularies/networks/08ac6bca873d", "Pizza", "two Pizzas"),
     ("linear-beta/networks/fc484d76b51c", "Pizza", "five Pizzas"),
     ("linear-delta/networks/c23ff6989bfa", "Clock", "seven Clocks"),

@@ -16,7 +16,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 
 GALLERY = Path(__file__).resolve().parents[2] / "gallery" / "fixed-width"
-CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
+CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 ATTACK = "<img src=x onerror=\"document.title='attacked'\">"
 # Dash has asked the server for all that the page shows, and has the answers.
 IDLE = """() => Object.entries(window.store.getState().callbacks).every(([name, list]) =>
@@ -106,11 +106,11 @@ def at(page: Any, run: str) -> tuple[float, float]:
 def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?where=run_id%3D{CLOCK}")  # alone on the map, so that the click cannot miss
     page = found.page
-    assert wait_text(page, "#status", "1 of 2,000 runs")
+    assert wait_text(page, "#status", "1 of 3,472 runs")
     page.mouse.move(*point(page, *at(page, CLOCK)))
     page.wait_for_selector("#map .hoverlayer .hovertext")
     page.mouse.click(*point(page, *at(page, CLOCK)))
-    wait_text(page, "#run-title", f"{CLOCK}: Clock")
+    wait_text(page, "#run-title", f"{CLOCK}: two Clocks")
     wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
     page.wait_for_selector("#run-logits .heatmaplayer image")
     page.wait_for_selector("#run-pictures .js-plotly-plot text")  # tokens carry their numbers
@@ -143,7 +143,7 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     page.get_by_role("option").first.wait_for(state="hidden")  # a list that closes takes the keyboard with it
     page.fill("#filter-value", "Pizza")
     page.press("#filter-value", "Enter")
-    wait_text(page, "#status", "440 of 2,000 runs")
+    wait_text(page, "#status", "2,220 of 3,472 runs")
     assert page.input_value("#filter-value") == ""
     page.click("#filter-operator")
     page.get_by_role("option", name="<", exact=True).click()
@@ -152,9 +152,9 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     wait_text(page, "#filter-problem", "use = or !=")
     assert page.locator("#filters button").count() == 1
     page.reload()
-    wait_text(page, "#status", "440 of 2,000 runs")
+    wait_text(page, "#status", "2,220 of 3,472 runs")
     page.get_by_role("button", name="Remove the filter verdict=Pizza").click()
-    wait_text(page, "#status", "2,000 of 2,000 runs")
+    wait_text(page, "#status", "3,472 of 3,472 runs")
     assert "where" not in page.url
     found.check()
 
@@ -169,7 +169,7 @@ def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gal
     page.mouse.move(*point(page, 1.0, 0.3), steps=5)
     page.mouse.up()
     status = wait_text(page, "#status", r"[0-9]+ in the region")
-    wait_text(page, "#statistics", "Verdicts of the [0-9]+ runs in the region")
+    wait_text(page, "#statistics", "Verdicts of the [0-9,]+ runs in the region")
     before = page.text_content("#statistics")
     page.mouse.click(*point(page, *at(page, CLOCK)))  # a click leaves the region as it is
     wait_text(page, "#run-title", "^[0-9a-f]{12}: ")
@@ -183,7 +183,7 @@ def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gal
     assert page.text_content("#statistics") == before
     page.wait_for_selector("#map .selectionlayer path")
     page.click("#clear-region")
-    wait_text(page, "#status", "^2,000 of 2,000 runs on the map$")
+    wait_text(page, "#status", "^3,472 of 3,472 runs on the map$")
     page.wait_for_function("document.querySelectorAll('#map .selectionlayer path').length == 0")
     found.check()
 
@@ -219,7 +219,7 @@ def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> No
     wait_text(page, "#pin-title", f"Pinned: {CLOCK}")
     page.get_by_role("button", name=f"Show run {HYBRID}").focus()
     page.keyboard.press("Space")
-    wait_text(page, "#run-title", f"{HYBRID}: hybrid")
+    wait_text(page, "#run-title", f"{HYBRID}: a Pizza, a Clock")
     page.wait_for_selector("#run-logits .heatmaplayer image")
     page.wait_for_selector("#pin-logits .heatmaplayer image")
     left, right = (page.locator(f"#{side}-panel").bounding_box() for side in ("pin", "run"))

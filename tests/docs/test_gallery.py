@@ -72,7 +72,7 @@ def test_the_script_asks_for_the_commit_where_no_repository_says_it(tmp_path: Pa
 
 
 def test_every_network_is_listed() -> None:
-    kept = {str(path.relative_to(GALLERY).with_suffix("")) for path in GALLERY.glob("*/networks/*.safetensors")}
+    kept = {str(path.relative_to(GALLERY).with_suffix("")) for path in GALLERY.rglob("*.safetensors")}
     kept |= {str(path.relative_to(GALLERY)) for path in GALLERY.glob("*/*.plates")}
     listed = NETWORK.findall((GALLERY / "README.md").read_text())
     assert all(any(name.startswith(one) for one in listed) for name in kept)

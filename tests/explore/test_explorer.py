@@ -16,13 +16,13 @@ from algophase.explore.state import REST, decode
 from algophase.explore.table import read_run_table
 from algophase.storage.runs_table import read_runs
 
-CLOCK, HYBRID = "b857b640c143", "c5ac876610fb"
+CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
     explorer = Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
-    for run_id in (CLOCK, HYBRID):  # its table has the paper's labels alone: they are analysed when they are asked for
+    for run_id in (CLOCK, HYBRID):
         settled(explorer.networks, run_id)
     return explorer
 
@@ -43,8 +43,8 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
     assert len(chips) == 2
     assert not problems
     runs = read_runs(gallery)
-    met = ((runs.attention_rate < 0.5) & (runs.paper_label == "Pizza")).sum()
-    assert status == f"{met} of 2,000 runs on the map"
+    met = ((runs.attention_rate < 0.5) & (runs.verdict == "Pizza")).sum()
+    assert status == f"{met:,} of {len(runs):,} runs on the map"
     assert explorer.add_filter(two, "verdict", "=", "Pizza") is None
     assert explorer.remove_filter(two, 0) == "?where=verdict%3DPizza"
     for column, operator, value, match in (
@@ -86,7 +86,7 @@ def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explor
     figure, _ = explorer.show_map("?colour=parameter_norm", None)
     assert figure is not None
     points = [trace for trace in figure.data if trace.hovertext is not None]
-    assert sum(len(trace.x) for trace in points) == 2000
+    assert sum(len(trace.x) for trace in points) == explorer.table.count
     assert len({colour for trace in points for colour in trace.marker.color.tolist()}) <= COLOUR_STEPS + 1
     exact = explorer.table.numbers("parameter_norm")
     step = (exact.max() - exact.min()) / COLOUR_STEPS
@@ -103,9 +103,9 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "in the region" in text
     assert "Clock" in text
     assert "% to " in text
-    assert (page, pages) == (0, 8)
-    assert "page 1 of 8" in text_of(listed)
-    assert explorer.show_runs(after, 99)[2] == 7
+    assert (page, pages) == (0, 13)
+    assert "page 1 of 13" in text_of(listed)
+    assert explorer.show_runs(after, 99)[2] == 12
     assert explorer.select_region(after, None) == ""
     nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
     assert text_of(nothing) == "No runs in the region."
@@ -114,18 +114,29 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
 def test_a_kept_network_is_shown_with_its_evidence(explorer: Explorer) -> None:
     panel = explorer.show_network(f"?run={CLOCK}", "run")
     assert not panel.hidden
-    assert panel.title == f"{CLOCK}: two Clocks and a Pizza (3.3%)"
+    assert panel.title == f"{CLOCK}: two Clocks and a Pizza (9.8%)"
     told = text_of(panel.verdict)
     assert all(
         words in told for words in ("It learned the Clock", "Instances, the largest first", "By the paper's rules: Clock")
     )
-    assert "the paper's label alone" in panel.job_text
+    assert not panel.job_text  # its row says all of it
     assert not panel.inside_hidden
     assert panel.values is not None
     assert len(panel.options) == len(panel.values) == panel.circles + 1
-    assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles - 1  # a companion that is no circle
+    assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles
+    hybrid = f"?run={HYBRID}"  # a companion of it is no circle
+    assert len(explorer.show_circles(hybrid, "run")) == explorer.show_network(hybrid, "run").circles - 1
     assert explorer.show_network(f"?run={CLOCK}", "pin").hidden
     assert explorer.show_network("", "run").hidden
+
+
+def test_a_network_of_an_older_table_is_analysed_when_it_is_asked_for(gallery: Path, tmp_path: Path) -> None:
+    older = gallery.parent / "linear-delta"  # it has the paper's labels alone
+    explorer = Explorer(table := read_run_table(older), Networks(table, older, tmp_path))
+    settled(explorer.networks, "c23ff6989bfa")
+    panel = explorer.show_network("?run=c23ff6989bfa", "run")
+    assert panel.title == "c23ff6989bfa: seven Clocks"
+    assert "the paper's label alone" in panel.job_text
 
 
 def test_switching_a_circle_off_changes_logits_and_accuracy(explorer: Explorer) -> None:
@@ -180,16 +191,16 @@ def test_two_networks_are_compared_by_pinning_one(explorer: Explorer) -> None:
     pinned = explorer.pin(f"?run={CLOCK}&off=0")
     assert pinned == f"?pin={CLOCK}&pin-off=0"
     both = explorer.open_run(pinned, HYBRID)
-    assert explorer.show_network(both, "run").title == f"{HYBRID}: a mixture of both and two Pizzas (33.5%)"
-    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: two Clocks and a Pizza (3.3%)"
+    assert explorer.show_network(both, "run").title == f"{HYBRID}: a Pizza, a Clock (36.8%) and a mixture of both (25.2%)"
+    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: two Clocks and a Pizza (9.8%)"
     assert explorer.close(both, "pin") == f"?run={HYBRID}"
     assert explorer.pin("") is None
 
 
 def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explorer) -> None:
-    run = explorer.table.run_id(0)
+    run = explorer.table.run_id(2)
     panel = explorer.show_network(f"?run={run}", "run")
-    assert panel.title == f"{run}: Clock"
+    assert panel.title == f"{run}: Pizza"
     assert "From the table." in text_of(panel.verdict)
     assert not panel.train_hidden
     assert panel.inside_hidden
@@ -202,9 +213,9 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 
 
 def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, row = explorer.table.run_id(0), explorer.table.row(0)
+    run, row = explorer.table.run_id(2), explorer.table.row(2)
     monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
-    monkeypatch.setitem(explorer.table.columns, "verdict", ["diverged", *explorer.table.columns["verdict"][1:]])
+    monkeypatch.setitem(explorer.table.columns, "verdict", [*["diverged"] * 3, *explorer.table.columns["verdict"][3:]])
     panel = explorer.show_network(f"?run={run}", "run")
     assert panel.title == f"{run}: diverged"
     assert panel.job_text.startswith("The training of this run diverged at epoch 7.")
@@ -219,5 +230,5 @@ def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explo
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
-    assert status.startswith("2,000 of 2,000")
+    assert status.startswith("3,472 of 3,472")
     assert len(problems) == 3

@@ -9,7 +9,7 @@ import typer
 from algophase.cli.options import AsJson
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase laws gallery/verdicts"
+EXAMPLE = "algophase laws gallery/fixed-width"
 
 
 def laws(

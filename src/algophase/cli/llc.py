@@ -9,7 +9,7 @@ import typer
 from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase llc gallery/fixed-width/networks/b857b640c143.safetensors --chains 4"
+EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors --chains 4"
 
 
 def llc(
