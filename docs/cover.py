@@ -4,7 +4,7 @@ Run it from the root of the repository: `python docs/cover.py`. Everything in th
 
 Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where its algorithm computes it and
 coloured by its answer. The Clock multiplies two points as complex numbers; the Pizza takes their midpoint (figure 1).
-Right: the circular networks of `gallery/fixed-width`, one point per network.
+Right: the networks of `gallery/fixed-width` that learned, by verdict, one point per network.
 """
 
 import math
@@ -100,13 +100,13 @@ def draw_pizza(axes: "Axes") -> None:
 
 
 def draw_phases(axes: "Axes") -> None:
-    """Gradient symmetricity by attention rate, one point per circular network, coloured by verdict."""
+    """Gradient symmetricity by attention rate, one point per network, coloured by verdict."""
     runs = read_runs(SWEEP)
     for verdict in DRAWN:
         some = runs[runs["verdict"] == verdict]
         colour, marker = VERDICTS[verdict]
-        axes.scatter(some[RATE], some[SYMMETRICITY], s=17, color=colour, marker=marker, alpha=0.75, linewidths=0)
-    for verdict, place in {"Pizza": (0.22, 0.92), "hybrid": (0.83, 0.94), "Clock": (0.55, 0.42)}.items():
+        axes.scatter(some[RATE], some[SYMMETRICITY], s=7, color=colour, marker=marker, alpha=0.6, linewidths=0)
+    for verdict, place in {"Pizza": (0.22, 0.92), "hybrid": (0.31, 0.7), "Clock": (0.55, 0.4)}.items():
         colour = VERDICTS[verdict][0]
         axes.annotate(verdict, place, fontsize=LARGE, ha="center", va="center", color=colour, weight="bold")
     axes.set(xlim=(-0.03, 1.03), ylim=(0.2, 1.03), xticks=(0, 0.5, 1), yticks=(0.4, 0.6, 0.8, 1))
@@ -123,7 +123,7 @@ def main() -> None:
         panels = (
             (0.0, 0.315, draw_clock, "Clock", "adds the angles"),
             (0.318, 0.315, draw_pizza, "Pizza", "takes the midpoint"),
-            (0.728, 0.256, draw_phases, "Phase diagram", f"{drawn} trained networks"),
+            (0.728, 0.256, draw_phases, "Phase diagram", f"{drawn:,} networks"),
         )
         for left, width, draw, title, line in panels:
             axes = figure.add_axes((left, 0.165, width, 0.635) if draw is draw_phases else (left, 0.0, width, 0.82))

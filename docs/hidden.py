@@ -24,6 +24,7 @@ TRAINED = GALLERY / "clock-training" / "networks"
 IMAGES = ROOT / "docs" / "images"
 EARLY = (0, 25, 50, 75, 100, 125, 150, 200, 250, 300)
 LATER = {400: ".epoch400", 600: ".epoch600", 1000: ".epoch1000", 20_000: ""}
+LEAST = 10  # runs behind a median
 BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#E69F00", "#009E73", "#222222"
 
 
@@ -122,14 +123,21 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
         print(shift)
     frame = runs.accurate.frame
     with house_style():
-        figure = new_figure(2.6 * len(HIDDEN), 3.0)
-        for axes, shift in zip(figure.subplots(1, len(HIDDEN)), shifts, strict=True):
-            for name, some in frame.groupby("_verdict"):
-                colour, marker = VERDICTS[name]
-                axes.scatter(some["_rate"], some[shift.column], s=6, color=colour, marker=marker, label=name)
+        figure = new_figure(8.4, 5.2)
+        *panels, corner = figure.subplots(2, 3).flat
+        for axes, shift in zip(panels, shifts, strict=True):
+            for name in ("Pizza", "Clock", "hybrid"):
+                some, (colour, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
+                axes.scatter(some["_rate"], some[shift.column], s=3, color=colour, marker=marker, alpha=0.3, linewidths=0)
+                tenths = some.groupby("_tenth")[shift.column].agg(["median", "size"])
+                known = tenths[tenths["size"] >= LEAST]
+                style = {"color": colour, "marker": marker, "markersize": 5, "markeredgecolor": "white", "linewidth": 1.6}
+                axes.plot(known.index / 10 + 0.05, known["median"], label=name, zorder=3, **style)
             axes.axvline(shift.turn.value, color="0.4", linewidth=0.8)
             axes.set(title=label(shift.column), xlabel="attention rate", xlim=(0, 1))
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+        corner.axis("off")
+        handles, names = panels[0].get_legend_handles_labels()
+        corner.legend(handles, names, loc="center", frameon=False, title="median by tenth of the rate")
         save_figure(figure, picture)
 
 

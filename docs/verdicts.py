@@ -43,7 +43,7 @@ def main() -> None:
         left, right = figure.subplots(1, 2, sharey=True)
         draw_shares(left, runs["paper_label"].fillna("diverged"), runs["_tenth"])
         draw_shares(right, runs["_verdict"], runs["_tenth"])
-        left.set(title="by the paper's rules", ylabel=f"share of {len(runs)} networks")
+        left.set(title="by the paper's rules", ylabel=f"share of {len(runs):,} networks")
         right.set(title="by the verdict of its instances")
         named = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in (left, right))
         handles = {label: handle for each in named for handle, label in each}

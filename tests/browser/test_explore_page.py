@@ -163,15 +163,15 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
 def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery)
     page = found.page
-    page.mouse.move(*point(page, 0.8, 0.9))
+    page.mouse.move(*point(page, 0.55, 0.9))
     page.mouse.down()
-    page.mouse.move(*point(page, 0.9, 0.5), steps=5)
-    page.mouse.move(*point(page, 1.0, 0.3), steps=5)
+    page.mouse.move(*point(page, 0.65, 0.5), steps=5)
+    page.mouse.move(*point(page, 0.75, 0.3), steps=5)
     page.mouse.up()
     status = wait_text(page, "#status", r"[0-9]+ in the region")
     wait_text(page, "#statistics", "Verdicts of the [0-9,]+ runs in the region")
     before = page.text_content("#statistics")
-    page.mouse.click(*point(page, *at(page, CLOCK)))  # a click leaves the region as it is
+    page.mouse.click(*point(page, *at(page, CLOCK)))  # a click outside leaves the region as it is
     wait_text(page, "#run-title", "^[0-9a-f]{12}: ")
     page.click("#close-run")
     page.wait_for_selector("#run-panel", state="hidden")
