@@ -50,7 +50,7 @@ class Runs:
     >>> from algophase import Runs
     >>> runs = Runs.read("fixed-width")  # shipped with the package
     >>> len(runs), len(runs.accurate), len(runs.circular)
-    (2000, 1997, 731)
+    (3472, 3466, 1243)
     """
 
     name: str
