@@ -33,6 +33,7 @@ from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
 from algophase.analysis.device import Download, in_float64, overlapped
 from algophase.analysis.evidence import CircleEvidence, read_evidence
+from algophase.analysis.hidden import read_units
 from algophase.analysis.instances import (
     CircleAlone,
     Instances,
@@ -44,7 +45,7 @@ from algophase.analysis.instances import (
     read_instances,
     stands_out,
 )
-from algophase.analysis.logit_sums import read_sums
+from algophase.analysis.logit_sums import Array, read_sums
 from algophase.analysis.metrics import circularity
 from algophase.analysis.paper_label import (
     Measurements,
@@ -68,7 +69,8 @@ from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
 
-SUMS = "sums"  # of the logits of several embeddings, among what a round brings
+# Among what a round brings: sums of the logits of several embeddings, and the hidden units.
+SUMS, UNITS = "sums", "units"
 
 
 @dataclass(frozen=True)
@@ -264,13 +266,13 @@ class _Second:
     """
 
     before: _First
-    measured: dict[str, Tensor]
+    measured: dict[str, Array]
     program: Program
     evidence: list[CircleEvidence]
     circles: list[CircleAlone]
     wanted: list[int]
     missing: list[int]
-    numbers: Download
+    numbers: Download | None
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,8 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     known: dict[str, float] = {}
     for quantity in metrics():
         assert quantity.measure is not None
+        if quantity.arrived:
+            continue
         value = quantity.measure(subject)
         if isinstance(value, Tensor):
             numbers[quantity.name] = value
@@ -320,6 +324,8 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
     numbers |= launch_cautions(subject)
+    if subject.unit_numbers is not None:
+        numbers[UNITS] = subject.unit_numbers
     numbers[SUMS] = _launch(subject, [[k] for k in alone], with_sums=True)
     return numbers, known
 
@@ -339,6 +345,8 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     if not math.isfinite(numbers["largest logit"]):
         return not_finite(subject.given, subject.logits)
     p, components = subject.modulus, subject.components
+    if UNITS in numbers:
+        subject.units = read_units(numbers.pop(UNITS), p)
     sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
     evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
     # A tie is decided once, by the network's own arithmetic.
@@ -346,8 +354,8 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     circles = read_circles(sums, begun.alone, components)
     wanted = list(dict.fromkeys([*begun.embedded, *candidates(program, components)]))
     missing = [k for k in wanted if k not in begun.alone]
-    launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
-    return _Second(begun, numbers, program, evidence, circles, wanted, missing, Download(launched))
+    launched = Download({SUMS: _launch(subject, [[k] for k in missing])}) if missing else None
+    return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
 
 
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
@@ -356,7 +364,7 @@ def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | 
         return begun
     subject, circles = begun.before.subject, begun.circles
     components = subject.components
-    if begun.missing:
+    if begun.numbers is not None:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
     by_frequency = {circle.frequency: circle for circle in circles}
@@ -376,7 +384,9 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
     inside = replace(inside, embedded=subject.network.cut != "none")
     numbers = before.measured
-    measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
+    arrived = {q.name: float(q.measure(subject)) for q in metrics() if q.arrived and q.measure}
+    found = arrived | known | {name: float(value) for name, value in numbers.items() if value.ndim == 0}
+    measured = {quantity.name: found[quantity.name] for quantity in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
         wrong_pairs=round((1 - measured["accuracy"]) * subject.modulus**2),

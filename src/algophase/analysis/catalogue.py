@@ -58,6 +58,7 @@ class Quantity:
     meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines it, else "ours".
     low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
+    arrived: it is measured when the numbers of `subject.units` have come from the device, not when the device is given work.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
     which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all triples)", which one it is.
 
@@ -78,6 +79,7 @@ class Quantity:
     line: Line | None = None
     dtype: Literal["float64", "int64", "bool", "text", "list"] = "float64"
     measure: Callable[[Subject], Tensor | float] | None = None
+    arrived: bool = False
     shown: bool = True
     which: str = ""
 
@@ -208,9 +210,9 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
     return subject.similarities[tuple(triples.T)].nanmean()
 
 
-def _of_units(name: str) -> Callable[[Subject], Tensor | float]:
+def _of_units(name: str) -> Callable[[Subject], float]:
     """One of the `UnitMeans` of the first hidden layer, undefined without units."""
-    return lambda subject: math.nan if subject.units is None else getattr(subject.units.means, name)
+    return lambda subject: math.nan if subject.units is None else float(getattr(subject.units.means, name))
 
 
 def _circularity(subject: Subject) -> float:
@@ -319,6 +321,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("disc"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -329,6 +332,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("torus"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -339,6 +343,7 @@ for entry in (
         high=1,
         percent=True,
         measure=_of_units("product_share"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -349,6 +354,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("fit"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -358,6 +364,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("resultant"),
+        arrived=True,
         shown=False,
     ),
     Quantity(

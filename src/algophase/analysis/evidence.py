@@ -27,7 +27,7 @@ from algophase.analysis.circles import Circle, circle_alone
 from algophase.analysis.device import upload
 from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
 from algophase.analysis.lines import falls_short, reaches, stays_within
-from algophase.analysis.logit_sums import LogitSums, launch_sums, read_sums
+from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
 from algophase.analysis.principal import PrincipalComponents
 from algophase.analysis.program import profile_of
 from algophase.networks import Network
@@ -77,7 +77,7 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
     return {"circles alone": launch_sums(network, *upload([first, second], own.device, own.dtype))}
 
 
-def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Tensor]) -> list[CircleEvidence]:
+def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Array]) -> list[CircleEvidence]:
     """What each circle does, from what `launch_evidence` gave, on the CPU."""
     if not circles:
         return []
@@ -104,7 +104,7 @@ def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: It
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
     """Isolate each circle and say what it does, and which circle it accompanies."""
     launched = launch_evidence(network, circles, principal)
-    return read_launched(network.task.modulus, circles, {name: values.cpu() for name, values in launched.items()})
+    return read_launched(network.task.modulus, circles, {name: values.cpu().numpy() for name, values in launched.items()})
 
 
 def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) -> float:

@@ -141,12 +141,11 @@ def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:
     ]
 
 
-def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
+def read_sums(numbers: Array, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
     """What `launch_sums` gave for so many embeddings, on the CPU."""
     p, n = modulus, count
-    values = numbers.double().numpy()
-    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(values)]
-    right, mean, square, products, offset, answer, sums = (values[slice(*each)] for each in pairwise(ends))
+    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(numbers)]
+    right, mean, square, products, offset, answer, sums = (numbers[slice(*each)] for each in pairwise(ends))
     return LogitSums(
         right / p**2,  # whole numbers until here: all pairs are exactly 1
         np.maximum(square / p**2 - (mean / p**2) ** 2, 0.0),
