@@ -46,7 +46,6 @@ from algophase.analysis.instances import (
     stands_out,
 )
 from algophase.analysis.logit_sums import Array, read_sums
-from algophase.analysis.metrics import circularity
 from algophase.analysis.paper_label import (
     Measurements,
     PaperLabel,
@@ -252,7 +251,6 @@ class _First:
 
     subject: Subject
     known: dict[str, float]
-    operand_circularity: tuple[float, ...]
     embedded: list[int]
     alone: list[int]
     numbers: Download
@@ -299,8 +297,7 @@ def _first_round(subject: Subject) -> _First:
     if subject.device.type != "cpu":  # their doubles are cheaper there than a round of their own, should the program want them
         alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
     numbers, known = _measure(subject, alone)
-    by_operand = tuple(map(circularity, subject.components_by_operand))
-    return _First(subject, known, by_operand, embedded, alone, Download(numbers))
+    return _First(subject, known, embedded, alone, Download(numbers))
 
 
 @torch.no_grad()
@@ -378,7 +375,7 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     if isinstance(begun, Analysis | InputError):
         return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
     before, first = begun.before, begun.before.before
-    subject, known, by_operand = first.subject, first.known, first.operand_circularity
+    subject, known, by_operand = first.subject, first.known, first.subject.operand_circularity
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
     normalised = subject.network.normalises
     inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import mean_cross_entropy, share_right
+from algophase.analysis.grid import share_right
 from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.metrics import circularity, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.metrics import paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.progress_measures import embedding_gini
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
@@ -218,7 +218,7 @@ def _of_units(name: str) -> Callable[[Subject], float]:
 def _circularity(subject: Subject) -> float:
     """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
     defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
-    return circularity(subject.components_by_operand[0]) if defined else math.nan
+    return subject.operand_circularity[0] if defined else math.nan
 
 
 for entry in (
@@ -238,7 +238,7 @@ for entry in (
         "mean cross-entropy over all p² pairs",
         short="cross-entropy",
         low=0,
-        measure=lambda subject: mean_cross_entropy(subject.logits),
+        measure=lambda subject: subject.mean_losses[0],
         shown=False,
     ),
     Quantity(
@@ -383,7 +383,7 @@ for entry in (
         "mean cross-entropy over all pairs with the waves of a + b at the key frequencies alone",
         place="arXiv 2301.05217",
         low=0,
-        measure=lambda subject: subject.losses_by_keys[0].mean(),
+        measure=lambda subject: subject.mean_losses[1],
         shown=False,
     ),
     Quantity(
@@ -392,7 +392,7 @@ for entry in (
         "mean cross-entropy over all pairs without the waves of a + b at the key frequencies",
         place="arXiv 2301.05217",
         low=0,
-        measure=lambda subject: subject.losses_by_keys[1].mean(),
+        measure=lambda subject: subject.mean_losses[2],
         shown=False,
     ),
     # What training records of a run.

@@ -18,7 +18,6 @@ answer, and (-1)^d e^{-i w_k r} is at once e^{i(w_k + pi) s} times a function of
 others among the answer-following. Frequency p/2 has no sine: (-1)^r.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -28,7 +27,7 @@ from torch import Tensor
 
 from algophase.analysis.grid import right_answers, share_right
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums
+from algophase.analysis.logit_sums import Array, LogitSums, answer_waves
 from algophase.waves import cos_turn, sin_turn
 
 LEAST_KEY_SHARE = 0.01
@@ -132,8 +131,8 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     """The program from the sums of one embedding, with the means over (s, c)."""
     answer, offsets, p = found.following[0], found.offset[0], found.offset.shape[-1]
     total = max(float(found.products[0, 0]), np.finfo(np.float64).tiny)
-    g, h = waves_of(answer)
-    spectrum = spectrum_of(answer) / total
+    g, h = np.split(found.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
+    spectrum = spectrum_of(found.amplitudes[0]) / total
     keys = key_frequencies(spectrum, least_share)
     modes, both = _readout_modes(found.sums)
     chosen = [k - 1 for k in keys]
@@ -167,27 +166,9 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     )
 
 
-@functools.lru_cache(maxsize=16)
-def _waves(p: int) -> Array:
-    """(r, 2 floor(p / 2)): functions of r times this are their amplitudes of cos w_k r, then of sin w_k r.
-
-    For so few numbers a product is quicker than a Fourier transform. It is kept: do not write into it.
-    """
-    frequencies = torch.arange(1, p // 2 + 1)
-    turns = torch.arange(p)[:, None] * frequencies
-    twice = torch.where(2 * frequencies == p, 1.0, 2.0).double() / p
-    return torch.cat([cos_turn(turns, p) * twice, sin_turn(turns, p) * twice], dim=1).numpy()
-
-
-def waves_of(answer: Array) -> tuple[Array, Array]:
-    """g and h, each (..., d, floor(p / 2)), of functions (..., d, r): the waves in r of frequency 1 and up."""
-    g, h = np.split(answer @ _waves(answer.shape[-1]), 2, axis=-1)
-    return g, h
-
-
 def profile_of(answer: Array, frequency: int) -> Array:
     """g(d) of one frequency, (..., p), of functions (..., d, r)."""
-    return np.asarray(answer @ _waves(answer.shape[-1])[:, frequency - 1])
+    return np.asarray(answer @ answer_waves(answer.shape[-1])[:, frequency - 1])
 
 
 def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
@@ -205,10 +186,10 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
     return found
 
 
-def spectrum_of(answer: Array) -> Array:
-    """Squared norm over all triples of each frequency of functions (..., d, r), (..., floor(p / 2))."""
-    p = answer.shape[-1]
-    of_d, waves = np.square(answer @ _waves(p)).sum(axis=-2), p // 2  # of g_k and h_k, over d
+def spectrum_of(amplitudes: Array) -> Array:
+    """Squared norm over all triples of each frequency, (..., floor(p / 2)), from amplitudes (..., d, 2 floor(p / 2))."""
+    p, waves = amplitudes.shape[-2], amplitudes.shape[-1] // 2
+    of_d = np.square(amplitudes).sum(axis=-2)  # of g_k and h_k, over d
     # The mean of cos^2 over r is 1/2, and 1 at half of p.
     half = np.where(2 * np.arange(1, waves + 1) == p, 1.0, 0.5)
     return (of_d[..., :waves] + of_d[..., waves:]) * half * p**2

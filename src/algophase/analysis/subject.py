@@ -14,10 +14,10 @@ from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.hidden import Units, has_units, launch_units, on_grid, pre_activations, read_units, readout
-from algophase.analysis.metrics import gradient_similarities, irrelevance, run_all
+from algophase.analysis.metrics import circularity, gradient_similarities, irrelevance, run_all
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
-from algophase.analysis.restricted import restricted_and_excluded_losses
+from algophase.analysis.restricted import losses_by_keys
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
@@ -89,9 +89,14 @@ class Subject:
         return irrelevance(torch.stack([self.correct, self.largest_wrong]), self.resolution)
 
     @cached_property
-    def losses_by_keys(self) -> Tensor:
-        """Cross-entropy of every pair restricted to the key frequencies, and without them, (2, a, b)."""
-        return restricted_and_excluded_losses(self.logits)
+    def losses(self) -> Tensor:
+        """Cross-entropy of every pair as it is, restricted to the key frequencies, and without them, (3, a, b)."""
+        return losses_by_keys(self.logits)
+
+    @cached_property
+    def mean_losses(self) -> Tensor:
+        """The same over all pairs, (3,)."""
+        return self.losses.mean(dim=(1, 2))
 
     @cached_property
     def similarities(self) -> Tensor:
@@ -127,6 +132,11 @@ class Subject:
         if len(self.tables) == 1:
             return (self.components,)
         return tuple(principal_components((table,), self.resolution) for table in self.tables)
+
+    @cached_property
+    def operand_circularity(self) -> tuple[float, ...]:
+        """Circularity of each distinct table by itself."""
+        return tuple(map(circularity, self.components_by_operand))
 
     @cached_property
     def circles(self) -> list[Circle]:
