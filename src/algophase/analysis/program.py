@@ -18,11 +18,13 @@ answer, and (-1)^d e^{-i w_k r} is at once e^{i(w_k + pi) s} times a function of
 others among the answer-following. Frequency p/2 has no sine: (-1)^r.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import right_answers, share_right
@@ -66,7 +68,7 @@ class Program:
     spectrum: Array
     profiles: Array
     sine_profiles: Array
-    readout: np.typing.NDArray[np.complex128]
+    readout: NDArray[np.complex128]
     readout_spectrum: Array
     offsets: Array
     answer: Array
@@ -134,11 +136,11 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     g, h = np.split(found.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
     spectrum = spectrum_of(found.amplitudes[0]) / total
     keys = key_frequencies(spectrum, least_share)
-    modes, both = _readout_modes(found.sums)
+    modes, both = _readout_modes(found.sums, keys)
     chosen = [k - 1 for k in keys]
-    readout = np.fft.ifft(modes[keys], axis=1) * p if keys else np.zeros((0, p), dtype=np.complex128)
+    readout = modes @ _turns(p).conj()
     twice = np.array([1.0 if 2 * k == p else 2.0 for k in keys])  # with its conjugate
-    spectra = both[keys] * (twice * p**3 / total)[:, None] if keys else np.zeros((0, p // 2))
+    spectra = both * (twice * p**3 / total)[:, None]
     shares = {
         "answer_share": float(np.square(answer).sum()) * p / total,
         "readout_share": float(spectra.sum()),
@@ -207,13 +209,18 @@ def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> li
     return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
 
 
-def _readout_modes(sums: Array) -> tuple[np.typing.NDArray[np.complex128], Array]:
-    """Modes (S, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (S, folded l)."""
+@functools.lru_cache(maxsize=16)
+def _turns(p: int) -> NDArray[np.complex128]:
+    """e^{-2 pi i j k / p}, (p, p). For a few rows a product is quicker than a Fourier transform. Kept: do not write into it."""
+    return np.exp(-2j * np.pi * (np.outer(np.arange(p), np.arange(p)) % p) / p)
+
+
+def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex128], Array]:
+    """Modes (key, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (key, folded l)."""
     p = len(sums)
-    modes = np.fft.fft2(sums) / p**2
-    s, label = np.arange(p)[:, None], np.arange(p)
-    follows = (2 * s + 2 * label) % p == 0  # at odd p S = -l; at even p also S = p/2 - l
-    modes = np.where(follows | (s == 0), 0.0, modes)
+    modes = _turns(p)[list(keys)] @ sums @ _turns(p) / p**2
+    s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
+    modes[(2 * s + 2 * label) % p == 0] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
     squares = np.abs(modes) ** 2
     folded = squares[:, 1 : p // 2 + 1].copy()
     folded[:, : (p - 1) // 2] += squares[:, : p // 2 : -1][:, : (p - 1) // 2]
