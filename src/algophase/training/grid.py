@@ -118,25 +118,28 @@ class GridTransformer(Engine):
             losses = [self._losses(self.networks[start : start + AT_ONCE]) for start in range(0, self.count, AT_ONCE)]
             for part in self.parts:
                 part.maker.share_base(part.d_terms)
-            halves = [half for part, made in zip(self.parts, tables, strict=True) for half in part.backward_halves(made)]
-            self.crew.run(halves)
+            both = zip(self.parts, tables, strict=True)
+            self.crew.run([half for part, made in both for half in part.backward_halves(made)])
         return torch.stack([loss for some in losses for loss in some])
 
     def _tables(self) -> list[Tables]:
         """Of every part; its terms are made too."""
-        halves: list[Callable[[], Any]] = []
-        for part in self.parts:
-            halves += [partial(half, part.parameters, part.terms) for half in (part.maker.attend, part.maker.project)]
-        made = self.crew.run(halves)
-        joins = zip(self.parts, made[::2], made[1::2], strict=True)
-        return self.crew.run([partial(part.maker.join, attended, projected, part.terms) for part, attended, projected in joins])
+        made = self.crew.run([half for part in self.parts for half in part.first_halves()])
+        halves = zip(made[::2], made[1::2], strict=True)
+        tables = [Tables(**vars(attended), projected=projected) for attended, projected in halves]
+        both = zip(self.parts, tables, strict=True)
+        self.crew.run([half for part, part_tables in both for half in part.second_halves(part_tables)])
+        return tables
 
     def _losses(self, networks: Sequence[tuple[Terms, Terms, list[Pairs]]]) -> list[Tensor]:
         """The grid of some networks, forward and backward: their losses; the terms' gradients are left in the parts."""
         pieces = [partial(self.grid.share, terms, pairs) for terms, _, strips in networks for pairs in strips]
         shares, count = iter(self.crew.run(pieces, twice=True)), len(self.grid.strips)
-        sums = [partial(self.grid.add_up, list(islice(shares, count)), strips, gradients) for _, gradients, strips in networks]
-        return self.crew.run(sums)
+        sums: list[Callable[[], Any]] = []
+        for _, gradients, strips in networks:
+            own = list(islice(shares, count))
+            sums += [partial(self.grid.add_tables, own, gradients), partial(self.grid.add_rest, own, strips, gradients)]
+        return self.crew.run(sums)[1::2]
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:

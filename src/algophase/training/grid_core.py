@@ -1,7 +1,7 @@
 """The grid itself: from one network's tables to the loss of its pairs, and back, in plain torch.
 
     pre[b, a]    = sum_k C[b, a, k] T[row(b, a, k)]       (hidden columns and direct logits)
-    logits[b, a] = act(pre[:m]) R + pre[m:]
+    logits[b, a] = act(pre[:m]) R^T + pre[m:]
 
 Of the table T (`grid_tables.Terms`) every pair takes 2 h + 1 rows: each head's of its a and of its b, and the base. Such a sum
 over a few rows is what an embedding bag is, and PyTorch's kernel for it writes the result once. The gradient of T is the same
@@ -9,7 +9,7 @@ kind of sum, over the pairs that take a row.
 
 Pairs are in the order of b, then of a, and only training pairs are trained on. On a CPU they are cut into strips, some values
 of b each. A strip reads the tables and returns its share of every gradient, so that strips can be computed by any thread, in
-any order; `add_up` takes the shares in the order of b.
+any order; the shares are added up in the order of b.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Share:
     """What one strip adds to the loss and the gradients."""
 
     loss: Tensor  # ()
-    readout: Tensor  # (m, v)
+    readout: Tensor  # (v, m)
     table: Tensor  # of the strip's own rows of T
     coefficients: Tensor  # of its pairs (R, 2 h + 1)
 
@@ -132,7 +132,7 @@ class Grid:
         """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these are one tensor."""
         raw, direct = self._columns(pairs.sums(t.table, weights))
         post = gelu(raw) if self.gelu else raw.relu_()
-        return torch.addmm(direct, post, t.readout), post, raw
+        return torch.addmm(direct, post, t.readout.T), post, raw
 
     def _columns(self, values: Tensor) -> tuple[Tensor, Tensor]:
         """Hidden columns and direct logits of (R, W)."""
@@ -147,27 +147,31 @@ class Grid:
         hidden, d_logits = self._columns(back)
         torch.mul(slope, self.weight, out=d_logits[:, : self.outputs])
         d_logits[:, self.outputs :].zero_()
-        torch.mm(d_logits, t.readout.T, out=hidden)
+        torch.mm(d_logits, t.readout, out=hidden)
         if self.gelu:
             torch.ops.aten.gelu_backward.grad_input(hidden, raw, grad_input=hidden)
         else:
             torch.ops.aten.threshold_backward.grad_input(hidden, post, 0.0, grad_input=hidden)
         return Share(
             loss=loss.sum() * self.weight,
-            readout=torch.mm(post.T, d_logits),
+            readout=torch.mm(d_logits.T, post),
             table=pairs.table_backward(weights, back),
             coefficients=pairs.weights_backward(t.table, back),
         )
 
-    def add_up(self, shares: Sequence[Share], training: Sequence[Pairs], out: Terms) -> Tensor:
-        """Write one network's gradients to `out` and return its loss, given the shares of all strips in their order."""
+    def add_tables(self, shares: Sequence[Share], out: Terms) -> None:
+        """One network's d T, given the shares of all strips in their order."""
         out.table.zero_()
-        out.readout.zero_()
-        for share, pairs, own in zip(shares, training, self.own, strict=True):
-            out.readout.add_(share.readout)
-            out.coefficients.view(self.p**2, -1).index_copy_(0, pairs.places, share.coefficients)
+        for share, own in zip(shares, self.own, strict=True):
             for rows, part in zip(own, share.table.split([rows.stop - rows.start for rows in own]), strict=True):
                 out.table[rows].add_(part)
+
+    def add_rest(self, shares: Sequence[Share], training: Sequence[Pairs], out: Terms) -> Tensor:
+        """The other gradients, and the loss, which is returned."""
+        out.readout.zero_()
+        for share, pairs in zip(shares, training, strict=True):
+            out.readout.add_(share.readout)
+            out.coefficients.view(self.p**2, -1).index_copy_(0, pairs.places, share.coefficients)
         return torch.stack([share.loss for share in shares]).sum()
 
     def judge(self, t: Terms, pairs: Pairs) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@ mostly be overhead."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from algophase.settings import TaskSettings
 from algophase.training.flat import Flat
@@ -16,6 +17,13 @@ class Part:
         self.count = len(parameters.flat)
         self.terms, self.d_terms = Terms.like(task, parameters), Terms.like(task, parameters)
         self.d_terms.coefficients.zero_()  # and it stays so at pairs that are not trained on
+
+    def first_halves(self) -> list[Callable[[], Any]]:
+        """What an epoch begins with, for two threads: the tables' halves, which `second_halves` makes terms of."""
+        return [partial(half, self.parameters, self.terms) for half in (self.maker.attend, self.maker.project)]
+
+    def second_halves(self, tables: Tables) -> list[Callable[[], None]]:
+        return [partial(half, tables, self.terms) for half in (self.maker.complete_first, self.maker.complete_second)]
 
     def backward_halves(self, tables: Tables) -> list[Callable[[], None]]:
         arguments = (self.parameters, tables, self.d_terms, self.gradients)

@@ -30,7 +30,7 @@ class Terms:
 
     coefficients: Tensor  # A_1 and A_2 of every head, and 1: (n, b, a, 2 h + 1)
     table: Tensor  # T_1[a, h], T_2[b, h] and G, one below the other: (n, 2 p h + p or 1, W)
-    readout: Tensor  # W_out W_U (n, m, v)
+    readout: Tensor  # W_out W_U, turned: (n, v, m); so the products over pairs are about 5% faster
 
     @classmethod
     def like(cls, task: TaskSettings, P: Flat) -> "Terms":
@@ -40,7 +40,7 @@ class Terms:
         return cls(
             coefficients=P.flat.new_ones(n, p, p, 2 * heads + 1),
             table=P.flat.new_zeros(n, rows, width),
-            readout=P.flat.new_zeros(n, hidden, width - hidden),
+            readout=P.flat.new_zeros(n, width - hidden, hidden),
         )
 
     def each(self) -> "list[Terms]":
@@ -122,7 +122,7 @@ class TableMaker:
         p, x = self.p, self._inputs(P)
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
-        torch.bmm(P["W_out"], P["IU"][:, :, self.hidden :], out=terms.readout)
+        torch.bmm(P["IU"][:, :, self.hidden :].mT, P["W_out"].mT, out=terms.readout)
         qkv = torch.bmm(x, P["QKV"].flatten(2)).view(n, rows, 3, heads, size)
         q = qkv[:, self._asking, 0].transpose(1, 2)
         k, v = qkv[:, :, 1].transpose(1, 2), qkv[:, :, 2].transpose(1, 2)
@@ -154,32 +154,36 @@ class TableMaker:
         torch.baddbmm(bias[:, None], self._inputs(P)[:, self._asking], P["IU"], out=terms.base)
         return torch.bmm(P["O"].flatten(1, 2), P["IU"]).unflatten(1, (heads, size))
 
-    def join(self, attended: Attended, projected: Tensor, terms: Terms) -> Tables:
-        """Complete the terms, given what `attend` and `project` return."""
-        p, rate = self.p, self.rate
-        tables, base, (attention_1, attention_2) = terms.tables, terms.base, terms.attention
-        _multiply(attended.values, projected, tables)
-        attention_1.copy_(rate * attended.softmax_1 + (1 - rate))
-        if attended.softmax_2 is not None and attended.own_value is not None:
-            own_value = attended.own_value.transpose(1, 2).flatten(2)  # (n, 1, h e)
-            base.baddbmm_((3 - 2 * rate[:, 0]) * own_value, projected.flatten(1, 2))
-            attention_2.copy_(rate * attended.softmax_2 + (1 - rate))
+    def complete_first(self, t: Tables, terms: Terms) -> None:
+        """T_1 and the coefficients."""
+        rate, (attention_1, attention_2) = self.rate, terms.attention
+        _multiply(t.values[:, :, : self.p], t.projected, terms.tables[:, :, : self.p])
+        attention_1.copy_(rate * t.softmax_1 + (1 - rate))
+        if t.softmax_2 is not None:
+            attention_2.copy_(rate * t.softmax_2 + (1 - rate))
         else:
-            base.add_((2 - rate[:, 0]) * tables[:, :, p:].sum(1))
             torch.neg(attention_1, out=attention_2)
-        return Tables(**vars(attended), projected=projected)
+
+    def complete_second(self, t: Tables, terms: Terms) -> None:
+        """T_2 and the base."""
+        rate, second = self.rate[:, 0], terms.tables[:, :, self.p :]
+        _multiply(t.values[:, :, self.p :], t.projected, second)
+        if t.own_value is not None:
+            own_value = t.own_value.transpose(1, 2).flatten(2)  # (n, 1, h e)
+            terms.base.baddbmm_((3 - 2 * rate) * own_value, t.projected.flatten(1, 2))
+        else:
+            terms.base.add_((2 - rate) * second.sum(1))
 
     def share_base(self, g: Terms) -> None:
         """Give d tables what reaches them through the base. The two halves of the backward pass read both, and change none."""
         if not self.task.equals_sign:
-            g.tables[:, :, self.p :] += ((2 - self.rate[:, 0]) * g.base)[:, None]
+            g.tables[:, :, self.p :].add_(((2 - self.rate[:, 0]) * g.base)[:, None])
 
     def backward_inputs(self, P: Flat, t: Tables, g: Terms, out: Flat) -> None:
-        """To embeddings, queries, keys, values, W_out and the biases."""
+        """To embeddings, queries, keys, values and the biases."""
         p, m = self.p, self.hidden
         n, heads, rows, size = t.keys.shape
         W_U = P["IU"][:, :, m:]
-        torch.bmm(g.readout, W_U.mT, out=out["W_out"])
         column = g.base.sum(1)  # d bias
         out["b_in"].copy_(column[:, :m])
         out["b_out"].copy_(torch.bmm(W_U, column[:, m:, None])[:, :, 0])
@@ -190,27 +194,28 @@ class TableMaker:
         d_qkv = d_qkv.flatten(2)
         torch.bmm(t.inputs.mT, d_qkv, out=out["QKV"].flatten(2))
         d_inputs = torch.bmm(d_qkv, P["QKV"].flatten(2).mT)
-        d_inputs[:, self._asking] += torch.bmm(g.base, P["IU"].mT)
+        d_inputs[:, self._asking].add_(torch.bmm(g.base, P["IU"].mT))
         # embeddings
         first, second = d_inputs[:, :p], d_inputs[:, p : 2 * p]
         out["embed"].zero_()
-        out["embed"][:, :p] += first
+        out["embed"][:, :p].add_(first)
         start = p if self.task.separate_vocabularies else 0
-        out["embed"][:, start : start + p] += second
+        out["embed"][:, start : start + p].add_(second)
         out["pos"][:, 0] = first.sum(1)
         out["pos"][:, 1] = second.sum(1)
         if self.task.equals_sign:
-            out["embed"][:, -1] += d_inputs[:, 2 * p]
+            out["embed"][:, -1].add_(d_inputs[:, 2 * p])
             out["pos"][:, 2] = d_inputs[:, 2 * p]
 
     def backward_projection(self, P: Flat, t: Tables, g: Terms, out: Flat) -> None:
-        """To W_O, W_in and W_U."""
+        """To W_O, W_in, W_out and W_U."""
         m = self.hidden
+        torch.bmm(g.readout.mT, P["IU"][:, :, m:].mT, out=out["W_out"])
         d_IU = torch.bmm(t.inputs[:, self._asking].mT, g.base, out=out["IU"])
         d_projected = self._d_projected(t, g).flatten(1, 2)  # (n, h e, W)
         torch.bmm(d_projected, P["IU"].mT, out=out["O"].flatten(1, 2))
         d_IU.baddbmm_(P["O"].flatten(1, 2).mT, d_projected)
-        d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout)
+        d_IU[:, :, m:].baddbmm_(P["W_out"].mT, g.readout.mT)
         d_IU[:, :, m:].baddbmm_(P["b_out"][:, :, None], g.base.sum(1)[:, None, m:])
 
     def _own_share(self, g: Terms) -> Tensor:
