@@ -16,6 +16,7 @@ Axes: n networks, s positions, d width, h heads, e head size, m hidden units, v 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -26,7 +27,7 @@ from algophase.training.flat import Flat
 
 @dataclass(kw_only=True)
 class Terms:
-    """What the grid reads, of n networks; the gradients it hands back have the same form."""
+    """What the grid reads, of n networks; the gradients it hands back have the same form. Memory is used again every epoch."""
 
     coefficients: Tensor  # A_1 and A_2 of every head, and 1: (n, b, a, 2 h + 1)
     table: Tensor  # T_1[a, h], T_2[b, h] and G, one below the other: (n, 2 p h + p or 1, W)
@@ -48,21 +49,21 @@ class Terms:
         views = zip(self.coefficients, self.table, self.readout, strict=True)
         return [Terms(coefficients=c, table=t, readout=r) for c, t, r in views]
 
-    @property
+    @cached_property
     def heads(self) -> int:
         return self.coefficients.shape[3] // 2
 
-    @property
+    @cached_property
     def tables(self) -> Tensor:
         """T (n, h, 2 p, W): T_1 in the first p rows, T_2 in the next p."""
         return self.table[:, : self._before_base].unflatten(1, (-1, self.heads)).transpose(1, 2)
 
-    @property
+    @cached_property
     def base(self) -> Tensor:
         """G (n, p or 1, W)."""
         return self.table[:, self._before_base :]
 
-    @property
+    @cached_property
     def attention(self) -> tuple[Tensor, Tensor]:
         """A_1 and A_2, each (n, h, a, b)."""
         both = self.coefficients.permute(0, 3, 2, 1)
@@ -102,6 +103,8 @@ class TableMaker:
     def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
         self.task, self.p, self.hidden = task, task.modulus, hidden
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
+        self.rest, self.rate_scale = 1 - self.rate, self.rate * self.scale
+        self.total = task.context - (task.context - 1) * self.rate[:, 0]  # what a head's weights of all positions add up to
 
     def _inputs(self, P: Flat) -> Tensor:
         """x_1, x_2 and, with an equals sign, x_3, stacked: (n, 2p or 2p + 1, d)."""
@@ -156,28 +159,28 @@ class TableMaker:
 
     def complete_first(self, t: Tables, terms: Terms) -> None:
         """T_1 and the coefficients."""
-        rate, (attention_1, attention_2) = self.rate, terms.attention
+        attention_1, attention_2 = terms.attention
         _multiply(t.values[:, :, : self.p], t.projected, terms.tables[:, :, : self.p])
-        attention_1.copy_(rate * t.softmax_1 + (1 - rate))
+        torch.addcmul(self.rest, self.rate, t.softmax_1, out=attention_1)
         if t.softmax_2 is not None:
-            attention_2.copy_(rate * t.softmax_2 + (1 - rate))
+            torch.addcmul(self.rest, self.rate, t.softmax_2, out=attention_2)
         else:
             torch.neg(attention_1, out=attention_2)
 
     def complete_second(self, t: Tables, terms: Terms) -> None:
         """T_2 and the base."""
-        rate, second = self.rate[:, 0], terms.tables[:, :, self.p :]
+        second = terms.tables[:, :, self.p :]
         _multiply(t.values[:, :, self.p :], t.projected, second)
         if t.own_value is not None:
             own_value = t.own_value.transpose(1, 2).flatten(2)  # (n, 1, h e)
-            terms.base.baddbmm_((3 - 2 * rate) * own_value, t.projected.flatten(1, 2))
+            terms.base.baddbmm_(self.total * own_value, t.projected.flatten(1, 2))
         else:
-            terms.base.add_((2 - rate) * second.sum(1))
+            terms.base.addcmul_(self.total, second.sum(1))
 
     def share_base(self, g: Terms) -> None:
         """Give d tables what reaches them through the base. The two halves of the backward pass read both, and change none."""
         if not self.task.equals_sign:
-            g.tables[:, :, self.p :].add_(((2 - self.rate[:, 0]) * g.base)[:, None])
+            g.tables[:, :, self.p :].addcmul_(self.total[:, None], g.base[:, None])
 
     def backward_inputs(self, P: Flat, t: Tables, g: Terms, out: Flat) -> None:
         """To embeddings, queries, keys, values and the biases."""
@@ -220,7 +223,7 @@ class TableMaker:
 
     def _own_share(self, g: Terms) -> Tensor:
         """d (sum over heads of v_3 projected) through the equals sign's base (n, 1, W)."""
-        return (3 - 2 * self.rate[:, 0]) * g.base
+        return self.total * g.base
 
     def _values_backward(self, t: Tables, g: Terms, out: Tensor) -> None:
         """d v (n, h, rows, e) of T = v projected; with an equals sign of T = (v - v_3) projected."""
@@ -241,10 +244,12 @@ class TableMaker:
 
     def _attention_backward(self, t: Tables, g: Terms, d_qkv: Tensor) -> None:
         """Through softmax and scores into d_qkv (n, rows, 3, h, e)."""
-        p, rate, scale, asking = self.p, self.rate, self.scale, self._asking
+        p, rate, asking = self.p, self.rate, self._asking
         q, k, (d_attention_1, d_attention_2) = t.queries, t.keys, g.attention
         if t.softmax_2 is None:
-            d_score = (d_attention_1 - d_attention_2) * (t.softmax_1 * (1 - t.softmax_1)) * (rate * scale)  # (n, h, a, b)
+            d_score = (
+                torch.ops.aten.sigmoid_backward(d_attention_1 - d_attention_2, t.softmax_1) * self.rate_scale
+            )  # (n, h, a, b)
             over_a = d_score.sum(2)[..., None]  # (n, h, b, 1)
             d_qkv[:, asking, 0] = (d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]).transpose(1, 2)
             d_qkv[:, :p, 1] = (d_score @ q).transpose(1, 2)
@@ -256,7 +261,7 @@ class TableMaker:
         d1 = (w1 * (g1 - mean)).sum(3)  # (n, h, a)
         d2 = (w2 * (g2 - mean)).sum(2)  # (n, h, b)
         d3 = -((1 - w1 - w2) * mean).sum((2, 3))[..., None]  # (n, h, 1)
-        d_score = torch.cat([d1, d2, d3], dim=2)[..., None] * scale  # (n, h, rows, 1)
+        d_score = torch.cat([d1, d2, d3], dim=2)[..., None] * self.scale  # (n, h, rows, 1)
         d_qkv[:, asking, 0] = (d_score.mT @ k).transpose(1, 2)
         d_qkv[:, :, 1] = (d_score * q).transpose(1, 2)
 
