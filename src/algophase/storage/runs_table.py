@@ -69,10 +69,30 @@ def encode_table(table: "pyarrow.Table", about: Mapping[str, Any]) -> bytes:
 
     sink = pyarrow.BufferOutputStream()
     dressed = table.replace_schema_metadata({METADATA_KEY: json.dumps(dict(about)).encode()})
-    with pyarrow.parquet.ParquetWriter(sink, dressed.schema, compression="zstd", compression_level=9) as writer:
+    leaves = dict(_leaf(field) for field in dressed.schema)
+    measured = [path for path, kind in leaves.items() if pyarrow.types.is_floating(kind)]
+    with pyarrow.parquet.ParquetWriter(
+        sink,
+        dressed.schema,
+        compression="zstd",
+        compression_level=9,
+        # measured numbers hardly repeat, but their first bytes do: a sixth smaller
+        column_encoding=dict.fromkeys(measured, "BYTE_STREAM_SPLIT"),
+        use_dictionary=[path for path in leaves if path not in measured],
+    ) as writer:
         writer.write_table(dressed)
         writer.add_key_value_metadata({"checksum": BLANK})
     return b"".join(sealed(sink.getvalue().to_pybytes()))
+
+
+def _leaf(field: "pyarrow.Field") -> tuple[str, "pyarrow.DataType"]:
+    """Where a column's numbers are in a Parquet file, and their type."""
+    import pyarrow
+
+    path, kind = field.name, field.type
+    while pyarrow.types.is_list(kind):
+        path, kind = f"{path}.list.element", kind.value_type
+    return path, kind
 
 
 def write_shard(path: Path, rows: Sequence[Row], about: Mapping[str, Any], inside: Path | None = None) -> None:

@@ -26,7 +26,7 @@ WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
 WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
-WIDE_CUTS = 4  # runs of rows in which a wide network's dbase is summed
+WIDE_CUTS = 2  # runs of rows in which a wide network's dbase is summed
 
 
 class FusedTransformer(InHalf, GridTransformer):
@@ -76,7 +76,7 @@ class FusedTransformer(InHalf, GridTransformer):
         self.cuts = WIDE_CUTS if self.wide else self.row_runs
         tile = WIDE_TILE if self.wide else self.rows_for(c)
         slots = slots_for(p, int(self.weights[0].count_nonzero()), tile)
-        self.rows = lay_out(self.weights, tile, slots, self.cuts)
+        self.rows = lay_out(self.weights, tile, slots, self.row_runs)
         self.every = lay_out(torch.ones_like(self.weights), tile, slots)
         rows, most, bp = self.rows.count, max(self.rows.count, self.every.count), across + slots
         tiles = rows // (TILE if self.wide else tile)
@@ -87,18 +87,20 @@ class FusedTransformer(InHalf, GridTransformer):
         # before the grid, ...
         self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
         self.y, self.base = self._new(across, d), self._new(3, bp, w, dtype=half)
-        self.z, self.Q, self.R = self._new(most, c, dtype=half), self._new(c, w, dtype=half), self._new(m, vp, dtype=half)
+        self.z, self.R = self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
+        self.Q, self.out = self._new(d if self.wide else c, w, dtype=half), self._new(c if self.wide else 0, d, dtype=half)
         # ... from it, ...
         self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
         self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
         self.tile_loss, self.loss = self._new(tiles), self._new()
-        self.dQ, self.dR = self._new(self.row_runs, w, c), self._new(self.row_runs, m, vp)
+        self.dQ, self.dR = self._new(0 if self.wide else self.row_runs, w, c), self._new(self.row_runs, m, vp)
         self.dbase = self._new(bp + self.cuts, w)
-        of_units = -(-w // min(WIDE_TILE, m)) * (c // min(WIDE_TILE, c) + 1)
-        programs = self.cuts * (w // TILE) + of_units if self.wide else (m // TILE + 1) * self.row_runs
+        tile_of_units = WIDE_TILE if self.wide else TILE
+        programs = self.cuts * (m // tile_of_units + 1) + (m // tile_of_units if self.wide else 0)
         self.largest = self._new(programs, dtype=torch.int32)
         if self.wide:
-            self.x, self.dx = self._new(most, m, dtype=half), self._new(rows, w, dtype=half)
+            self.u, self.x = self._new(most, d, dtype=half), self._new(most, m, dtype=half)
+            self.du, self.dx = self._new(rows, d, dtype=half), self._new(rows, w, dtype=half)
         # ... and after it
         of_b = -(-p // GROUPS) * GROUPS
         self.d_score, self.d_other = self._new(heads, of_b, across), self._new(heads, of_b)
@@ -135,10 +137,10 @@ class FusedTransformer(InHalf, GridTransformer):
         bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
         bt, bx = (min(128, c), bd) if across <= 64 else (bc, bk)
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
-        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
+        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc, "WIDE": self.wide}
         weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
-        sums = {"BC": min(128, c) if self.wide else bc, "BD": min(128, d)}
+        of_tables = min(128, c) if self.wide else bc
         columns, counted = (m + vp) // TILE, self.largest.shape[1]
         return {
             "read_tokens": Step(
@@ -146,7 +148,7 @@ class FusedTransformer(InHalf, GridTransformer):
                 (tables * (c // bt), n),
                 (flat, self.tables, size),
                 {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bt, "BK": bk, **warps}
-                | {"num_stages": 1},
+                | {"num_stages": 3 if self.wide else 1},
             ),
             "attend": Step(
                 attend,
@@ -168,14 +170,14 @@ class FusedTransformer(InHalf, GridTransformer):
             "mix_all": self._mix(self.every, {**equals, **of_heads}),
             "project": Step(
                 project,
-                (columns * (1 + c // bc) + m // TILE * (vp // TILE), n),
-                (flat, self.y, self.Q, self.base, self.R, size),
+                (columns + c // bc * (d // TILE if self.wide else columns) + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.Q, self.out, self.base, self.R, size),
                 {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 3 if across <= 64 else 1},
             ),
             **(self._wide_grid() if self.wide else self._grid()),
             "after_units": Step(
                 after_units,
-                ((2 + c // sums["BC"] + columns + m // TILE) * (d // sums["BD"]), n),
+                ((2 + (vp // TILE if self.wide else c // bc + columns) + m // TILE) * (d // min(128, d)), n),
                 (flat, found, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR, self.largest, self.dy, size),
                 {
                     **weights,
@@ -183,13 +185,13 @@ class FusedTransformer(InHalf, GridTransformer):
                     **across_b,
                     "T": self.rows.count,
                     **wide,
-                    **sums,
+                    "BD": min(128, d),
                     "BB": min(64, across),
                     "RUNS": self.row_runs,
                     "CUTS": self.cuts,
                     "COUNT": counted,
                     "COUNT_P": power_of_two(counted),
-                    "num_warps": 4,
+                    "num_warps": 8 if self.wide else 4,
                     "num_stages": 1,
                 },
             ),
@@ -235,7 +237,7 @@ class FusedTransformer(InHalf, GridTransformer):
             ),
             "after_tables": Step(
                 after_tables,
-                (d // bx + 3 * (c // bc) * (d // bd) + 1, n),
+                (d // bx + 3 * (c // of_tables) * (d // bd) + 1, n),
                 (flat, found, self.d_tables, self.dy, self.tile_loss, self.loss, size),
                 {
                     **at("EMBED", "POS", "QKV"),
@@ -243,7 +245,7 @@ class FusedTransformer(InHalf, GridTransformer):
                     "PA": across,
                     "D": d,
                     "C": c,
-                    "BC": bc,
+                    "BC": of_tables,
                     "BD": bd,
                     "BX": bx,
                     "BK": min(64 if across <= 64 else 32, c),
@@ -309,27 +311,54 @@ class FusedTransformer(InHalf, GridTransformer):
         }
 
     def _wide_grid(self) -> dict[str, Step]:
-        from algophase.training.kernels.wide import wide_back, wide_hidden, wide_logits, wide_slopes, wide_units
+        from algophase.training.kernels.wide import wide_hidden, wide_logits, wide_product, wide_slopes, wide_sums
 
-        n, tiles, core, w = self.count, self.exponent.shape[1], self._core(self.rows), self.table_width
-        rows, m, c, vp, most = core["T"], core["M"], core["C"], core["VP"], core["MOST"]
-        bm, bc, bk = min(WIDE_TILE, m), min(WIDE_TILE, c), min(TILE, c)
-        of_sums = {"M": m, "VP": vp, "GELU": self.gelu, "TILES": tiles, "TILES_P": power_of_two(tiles), "ROWS": TILE}
-        of_sums |= {"MOST": most, "COUNT": self.largest.shape[1]}
-        of_base, first = {key: core[key] for key in ("S", "KB", "BP")}, self.cuts * (w // TILE)
+        n, m, d, across, tiles = self.count, self.hidden, self.settings.width, self.y.shape[1], self.exponent.shape[1]
+        of_every, first = self.every.count, self.cuts * (m // WIDE_TILE + 1)
+        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles), "COUNT": self.largest.shape[1]}
+        at = {name: int(self.parameters[name].storage_offset()) for name in ("O", "IU", "b_in", "b_out")}
+
+        def core(rows: Rows) -> dict[str, Any]:
+            return {key: value for key, value in self._core(rows).items() if key != "C"}
 
         def hidden(rows: Rows) -> Step:
-            options = {**self._core(rows), "BM": bm, "BK": bk, "ROWS": WIDE_TILE, "num_warps": 8}
-            arguments = (self.z, self.Q, self.base, rows.pairs, self.x)
-            return Step(wide_hidden, (rows.count // WIDE_TILE * (m // bm), n), arguments, options)
+            options = {**core(rows), "D": d, "BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, "num_warps": 8}
+            arguments = (self.u, self.Q, self.base, rows.pairs, self.x)
+            return Step(wide_hidden, (rows.count // WIDE_TILE * (m // WIDE_TILE), n), arguments, options)
 
         def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
-            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "BK": bk, "ROWS": TILE, "num_warps": 4}
-            read = (self.z, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
+            options = {"P": self.modulus, "V": self.outputs, **core(rows), "D": d, "BK": TILE, "ROWS": TILE, "num_warps": 4}
+            read = (self.u, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
             arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
             return Step(wide_logits, (rows.count // TILE, n), arguments, options | {"JUDGE": judge})
 
+        def product(a: Tensor, b: Tensor, out: Tensor, rows: int, factor: float, *, turned: bool) -> Step:
+            columns = min(2 * WIDE_TILE if turned else WIDE_TILE, out.shape[2])
+            options = {"A_ROWS": a.shape[1], "OUT_ROWS": out.shape[1], "K": a.shape[2], "N": out.shape[2], "FACTOR": factor}
+            options |= {"TURNED": turned, "ROWS": WIDE_TILE, "BN": columns, "BK": TILE, "num_warps": 8}
+            return Step(wide_product, (rows // WIDE_TILE * (out.shape[2] // columns), n), (a, b, out), options)
+
+        def sums(a: Tensor, b: Tensor, out: Tensor, *, at_out: int = 0, of_r: bool = False, based: bool = False) -> Step:
+            k, columns = a.shape[2], self.R.shape[2] if of_r else b.shape[2]
+            high, long = min(WIDE_TILE, k), min(WIDE_TILE if based else 2 * WIDE_TILE, columns)
+            options: dict[str, Any] = {
+                "A_ROWS": a.shape[1],
+                "K": k,
+                "WB": b.shape[2],
+                "FIRST_B": m if of_r else 0,
+                "N": columns,
+            }
+            options |= {"AT": at_out, "AT_B_IN": at["b_in"], "AT_B_OUT": at["b_out"], "PA": across, "BP": self.base.shape[2]}
+            options |= {"CUTS": self.cuts, "T": self.rows.count, "M": m, "BK": high, "BN": long, "BB": min(TILE, across)}
+            options |= {"ROWS": TILE, **of_tiles, "FIRST": first if of_r or based else -1, "COUNT_P": power_of_two(first)}
+            options |= {"FACTOR": 16.0 if based else 1.0, "BASED": based, "GELU": self.gelu and of_r}
+            options |= {"num_warps": 8, "num_stages": 5 if based else 4}
+            read = (self.exponent, self.largest, self.parameters.flat, self.y, self.dbase, self.rows.pairs)
+            return Step(wide_sums, (k // high * -(-columns // long), n), (a, b, out, *read, out[0].numel()), options)
+
         return {
+            "out": product(self.z, self.out, self.u, self.rows.count, 1 / 256, turned=False),
+            "out_all": product(self.z, self.out, self.u, of_every, 1 / 256, turned=False),
             "hidden": hidden(self.rows),
             "hidden_all": hidden(self.every),
             "by_rows": logits(self.rows, self.tile_loss, judge=False),
@@ -341,20 +370,13 @@ class FusedTransformer(InHalf, GridTransformer):
                     *(self.x, self.R, self.rows.pairs, self.slope, self.exponent),
                     *(self.dx, self.dz_exponent, self.dbase, self.largest),
                 ),
-                {**of_base, **of_sums, "CUTS": self.cuts, "T": rows, "BM": TILE, "num_warps": 4},
+                {**core(self.rows), **of_tiles, "CUTS": self.cuts, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
             ),
-            "back": Step(
-                wide_back,
-                (rows // WIDE_TILE * (c // bc), n),
-                (self.dx, self.Q, self.dz),
-                {"T": rows, "W": w, "C": c, "ROWS": WIDE_TILE, "BC": bc, "BK": TILE, "num_warps": 8},
-            ),
-            "by_units": Step(
-                wide_units,
-                (self.largest.shape[1] - first, n),
-                (self.z, self.x, self.dx, self.exponent, self.dQ, self.dR, self.largest),
-                {**of_sums, "T": rows, "C": c, "BM": bm, "BC": bc, "FIRST": first, "num_warps": 8, "num_stages": 4},
-            ),
+            "back": product(self.dx, self.Q, self.du, self.rows.count, 1 / 16, turned=True),
+            "back_out": product(self.du, self.out, self.dz, self.rows.count, 1 / 16, turned=True),
+            "by_units": sums(self.u, self.dx, self.gradients.flat, at_out=at["IU"], based=True),
+            "of_r": sums(self.x, self.dx, self.dR, of_r=True),
+            "of_out": sums(self.z, self.du, self.gradients.flat, at_out=at["O"]),
         }
 
     def _go(self, *names: str) -> None:
@@ -377,12 +399,16 @@ class FusedTransformer(InHalf, GridTransformer):
     def loss_and_gradient(self) -> Tensor:
         self._go("read_tokens", "attend")
         self._beside(["project"], ["mix"])
-        self._go(*(["hidden", "by_rows", "slopes"] if self.wide else ["by_rows"]))
-        self._beside(["by_units", "after_units"], [*(["back"] if self.wide else []), "after_rows"])
+        if self.wide:
+            self._go("out", "hidden", "by_rows", "slopes")
+            self._beside(["by_units", "of_r", "after_units"], ["back", "back_out", "of_out", "after_rows"])
+        else:
+            self._go("by_rows")
+            self._beside(["by_units", "after_units"], ["after_rows"])
         self._go("after_attention", "after_tables")
         return self.loss
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix_all", "project", *(["hidden_all"] if self.wide else []), "judge")
+        self._go("read_tokens", "attend", "mix_all", "project", *(["out_all", "hidden_all"] if self.wide else []), "judge")
         return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(self.pair_right, self.modulus).bool()

@@ -12,12 +12,11 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
+from algophase.settings import NetworkSettings, RunSettings
 from algophase.training.engine import Engine
 from algophase.training.precision import missing_triton
 
 MOST_OUTPUTS = 128  # more would not fit into the registers
-LEAST_MODULUS = 23  # of transformers: below, kernels have shapes that failed on an H200 (`round_width`)
 ALIKE = 8  # networks that take about as long as one
 
 
@@ -52,8 +51,6 @@ class InHalf(Engine):
         """Why no engine in half precision can train a run on a device, or None."""
         if run.task.logits > MOST_OUTPUTS:
             return f"it takes at most {MOST_OUTPUTS} outputs, not {run.task.logits}"
-        if isinstance(run.network, TransformerSettings) and run.task.modulus < LEAST_MODULUS:
-            return f"it takes moduli from {LEAST_MODULUS} on, not {run.task.modulus}"
         if device.type != "cuda":
             return "it needs a CUDA device"
         return missing_triton()

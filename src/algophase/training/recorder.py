@@ -22,7 +22,7 @@ class Recorder:
         losses, right = engine.all_pairs()
         training = engine.weights > 0
         # Padding is zero and stays zero, so the whole row is the network.
-        norm = engine.parameters.flat.double().square().sum(1).sqrt()
+        norm = _sums(engine.parameters.flat.double().square()).sqrt()
         values = (
             _mean(losses, training),
             _mean(losses, ~training),
@@ -60,5 +60,14 @@ class Recorder:
 def _mean(values: Tensor, chosen: Tensor) -> Tensor:
     """(n,): the mean over each network's chosen pairs (n, p, p); NaN where there are none."""
     # where, not a product: a diverged loss outside the choice must not turn it into NaN
-    total = torch.where(chosen, values.double(), 0.0).flatten(1).sum(1)
-    return total / chosen.flatten(1).sum(1)
+    return _sums(torch.where(chosen, values.double(), 0.0).flatten(1)) / chosen.flatten(1).sum(1)
+
+
+def _sums(rows: Tensor) -> Tensor:
+    """(n,): each row's sum, halves added onto each other. On a GPU the order of `sum` depends on how many rows there are, and a
+    network's history must not depend on its company."""
+    while rows.shape[1] > 1:
+        half = rows.shape[1] // 2
+        folded = rows[:, :half] + rows[:, half : 2 * half]
+        rows = torch.cat([folded, rows[:, 2 * half :]], 1)
+    return rows[:, 0]

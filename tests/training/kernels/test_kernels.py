@@ -8,10 +8,14 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
+import triton
+import triton.language as tl
+
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.attend import attend
 from algophase.training.bias_relu import bias_relu
 from algophase.training.gradient_check import away_from_kinks, compare
+from algophase.training.kernels.hidden import activate_both
 from algophase.training.loss import weighted_cross_entropy
 from algophase.training.optimizer import AdamW
 from algophase.training.stacked import StackedEngine
@@ -112,3 +116,24 @@ def test_adamw_kernel_is_the_optimiser() -> None:
         torch.testing.assert_close(kernel.parameters, plain.parameters, rtol=1e-6, atol=1e-7)
     assert torch.equal(kernel.parameters[1], engine.parameters.flat[1])  # frozen
     assert not torch.equal(kernel.parameters[0], engine.parameters.flat[0])
+
+
+@triton.jit
+def _activation(X, POST, STEEP, GELU: tl.constexpr):
+    i = tl.arange(0, 1024)
+    post, steep = activate_both(tl.load(X + i), GELU)
+    tl.store(POST + i, post)
+    tl.store(STEEP + i, steep)
+
+
+def test_the_polynomials_are_gelu_and_units_that_never_fire_have_no_slope() -> None:
+    x = torch.linspace(-20, 20, 1024, device=DEVICE).requires_grad_()
+    post, steep = torch.empty_like(x), torch.empty_like(x)
+    _activation[(1,)](x.detach(), post, steep, GELU=True)
+    expected = torch.nn.functional.gelu(x.double())
+    (slope,) = torch.autograd.grad(expected.sum(), x)
+    assert (post - expected).abs().max() < 1e-5
+    assert (steep - slope).abs().max() < 2e-5
+    dead = x < -5
+    assert post[dead].abs().max() < 1e-6
+    assert steep[dead].abs().max() < 1e-7

@@ -19,7 +19,7 @@ PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import onto, product
+from algophase.training.kernels.scaling import WEIGHT, onto, product
 
 
 @triton.jit
@@ -180,7 +180,8 @@ def mix(
 def project(
     PARAMETERS,
     Y,
-    Q,  # out (n, C, W) float16
+    Q,  # out (n, C, W) float16; WIDE: 16 IU instead, (n, D, W)
+    OUT,  # out (n, C, D) float16 if WIDE: 16 W_O
     BASE,  # out (n, 3, BP, W) float16: three parts that add up to the float32 value
     R,  # out (n, M, VP) float16
     size,
@@ -198,9 +199,12 @@ def project(
     BW: tl.constexpr,
     BC: tl.constexpr,
     BK: tl.constexpr,
+    WIDE: tl.constexpr,
 ):
-    """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden units and BW outputs."""
+    """Roles: the base, BW columns at a time; Q, or the copy of W_O, BC rows and BW columns at a time; R, BW hidden units and BW
+    outputs."""
     W: tl.constexpr = M + VP
+    ACROSS: tl.constexpr = (D if WIDE else W) // BW  # tiles of Q or the copy
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
     if tl.program_id(0) < W // BW:
@@ -213,6 +217,8 @@ def project(
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
             base, rest = onto(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest)
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
+            if WIDE:
+                tl.store(Q + (network * D + d[:, None]) * W + w[None, :], (iu * WEIGHT).to(tl.float16))
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
         base += rest / 2048.0 + bias[None, :]
@@ -223,18 +229,22 @@ def project(
         tl.store(place, first)
         tl.store(place + BP * W, second)
         tl.store(place + 2 * BP * W, (left - second.to(tl.float32)).to(tl.float16))
-    elif tl.program_id(0) < (1 + C // BC) * (W // BW):
+    elif tl.program_id(0) < W // BW + C // BC * ACROSS:
         role = tl.program_id(0) - W // BW
         c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)
-        q = tl.zeros((BC, BW), tl.float32)
-        rest_q = tl.zeros((BC, BW), tl.float32)
-        for k in range(0, D, BK):
-            d = k + tl.arange(0, BK)
-            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-            q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
-        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
+        if WIDE:
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + w[None, :])
+            tl.store(OUT + (network * C + c[:, None]) * D + w[None, :], (o * WEIGHT).to(tl.float16))
+        else:
+            q = tl.zeros((BC, BW), tl.float32)
+            rest_q = tl.zeros((BC, BW), tl.float32)
+            for k in range(0, D, BK):
+                d = k + tl.arange(0, BK)
+                o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
+                q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
+            tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
     else:
-        role = tl.program_id(0) - (1 + C // BC) * (W // BW)
+        role = tl.program_id(0) - W // BW - C // BC * ACROSS
         m, v = role // (VP // BW) * BW + tl.arange(0, BW), role % (VP // BW) * BW + tl.arange(0, BW)
         r = tl.zeros((BW, BW), tl.float32)
         rest_r = tl.zeros((BW, BW), tl.float32)
