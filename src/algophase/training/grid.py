@@ -1,4 +1,5 @@
-"""One-layer transformers on the whole p x p grid, with the backward pass derived by hand (`grid_tables`, `grid_core`)."""
+"""One-layer transformers on the grid of pairs, from tables over tokens, with the backward pass derived by hand (`grid_tables`,
+`grid_core`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -14,7 +14,6 @@ class Part:
     def __init__(self, task: TaskSettings, parameters: Flat, gradients: Flat, maker: TableMaker) -> None:
         """Parameters and their gradients: of these networks alone."""
         self.parameters, self.gradients, self.maker = parameters, gradients, maker
-        self.count = len(parameters.flat)
         self.terms, self.d_terms = Terms.like(task, parameters), Terms.like(task, parameters)
         self.d_terms.coefficients.zero_()  # and it stays so at pairs that are not trained on
 
