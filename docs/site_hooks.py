@@ -6,7 +6,6 @@ of all with `all`, as `make docs` has it.
 """
 
 import html
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -16,20 +15,23 @@ from typing import TYPE_CHECKING, Any
 import typer
 from mkdocs.structure.files import File, Files
 
-from algophase import Runs
 from algophase.cli import app
+from algophase.report.population_map import card, key
+from algophase.runs.populations import find_sweeps, read_population
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 PAGE_NAME = re.compile(r"(?<!\[)`docs/([a-z-]+\.md)`")
 GALLERY = Path(__file__).parent.parent / "gallery"
+CARDS = GALLERY.parent / "src" / "algophase" / "explore" / "assets" / "populations.css"
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: "MkDocsConfig") -> Files:
     files.append(File.generated(config, "cli.md", content=command_line_page()))
     files.append(File.generated(config, "populations.md", content=populations_page()))
+    files.append(File.generated(config, "populations.css", content=CARDS.read_text(encoding="utf-8")))
     return files
 
 
@@ -37,34 +39,28 @@ def on_post_build(config: "MkDocsConfig") -> None:
     from algophase.report.make import report
 
     wanted = os.environ.get("ALGOPHASE_REPORTS", "").split(",")
-    for table in tables():
+    for table in find_sweeps(GALLERY):
         if table.name in wanted or "all" in wanted:
             out = Path(config.site_dir) / "reports" / f"{table.name}.html"
             out.parent.mkdir(exist_ok=True)
             report([table], out)
 
 
-def tables() -> list[Path]:
-    """Every sweep of the gallery, in the order of the alphabet."""
-    return sorted(path.parent for path in GALLERY.glob("*/sweep.json"))
-
-
 def populations_page() -> str:
-    """Every table with what it varies, how many runs it has and what they learned."""
+    """Every table as a card of `algophase explore`: a picture, what it varies, how many runs it has, what they learned."""
+    found = [read_population(table) for table in find_sweeps(GALLERY)]
+    verdicts = dict.fromkeys(verdict for population in found for verdict in population.counts)
+    cards = "".join(card(population, f"reports/{population.name}.html") for population in found)
     lines = [
         "# All populations",
-        "",
-        "The tables of `gallery/`, each with a report: phase diagrams, shares and comparisons.",
-        "",
+        "The tables of `gallery/`, each with a report: phase diagrams, shares and comparisons. One point per run, by its two "
+        "metrics; dotted: where the paper draws its lines. `algophase explore` opens the same map with the runs behind it.",
+        key(verdicts),
+        f'<ul class="populations">{cards}</ul>',
+        "Labels are verdicts where a table has them (`verdicts`), else the paper's ([the difference](method.md)). "
+        "This page is generated from the tables.",
     ]
-    lines += ["| table | what it varies | runs | accurate | labels |", "|---|---|---|---|---|"]
-    for table in tables():
-        runs, title = Runs.read(table), json.loads((table / "sweep.json").read_text(encoding="utf-8"))["space"]["title"]
-        counts = ", ".join(f"{count:,} {label}" for label, count in runs["_verdict"].value_counts().items())
-        link = f'<a href="reports/{table.name}.html">{table.name}</a>'
-        lines.append(f"| {link} | {title} | {len(runs):,} | {len(runs.accurate):,} | {counts} |")
-    told = "Labels are verdicts where a table has them (`verdicts`), else the paper's ([the difference](method.md))."
-    return "\n".join([*lines, "", told, "This page is generated from the tables.", ""])
+    return "\n\n".join(lines) + "\n"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

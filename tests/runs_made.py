@@ -47,11 +47,11 @@ def about(device: str = "CPU, 2 threads", date: str = "2026-01-02T03:04:05+00:00
 
 
 def sweep_of(
-    path: Path, *shards: list[dict[str, Any]], space: Space = TINY, seed: int = 0, device: str = "CPU"
+    path: Path, *shards: list[dict[str, Any]], space: Space = TINY, seed: int = 0, device: str = "CPU", **more: str
 ) -> SweepDirectory:
     directory = SweepDirectory(path)
     with directory.hold("a test"):
         directory.describe(space.to_dict(), seed)
         for rows in shards:
-            directory.add(rows, about(device, runs=len(rows)))
+            directory.add(rows, about(device, runs=len(rows)) | more)
     return directory

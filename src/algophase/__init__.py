@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
 
 # Read when torch is loaded. By default OpenMP's threads wait for each other at full speed, which takes the cores from whatever
-# they wait for as soon as another program runs (docs/engines.md).
+# they wait for as soon as another program runs (docs/speed.md).
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys():
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 

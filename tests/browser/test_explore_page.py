@@ -323,3 +323,30 @@ def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the
     page.wait_for_selector("#run-logits .heatmaplayer image")
     assert page.locator("img").count() == 0
     found.check()
+
+
+@pytest.mark.slow
+def test_the_map_of_populations_is_used_by_keyboard_and_fits_a_phone(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for address in served(GALLERY.parent, tmp_path_factory.mktemp("cache")):
+        found = Opened(new_page(browser, viewport={"width": 390, "height": 800}), "http://127.0.0.1:", ("error", "warning"))
+        page = found.page
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        names = page.locator(".population a").all_text_contents()
+        assert "fixed-width" in names
+        for _ in range(2 + names.index("fixed-width")):  # the first leads to the list
+            page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "fixed-width"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/sweep/fixed-width/")
+        page.wait_for_selector("#map .legend .traces")
+        page.wait_for_selector("#runs button.link")
+        page.wait_for_function(IDLE)
+        page.click(f"text={page.locator('#runs button.link').first.text_content()}")
+        page.wait_for_url("**/sweep/fixed-width/?run=*")
+        page.wait_for_function(IDLE)
+        page.click("text=All populations")
+        page.wait_for_selector(".populations")
+        found.check()

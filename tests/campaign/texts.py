@@ -13,7 +13,7 @@ from runs_made import row, sweep_of
 from trial import Ended, in_child
 
 from algophase.errors import InputError
-from algophase.explore.server import make_app
+from algophase.explore.app import make_app
 from algophase.report.make import report
 
 MARK = "<img src=x onerror=alert(1)>"

@@ -110,7 +110,7 @@ def test_the_same_command_again_trains_nothing_and_shows_the_same(tmp_path: Path
     def work(*_: object) -> None:
         raise AssertionError("work began")
 
-    monkeypatch.setattr(loop.Ensemble, "train", work)
+    monkeypatch.setattr(loop.Ensemble, "start", work)
     second = run(*SMALL, "--epochs", 3, "--seeds", 2, "--out", tmp_path)
     assert second.exit_code == 0, second.output
     assert second.stdout == first.stdout

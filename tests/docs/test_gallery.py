@@ -1,12 +1,18 @@
 """What `gallery/README.md` says of its tables is what their shards say of themselves."""
 
+import os
 import re
+import subprocess
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
+from runs_made import TINY, row, sweep_of
 
 from algophase.storage.runs_table import provenance
+from algophase.sweeps.paper_spaces import PAPER_SPACES
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
@@ -24,6 +30,45 @@ def test_every_sitting_is_listed() -> None:
     listed = {(command, commit, date): int(runs.replace(",", "")) for runs, command, commit, date in rows}
     assert len(listed) == len(rows)
     assert listed == made
+
+
+# In place of the interpreter: a table of half of what its space asks for, which the next sitting completes.
+SWEEP = """#!/usr/bin/env bash
+echo "$@" >> log
+mkdir -p "$6"
+printf '{\\n "space": {\\n  "runs": 40,\\n }\\n}\\n' > "$6/sweep.json"
+touch "$6/runs-00000$(ls "$6" | wc -l)-20-abc.parquet"
+"""
+
+
+def make(place: Path, *arguments: str, **variables: str) -> list[str]:
+    """The sweeps that gallery/make.sh asks for."""
+    (place / "python").write_text(SWEEP)
+    (place / "python").chmod(0o755)
+    (place / "log").write_text("")
+    environment = {**os.environ, "PYTHON": "./python", "TABLES": "made", "ALGOPHASE_COMMIT": "abc", **variables}
+    subprocess.run(["bash", GALLERY / "make.sh", *arguments], cwd=place, env=environment, check=True, capture_output=True)
+    return [line.split()[3] for line in (place / "log").read_text().splitlines()]
+
+
+def test_the_script_makes_every_paper_space_and_skips_what_is_complete(tmp_path: Path) -> None:
+    first = make(tmp_path, "9")
+    assert sorted(first) == sorted(PAPER_SPACES)
+    assert first[:2] == ["fixed-width", "varying-width"]
+    assert make(tmp_path, "9", "gelu", "wide", ARCHIVE="archive") == ["gelu", "wide"]
+    assert make(tmp_path, "9", "layers-2", "gelu") == ["layers-2"]
+    assert make(tmp_path, "0.5", "layers-3") == []  # too little time
+    sweep_of(tmp_path / "made" / "real", [row(0)], [row(1)], space=replace(TINY, runs=2))
+    assert make(tmp_path, "9", "real") == []
+    (archive,) = tmp_path.glob("archive*")
+    listed = subprocess.run(["tar", "--list", "--file", archive], check=True, capture_output=True, text=True).stdout.split()
+    assert {"made/gelu/sweep.json", "made/gelu/runs-000001-20-abc.parquet"} < set(listed)
+
+
+def test_the_script_asks_for_the_commit_where_no_repository_says_it(tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        make(tmp_path, "9", ALGOPHASE_COMMIT="", GIT_DIR=str(tmp_path / "none"))
+    assert b"say in ALGOPHASE_COMMIT" in refused.value.stderr
 
 
 def test_every_network_is_listed() -> None:

@@ -6,9 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from algophase.explore.app import make_app
 from algophase.explore.callbacks import PANEL, outputs
 from algophase.explore.explorer import Explorer, NetworkPanel
-from algophase.explore.server import make_app
 from algophase.explore.state import SIDES
 
 

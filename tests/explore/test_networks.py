@@ -95,7 +95,7 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
         from algophase.training.trained import Progress
 
         while True:
-            follow(Progress(1, 3, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5))
+            follow(Progress(1, 3, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5, 0.003))
             time.sleep(0.005)
 
     monkeypatch.setattr(module, "train_again", slow)

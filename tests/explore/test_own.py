@@ -9,9 +9,9 @@ pytest.importorskip("dash")
 from algophase import handmade_clock, handmade_pizza, save, wrap
 from algophase.analysis.grid import grid_logits
 from algophase.errors import InputError
+from algophase.explore.app import make_app
 from algophase.explore.explorer import Explorer
 from algophase.explore.own import are_networks, read_networks
-from algophase.explore.server import make_app
 from algophase.explore.state import View, encode
 
 

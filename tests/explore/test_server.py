@@ -8,7 +8,8 @@ import pytest
 from commands import call, python
 
 from algophase.errors import InputError
-from algophase.explore.server import _listen, make_app
+from algophase.explore.app import make_app
+from algophase.explore.server import _listen
 from algophase.storage.runs_table import write_shard
 
 

@@ -81,6 +81,16 @@ def test_through_a_table_of_mixed_kinds_where_integers_become_floats(
     assert [run_from_row(record).run_id for record in frame.to_dict("records")] == [run.run_id for run in RUNS]
 
 
+def test_a_table_gives_a_relabelling_back(tmp_path: Path) -> None:
+    run = RunSettings(TaskSettings(5, relabelling=((0, 2, 1, 3, 4), (0, 1, 2, 3, 4))), TransformerSettings(width=8))
+    write_shard(tmp_path / "a.parquet", [{**settings_columns(run), "run_id": run.run_id}], {})
+    records = [*read_runs(tmp_path).to_dict("records"), *read_table(tmp_path).to_pylist()]
+    assert [run_from_row(record) for record in records] == [run, run]
+    for wrong in ("other", [[0, 1], [1, 0]], [1.5, None], {"a": 1}):
+        with pytest.raises(InputError, match="relabelling must be two or three permutations"):
+            run_from_row({**records[0], "relabelling": wrong})
+
+
 def test_even_a_table_of_floats_gives_the_run_back(rows: list[dict[str, Any]]) -> None:
     row = {name: float(value) if isinstance(value, int) else value for name, value in rows[0].items()}
     assert run_from_row(row) == RUNS[0]

@@ -19,7 +19,7 @@ def group(count: int, device: str = "cuda", engine: str = "fused", width: int = 
 
 
 def progress(epoch: int, epochs: int = 1000) -> Progress:
-    return Progress(1, epoch, epochs, 1, 1, math.nan, math.nan, math.nan, math.nan)
+    return Progress(1, epoch, epochs, 1, 1, math.nan, math.nan, math.nan, math.nan, epoch / epochs)
 
 
 def nothing_done() -> Standing:

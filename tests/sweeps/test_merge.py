@@ -56,6 +56,16 @@ def test_merging_again_and_adding_more_keeps_one_shard_and_every_origin(tmp_path
     assert table(tmp_path / "out") == [row(index) for index in range(3)]
 
 
+def test_runs_of_several_states_of_the_code_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sweep_of(tmp_path / "a", [row(0)], commit="one")
+    sweep_of(tmp_path / "b", [row(1)], commit="one")
+    sweep_of(tmp_path / "c", [row(2)], commit="two")
+    merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
+    assert not caplog.text
+    merge([tmp_path / "c"], tmp_path / "out")
+    assert "version 0.1.0, commit one; version 0.1.0, commit two" in caplog.text
+
+
 def test_an_input_may_be_the_output_and_its_runs_stay(tmp_path: Path) -> None:
     sweep_of(tmp_path / "a", [row(0, circularity=0.1), row(1)])
     sweep_of(tmp_path / "b", [row(0, circularity=0.2)], [row(2)])

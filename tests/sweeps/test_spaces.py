@@ -97,20 +97,20 @@ def test_varying_width_is_log_uniform_and_its_rate_uniform() -> None:
 
 def test_the_paper_spaces_have_the_counts_and_shapes_that_were_promised() -> None:
     counts = {space.name: space.runs for space in PAPER_SPACES.values()}
-    linear = {f"linear-{model}": 150 for model in LINEAR_MODELS}
+    linear = {f"linear-{model}": 300 for model in LINEAR_MODELS}
     assert counts == {
-        "fixed-width": 2000,
-        "varying-width": 800,
-        "layers-2": 200,
-        "layers-3": 120,
-        "layers-4": 120,
-        "gelu": 250,
-        "separate-vocabularies": 250,
-        "equals-sign": 250,
+        "fixed-width": 4000,
+        "varying-width": 2000,
+        "layers-2": 300,
+        "layers-3": 300,
+        "layers-4": 300,
+        "gelu": 500,
+        "separate-vocabularies": 500,
+        "equals-sign": 500,
         **linear,
         "wide": 48,
-        "clock-training": 64,
-        "pizza-training": 64,
+        "clock-training": 256,
+        "pizza-training": 256,
     }
     for space in PAPER_SPACES.values():
         first = space.run(0)

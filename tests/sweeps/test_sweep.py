@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import kill_sweep
@@ -204,6 +205,54 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
     assert (last.ended, last.new) == ("complete", 2)
 
 
+@pytest.fixture
+def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to three ensembles at once, as on a GPU, and an epoch a turn."""
+    for module in ("sweeps.sweep", "training.train"):
+        monkeypatch.setattr(f"algophase.{module}.together", lambda groups: min(3, len(groups)))
+    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 0.0)
+
+
+def test_ensembles_side_by_side_make_the_same_table(dawdle: Watch, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    options = Options(device="cpu", ensemble_size=1)
+    run(tmp_path / "whole", keep_weights="all", options=options)
+    request.getfixturevalue("side_by_side")
+    run(tmp_path / "beside", keep_weights="all", options=options)
+    assert kill_sweep.difference(tmp_path / "whole", tmp_path / "beside") is None
+    late = SweepDirectory(tmp_path / "late")
+    slow = sweep(Request(TINY, 6, minutes=60, keep_weights="all", options=options), late, dawdle)
+    assert (slow.ended, slow.new) == ("out of time", 0)
+    assert len(late.checkpoints().pending()) == 3  # all that trained
+    run(tmp_path / "late", keep_weights="all", options=options)
+    assert kill_sweep.difference(tmp_path / "whole", tmp_path / "late") is None
+
+
+@pytest.mark.usefixtures("side_by_side")
+def test_ctrl_c_during_the_analysis_saves_those_that_train_beside(tmp_path: Path) -> None:
+    def press(standing: Standing) -> None:
+        if standing.doing.startswith("analysing network 1 "):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    request = Request(TINY, 6, options=Options(device="cpu", ensemble_size=1))
+    assert sweep(request, SweepDirectory(tmp_path), press).new == 1
+    assert [held.epoch for held in SweepDirectory(tmp_path).checkpoints().pending()] == [40, 40]
+    assert sweep(request, SweepDirectory(tmp_path)).new == 5
+
+
+@pytest.mark.usefixtures("side_by_side")
+def test_what_is_in_training_counts_once(tmp_path: Path) -> None:
+    seen: list[float] = []
+
+    def report(standing: Standing) -> None:
+        seen.append((standing.work + standing.current) / (standing.work + standing.work_left))
+
+    sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=1)), SweepDirectory(tmp_path), report)
+    assert seen == pytest.approx(sorted(seen))  # no step back when one of three is recorded
+    assert seen[0] == 0
+    assert seen[-1] == pytest.approx(1)
+    assert max(later - one for one, later in pairwise(seen)) < 0.05
+
+
 def test_it_says_where_it_stands(tmp_path: Path) -> None:
     seen: list[tuple[int, int, int]] = []
 
@@ -253,6 +302,32 @@ def test_every_shard_says_where_it_comes_from(tmp_path: Path) -> None:
     assert about["command"] == "algophase sweep tiny"
     assert about["device"].startswith("CPU")
     assert set(about) >= {"version", "commit", "date", "training_seconds", "analysis_seconds"}
+
+
+def test_a_table_that_other_code_began_is_continued_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(tmp_path, 2)
+    monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
+    assert run(tmp_path, 2).ended == "complete"  # nothing is added
+    with pytest.raises(InputError, match=r"was made by version .*; this is version 99\.0, commit .*--mix-versions"):
+        run(tmp_path, 3)
+    assert len(SweepDirectory(tmp_path).finished()) == 2
+    assert "both" not in caplog.text
+    assert run(tmp_path, 3, mix_versions=True).new == 1
+    assert "the table will have runs of both" in caplog.text
+    assert run(tmp_path / "fresh", 1).new == 1
+
+
+def test_an_ensemble_that_other_code_began_is_continued_only_when_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dawdle: Watch
+) -> None:
+    request = Request(TINY, 2, minutes=1, options=CPU)
+    assert sweep(request, SweepDirectory(tmp_path), dawdle).done == 0  # out of time: saved as it is
+    monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
+    with pytest.raises(InputError, match=r"--mix-versions"):
+        run(tmp_path, 2)
+    assert run(tmp_path, 2, mix_versions=True).new == 2
 
 
 def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:

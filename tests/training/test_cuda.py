@@ -19,8 +19,10 @@ from algophase.settings import (
 )
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training import loop
+from algophase.training.plan import plan
 from algophase.training.train import train
 from algophase.training.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.turns import MOST_AT_ONCE, together
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
@@ -100,6 +102,27 @@ def test_going_on_is_the_same_as_never_having_stopped(case: str, tmp_path: Path,
 def test_a_networks_bits_do_not_depend_on_its_company(case: str) -> None:
     runs = runs_of(case, 20, 5)
     assert_same(train(runs[3:4], device="cuda"), train(runs, device="cuda")[3:4])
+
+
+@pytest.mark.parametrize(("engine", "precision"), [("auto", None), ("stacked", "tf32"), ("stacked", "float64")])
+def test_side_by_side_is_the_same_as_one_after_the_other(
+    engine: str, precision: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every kind of network at once; chunks of one epoch and up to a full queue; stopped, all of them, and gone on with."""
+    runs, kept = [run for case in CASES for run in runs_of(case, 500, 2)], DirectoryCheckpoints(tmp_path)
+    assert together(plan(runs, engine, "cuda", precision)) == MOST_AT_ONCE
+
+    def outcomes(checkpoint: DirectoryCheckpoints | None = None, stop_at: int = 501) -> list[TrainedRun]:
+        options = {"checkpoint": checkpoint, "progress": interrupt_at(stop_at), "check_gradients": False}
+        return train(runs, engine, "cuda", precision, history_stride=300, **options)  # type: ignore[arg-type]
+
+    beside = outcomes()
+    with pytest.raises(TrainingInterrupted):
+        outcomes(kept, stop_at=170)
+    assert len(kept.pending()) == MOST_AT_ONCE
+    assert_same(beside, outcomes(kept))
+    monkeypatch.setattr("algophase.training.train.together", lambda groups: 1)
+    assert_same(beside, outcomes())
 
 
 def interrupt_at(epoch: int) -> Callable[[Progress], None]:

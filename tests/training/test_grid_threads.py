@@ -101,7 +101,7 @@ def test_an_interrupted_training_goes_on_to_the_bit_with_other_threads() -> None
     whole.train()
     first = ensemble("relu", 2, 3)
 
-    def press(trained: Ensemble, _rate: float) -> None:
+    def press(trained: Ensemble) -> None:
         if trained.epoch >= 5:
             raise KeyboardInterrupt
 

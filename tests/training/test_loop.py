@@ -265,7 +265,7 @@ def test_ctrl_c_ends_a_whole_epoch() -> None:
     run = small(epochs=2000)
     trained = ensemble([run])
 
-    def press(_: Ensemble, rate: float) -> None:
+    def press(_: Ensemble) -> None:
         if trained.epoch >= 3:
             os.kill(os.getpid(), signal.SIGINT)
 

@@ -12,11 +12,13 @@ EXAMPLE = "algophase explore gallery/fixed-width"
 
 def explore(
     sweep: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="SWEEP", help="A sweep's directory, a Parquet file of runs, a shipped sweep, or a directory of networks."
+            metavar="SWEEP",
+            help="A sweep, a Parquet file of runs, a shipped sweep, a folder of sweeps, or a directory of networks.",
+            show_default="all sweeps of the current folder and all shipped ones",
         ),
-    ],
+    ] = None,
     port: Annotated[
         int | None, typer.Option(min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one")
     ] = None,
@@ -29,14 +31,14 @@ def explore(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
-    """Explore a sweep: its phase diagram is a map, and a click on a run shows its network, with circles to switch on and off.
+    """Explore sweeps: choose a population on a map of all, then a run on the map of its phase diagram, to see its network.
 
     The page works without a network connection and sends nothing anywhere. Ctrl-C ends it.
     """
     from algophase.explore.server import serve
 
     def started(address: str) -> None:
-        echo(f"exploring {sweep} at {address} (Ctrl-C ends it)")
+        echo(f"exploring {'all populations' if sweep is None else sweep} at {address} (Ctrl-C ends it)")
         if not no_browser:
             import webbrowser
 

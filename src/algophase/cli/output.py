@@ -129,7 +129,7 @@ class TrainingBar(LiveBar):
     def __call__(self, progress: "Progress") -> None:
         ensemble = f", ensemble {progress.ensemble} of {progress.ensembles}" if progress.ensembles > 1 else ""
         title, state = f"{counted(progress.networks, 'network')}{ensemble}", describe(progress)
-        self.show(f"{title}: {state}", description=title, completed=progress.epoch, total=progress.epochs, state=state)
+        self.show(f"{title}: {state}", description=title, completed=progress.share, total=1, state=state)
 
 
 def describe(progress: "Progress") -> str:

@@ -9,6 +9,7 @@ import typer
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
 from algophase.cli.output import LiveBar, echo, typed
 from algophase.errors import InputError
+from algophase.training.checkers import start_early
 from algophase.wording import counted, duration
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from algophase.sweeps.sweep import Outcome, Request
     from algophase.sweeps.work import Standing
 
-EXAMPLE = "algophase sweep fixed-width --runs 2000 --out sweeps/fixed-width --minutes 25"
+EXAMPLE = "algophase sweep fixed-width --out sweeps/fixed-width --minutes 25"
 MANY = 50_000  # runs whose settings take seconds to draw
 
 
@@ -71,6 +72,9 @@ def sweep(
     shard: Annotated[
         int | None, typer.Option(help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
     ] = None,
+    mix_versions: Annotated[
+        bool, typer.Option("--mix-versions", help="Continue a table that another version or commit of the code began.")
+    ] = False,
     list_spaces: Annotated[
         bool, typer.Option("--list", help="List the paper's experiments and our own spaces, and stop.")
     ] = False,
@@ -80,6 +84,8 @@ def sweep(
     Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same command continues: nothing
     is lost and nothing is done twice. Your own space is a small TOML file; see docs/sweeps.md.
     """
+    if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
+        start_early()  # before PyTorch is imported here
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.field_spaces import SPACES, find_space
     from algophase.sweeps.sweep import Request
@@ -111,6 +117,7 @@ def sweep(
             strict_device=strict_device,
         ),
         command=typed(),
+        mix_versions=mix_versions,
     )
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:

@@ -15,10 +15,11 @@ from algophase.runs.selection import OPERATORS
 POLL_MILLISECONDS = 700
 
 
-def make_layout(table: RunTable) -> Any:
+def make_layout(table: RunTable, behind_a_map: bool = False) -> Any:
     lines = [html.P(line, className="note") for line in table.about]
     problems = [html.P(line, className="problem", role="alert") for line in table.problems]
-    head = html.Header([html.H1(f"algophase: {table.name}"), *lines, *problems], className="page")
+    home = [html.P(html.A("All populations", href="/"))] if behind_a_map else []
+    head = html.Header([*home, html.H1(f"algophase: {table.name}"), *lines, *problems], className="page")
     if not table.count or not table.axes:
         return html.Div([head, html.Main(html.P("There are no runs to draw."), id="main")])
     return html.Div(

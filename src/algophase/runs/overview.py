@@ -129,6 +129,12 @@ def _share(count: int, total: int) -> str:
     return f"{count:,} ({count / total:.1%})"
 
 
+def days(sittings: Sequence[Mapping[str, Any]]) -> str:
+    """The day, or the first and the last, on which runs were made; "" where none is known."""
+    known = sorted(str(sitting["date"])[:10] for sitting in sittings if sitting.get("date"))
+    return "" if not known else known[0] if known[0] == known[-1] else f"{known[0]} to {known[-1]}"
+
+
 def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
     """One line for each device and version of the code that made runs."""
     made: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
@@ -137,8 +143,7 @@ def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
         made.setdefault(key, []).append(sitting)  # type: ignore[arg-type]
     lines = []
     for (device, commit, version), records in made.items():
-        days = sorted(str(record["date"])[:10] for record in records if record.get("date"))
-        when = "at an unknown date" if not days else days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+        when = days(records) or "at an unknown date"
         runs = sum(record["runs"] for record in records if isinstance(record.get("runs"), int))
         lines.append(f"made {when} on {device} by version {version}, commit {commit}: {runs:,} runs")
     return lines

@@ -107,6 +107,8 @@ def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
 
 
 def _like(name: str, value: Any, like: Any) -> Any:
+    if isinstance(like, tuple):  # a table makes lists or arrays of tuples; the settings check what is in them
+        return _tuples(value)
     try:
         found = type(like)(value)
         if found == value:
@@ -114,6 +116,11 @@ def _like(name: str, value: Any, like: Any) -> Any:
     except (TypeError, ValueError):
         pass
     raise InputError(f"{name} of a run is {value!r}; it must be of type {type(like).__name__}")
+
+
+def _tuples(value: Any) -> Any:
+    found = value.tolist() if isinstance(value, np.ndarray) else value
+    return tuple(map(_tuples, found)) if isinstance(found, list | tuple) else found
 
 
 def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = None) -> Analysis | None:

@@ -1,6 +1,6 @@
 """A sweep on disk.
 
-    sweep.json                        the space and its seed: what the i-th run is
+    sweep.json                        the space and its seed: what the i-th run is; which state of the code began it
     runs-<first>-<count>-<id>.parquet the finished runs, one shard an ensemble
     moments/                          the same runs along training, under the same names (`--snapshot`)
     networks/ID.safetensors, ID.json  the networks that were kept, and their snapshots ID.epoch<E>.*
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 CHECKPOINTS = ".checkpoints"
 FORMAT = "algophase-sweep"
 VERSION = 1
+BEGUN_BY = "begun_by"  # in sweep.json: until a run is finished, nothing else says which code made its checkpoints
 
 
 class SweepDirectory:
@@ -118,14 +119,16 @@ class SweepDirectory:
     def _write(self, path: Path, content: bytes) -> None:
         write_atomically(path, content, inside=self.path)  # a directory that was removed is not made again
 
-    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = ()) -> None:
+    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = (), by: str = "") -> None:
         """Say what this sweep is, or check that it is what it was. Only a space's title and count may change.
 
-        snapshots: epochs at which its networks are looked at along training.
+        snapshots: epochs at which its networks are looked at along training. by: which state of the code begins it.
         """
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
         if snapshots:
             record["snapshots"] = list(snapshots)
+        if by:
+            record[BEGUN_BY] = by
         held = self.description() if self.exists else None
         if held is not None and self._holds_something:
             if not same_sweep(held, record):
@@ -272,11 +275,7 @@ class SweepDirectory:
 
     def sittings(self) -> list[dict[str, Any]]:
         """Where the runs come from: one record a shard, or those of the shards a merged one was made of."""
-        found: list[dict[str, Any]] = []
-        for path in shard_paths(self.path):
-            about = provenance(path)
-            found += about["shards"] if isinstance(about.get("shards"), list) else [{"shard": path.name, **about}]
-        return found
+        return [sitting for path in shard_paths(self.path) for sitting in sittings_of(path, provenance(path))]
 
     @property
     def _holds_something(self) -> bool:
@@ -295,6 +294,11 @@ class SweepDirectory:
                     checkpoints.remove(held.runs)
         with contextlib.suppress(OSError):  # not empty, or not there
             checkpoints.directory.rmdir()
+
+
+def sittings_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What made a shard's runs, by what it says about itself."""
+    return about["shards"] if isinstance(about.get("shards"), list) else [{"shard": shard.name, **about}]
 
 
 def _epochs(epochs: Sequence[int]) -> str:

@@ -73,10 +73,11 @@ def train_into(
         strict_device=strict_device,
     )
     directory.mkdir(parents=True, exist_ok=True)  # checkpoints do not make it
-    for _, outcomes in ensembles:
-        for trained in outcomes:
-            if trained.run in missing:
-                save_run(trained, directory, watch.early_stop)
+    with contextlib.closing(ensembles):
+        for _, outcomes in ensembles:
+            for trained in outcomes:
+                if trained.run in missing:
+                    save_run(trained, directory, watch.early_stop)
 
 
 def _taken_up(kept: DirectoryCheckpoints, runs: Sequence[RunSettings], missing: Sequence[RunSettings]) -> set[RunSettings]:

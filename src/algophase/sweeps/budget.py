@@ -9,8 +9,9 @@ import math
 import time
 from collections.abc import Callable
 
-from algophase.sweeps.work import Standing, cost
+from algophase.sweeps.work import Standing
 from algophase.training.plan import Group
+from algophase.training.sizing import cost
 from algophase.training.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget

@@ -1,6 +1,7 @@
 """Partial sweeps of one space, from several machines, joined into one directory with one shard."""
 
 import contextlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,10 +13,12 @@ from algophase.storage.identity import same_sweep
 from algophase.storage.runs_table import KEYS, each_once, join_tables, origin, read_shards, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.origins import Shard, origins
-from algophase.sweeps.provenance import commit, version
+from algophase.sweeps.provenance import commit, makes, version
 
 if TYPE_CHECKING:
     import pyarrow
+
+log = logging.getLogger(__name__)
 
 OWNER = "number of the shard"  # a column while a source is read
 HOW = ("engine", "device", "precision")  # how a run was trained: not an outcome
@@ -228,11 +231,14 @@ def _kept_networks(
 
 def _about(joined: Joined, command: str) -> dict[str, Any]:
     """Where the merged shard comes from: the provenance of every shard it has runs of."""
+    shards = origins(joined.taken)
+    if len(made := makes(shards)) > 1:
+        log.warning("these runs were made by several states of the code: %s", "; ".join(made))
     return {
         "command": command,
         "version": version(),
         "commit": commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "runs": len(joined.taken),
-        "shards": origins(joined.taken),
+        "shards": shards,
     }

@@ -13,7 +13,7 @@ _SPACES = [
         "fixed-width",
         _RATE,
         title="one layer, width 128, attention rate uniform in [0, 1]",
-        runs=2000,
+        runs=4000,
         figures=("onelayer", "metricvs", "noncirc", "noncirc2"),
         paper_runs=2385,
     ),
@@ -21,7 +21,7 @@ _SPACES = [
         "varying-width",
         {"network.width": Uniform(32, 512, integer=True, logarithmic=True), **_RATE},
         title="one layer, width log-uniform in [32, 512], attention rate uniform in [0, 1]",
-        runs=800,
+        runs=2000,
         figures=("variouswidth", "noncirc2"),
     ),
     *(
@@ -29,24 +29,24 @@ _SPACES = [
             f"layers-{layers}",
             {"network.layers": Fixed(layers), **_RATE},
             title=f"{layers} layers, width 128, attention rate uniform in [0, 1]",
-            runs=runs,
+            runs=300,
             figures=("multilayers",),
             paper_runs=paper_runs,
         )
-        for layers, runs, paper_runs in ((2, 200, 846), (3, 120, 807), (4, 120, 824))
+        for layers, paper_runs in ((2, 846), (3, 807), (4, 824))
     ),
     Space(
         "gelu",
         {"network.activation": Fixed("gelu"), **_RATE},
         title="one layer, width 128, GELU, attention rate uniform in [0, 1]",
-        runs=250,
+        runs=500,
         figures=("gelu",),
     ),
     Space(
         "separate-vocabularies",
         {"task.separate_vocabularies": Fixed(True), **_RATE},
         title="one layer, width 128, an embedding for each operand, attention rate uniform in [0, 1]",
-        runs=250,
+        runs=500,
         figures=("diff-vocab", "iso-diffemb"),
         paper_runs=460,
     ),
@@ -54,7 +54,7 @@ _SPACES = [
         "equals-sign",
         {"task.equals_sign": Fixed(True), **_RATE},
         title="one layer, width 128, the answer read at an equals sign, attention rate uniform in [0, 1]",
-        runs=250,
+        runs=500,
         figures=("eqn-sign",),
         paper_runs=461,
     ),
@@ -64,7 +64,7 @@ _SPACES = [
             {"network.model": Fixed(model)},
             kind=LinearSettings.kind,
             title=f"linear model {model}, width and hidden layer 256",
-            runs=150,
+            runs=300,
             figures=("lineararchs",),
         )
         for model in LINEAR_MODELS
@@ -81,7 +81,7 @@ _SPACES = [
             name,
             {"network.attention_rate": Fixed(rate)},
             title=f"one layer, width 128, attention rate {rate:g}, followed along training",
-            runs=64,
+            runs=256,
             figures=(figure,),
             snapshots=_ALONG,
         )

@@ -3,7 +3,9 @@
 import functools
 import os
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 GIT_SECONDS = 120.0  # it answers in milliseconds: only one that hangs is not waited for
 
@@ -32,6 +34,17 @@ def commit() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return head + ("+" if changed else "")
+
+
+def make(about: Mapping[str, Any] | None = None) -> str:
+    """A state of the code in words: this one, or the one that a shard says made it."""
+    told = {"version": version(), "commit": commit()} if about is None else about
+    return ", ".join(f"{name} {str(told.get(name) or 'unknown')[:40]}" for name in ("version", "commit"))
+
+
+def makes(sittings: Iterable[object]) -> list[str]:
+    """Every state of the code that made some of these shards' runs."""
+    return sorted({make(sitting) for sitting in sittings if isinstance(sitting, Mapping)})
 
 
 def _git(directory: Path, *arguments: str) -> str:

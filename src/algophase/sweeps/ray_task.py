@@ -17,7 +17,8 @@ from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
-from algophase.sweeps.work import Finished, Options, cost, finish
+from algophase.sweeps.work import Finished, Options, finish
+from algophase.training.sizing import cost
 from algophase.training.trained import Progress
 
 
@@ -82,8 +83,7 @@ def make_shard(number: int, expected: dict[str, str], packed: bytes, board: Any)
 
 def _watching(post: Callable[[float], None], place: int, count: int) -> Callable[[Progress], None]:
     def watch(progress: Progress) -> None:
-        part = (progress.ensemble - 1 + progress.epoch / max(1, progress.epochs)) / progress.ensembles
-        post((place + part) / count)
+        post((place + progress.share) / count)
 
     return watch
 

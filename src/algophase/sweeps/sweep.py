@@ -20,14 +20,17 @@ from algophase.networks import Network
 from algophase.runs.overview import outcome
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import python_columns, read_table
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
+from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
-from algophase.sweeps.work import Finished, Options, Standing, cost, finish
+from algophase.sweeps.work import Finished, Options, Standing, finish
 from algophase.training.check_planned import check_planned
 from algophase.training.plan import Group
+from algophase.training.sizing import cost
 from algophase.training.train import announce
 from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted, ignore
+from algophase.training.turns import together
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +44,7 @@ class Request:
     part: (I, K): every K-th run from the I-th on, for machine I of K.
     keep_weights: "none", "all", or how many networks per verdict; networks without a verdict count by why they have none.
     command: what the user typed, kept with the results.
+    mix_versions: continue a table that another version of the code began.
     """
 
     space: Space
@@ -51,6 +55,7 @@ class Request:
     minutes: float | None = None
     options: Options = Options()
     command: str = ""
+    mix_versions: bool = False
 
     def __post_init__(self) -> None:
         number, count = self.part
@@ -141,8 +146,6 @@ class Recorder:
         )
 
     def _about(self, finished: Finished, device: str) -> dict[str, Any]:
-        from algophase.sweeps.provenance import commit, version
-
         return {
             "command": self.request.command,
             "part": list(self.request.part),
@@ -160,7 +163,7 @@ class Recorder:
 
 def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
     """The outcomes of the runs that are done, and a recorder for the others. The directory must be held."""
-    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs)
+    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs, make())
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
@@ -169,11 +172,25 @@ def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDir
     done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
     if done:
         log.info("%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path)
+    if len(done) < len(runs):
+        _check_make(request, directory)
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
     standing = Standing(runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left)
     return done, Recorder(directory, request, standing, runs, kept_counts)
+
+
+def _check_make(request: Request, directory: SweepDirectory) -> None:
+    """One table is of one state of the code, unless the user wants otherwise: what changed may change the outcomes."""
+    begun = str(directory.description().get(BEGUN_BY, make()))[:200]
+    others = [each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()]
+    if not others:
+        return
+    told = f"the sweep in {directory.path} was made by {'; '.join(others)}; this is {make()}"
+    if not request.mix_versions:
+        raise InputError(f"{told}: choose another directory, or continue this table all the same with --mix-versions")
+    log.warning("%s: the table will have runs of both", told)
 
 
 def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
@@ -201,21 +218,22 @@ def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standin
         standing.started = time.monotonic()
         ended, left = "complete", deque(waiting)
         while left:
-            group = left.popleft()
-            part = fitting(group, standing, deadline)
+            part = fitting(left[0], standing, deadline)
             if part is None:
                 ended = "out of time"
                 break
+            whole = left.popleft()
+            beside = [left.popleft() for _ in range(together([whole, *left]) - 1)] if part is whole else []
             try:
-                part = _finish_in_time(request, directory, record, part, indices, deadline, report)
+                part, *_ = _finish_in_time(request, directory, record, [part, *beside], indices, deadline, report)
             except TrainingInterrupted as interruption:
                 ended = "out of time" if interruption.out_of_time else "interrupted"
                 break
             except KeyboardInterrupt:
                 ended = "interrupted"
                 break
-            if len(part.runs) < len(group.runs):
-                left.appendleft(group.only(range(len(part.runs), len(group.runs))))
+            if len(part.runs) < len(whole.runs):
+                left.appendleft(whole.only(range(len(part.runs), len(whole.runs))))
         if ended == "complete":
             directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
@@ -225,36 +243,37 @@ def _finish_in_time(
     request: Request,
     directory: SweepDirectory,
     record: Recorder,
-    part: Group,
+    parts: list[Group],
     indices: list[int],
     deadline: float | None,
     report: Callable[[Standing], None],
-) -> Group:
+) -> list[Group]:
     """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
 
-    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known.
+    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known. Several are small,
+    train side by side and are never cut: fewer networks would take as long.
     """
     standing, options, cuts = record.standing, request.options, 0
     while True:
-        watch = trial(part, standing, deadline) if cuts < MOST_CUTS else ignore
-        places = {run: indices[place] for run, place in zip(part.runs, part.indices, strict=True)}
+        watch = trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
+        places = {run: indices[place] for part in parts for run, place in zip(part.runs, part.indices, strict=True)}
         try:
             for finished in finish(
                 request.space.name,
-                [part],
+                parts,
                 places,
                 options,
                 directory.checkpoints(options.checkpoint_seconds),
-                _watching(standing, report, deadline, sum(map(cost, part.runs)), watch),
+                _watching(standing, report, deadline, sum(map(cost, places)), watch),
                 _analysing(standing, report),
             ):
-                record(finished, device_name(part.device))
+                record(finished, device_name(parts[0].device))
                 report(standing)
-            return part
+            return parts
         except TooLong as late:
             fewer = late.fewer
-        log.info("%d networks would not end in time: training %d of them", len(part.runs), len(fewer.runs))
-        part, standing.current, cuts = fewer, 0.0, cuts + 1
+        log.info("%d networks would not end in time: training %d of them", len(places), len(fewer.runs))
+        parts, standing.current, cuts = [fewer], 0.0, cuts + 1
 
 
 def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
@@ -275,8 +294,11 @@ def _watching(
     work: float,
     also: Callable[[Progress], None],
 ) -> Callable[[Progress], None]:
+    """work: of the ensembles that are about to be trained."""
+    before = standing.work
+
     def watch(progress: Progress) -> None:
-        standing.current = work * progress.epoch / max(1, progress.epochs) / progress.ensembles
+        standing.current = max(0.0, work * progress.share - (standing.work - before))  # without those recorded since
         standing.doing = (
             f"training {progress.networks} networks, epoch {progress.epoch:,} of {progress.epochs:,}, "
             f"validation accuracy {progress.validation_accuracy:.1%}"

@@ -4,6 +4,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from algophase.analysis.analyze import Analysis, analyze_each
@@ -17,7 +18,6 @@ from algophase.storage.runs_table import Row
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import Watch
 from algophase.training.plan import Group, plan
-from algophase.training.sizing import run_parameters
 from algophase.training.train import continued, train_groups
 from algophase.training.trained import Progress, TrainedRun
 
@@ -75,7 +75,7 @@ class Standing:
 
     runs: how many there are; done: finished, now or earlier; new: finished now; counts: finished runs by outcome.
     work, work_left: what was finished since the start and what is left, in units of `cost`; current: how much of what is left
-    is done, in the ensemble being trained. started: by `time.monotonic`.
+    is done, in the ensembles being trained. started: by `time.monotonic`.
     """
 
     runs: int
@@ -104,12 +104,7 @@ class Standing:
         self.counts.update(outcomes)
         self.work += work
         self.work_left -= work
-        self.current = 0.0
-
-
-def cost(run: RunSettings) -> float:
-    """Work of a run, up to a factor, to estimate time: the power fits fused runs of width 128 to 512."""
-    return run.training.epochs * float(run_parameters(run)) ** 0.75
+        self.current = max(0.0, self.current - work)
 
 
 def finish(
@@ -133,11 +128,12 @@ def finish(
     watch = Watch(options.history_stride, snapshots)
     if checkpoint is not None:
         groups = continued(groups, checkpoint, watch)
-    for group, outcomes in train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients):
-        with held_interrupts() as pressed:  # until it is saved: nothing else holds what was trained
-            yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed))
-        if pressed():
-            raise KeyboardInterrupt
+    with closing(train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)) as ensembles:
+        for group, outcomes in ensembles:
+            with held_interrupts() as pressed:  # until it is saved: nothing else holds what was trained
+                yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed))
+            if pressed():
+                raise KeyboardInterrupt
 
 
 def _telling(analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]) -> Callable[[int, int], None]:

@@ -1,14 +1,17 @@
 """Before anything is trained on a GPU: the gradient check of every engine, precision and shape that is about to be used.
 
-Most of its time goes into compiling kernels, which Triton keeps on disk. So many shapes are checked by several processes at
-once, each started from this file and told what to check on its standard input.
+Most of its time goes into compiling kernels, which Triton keeps on disk. So several shapes are checked at once. A process is
+started from this file (`training.checkers`), told what to check on its standard input, and forks one process per shape: what
+is imported is imported once, and no process that uses the GPU is forked.
 """
 
+import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from typing import Any
 
 import torch
@@ -16,62 +19,91 @@ import torch
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import RunSettings
+from algophase.training import checkers
+from algophase.training.flat import Flat
 from algophase.training.gradient_check import quick, telling_run
+from algophase.training.optimizer import AdamW
 from algophase.training.plan import ENGINES, Group
+from algophase.training.precision import missing_triton
+from algophase.training.sizing import run_parameters
 
-FEWEST, MOST = 3, 16  # processes: fewer shapes are checked sooner than processes start
+FEWEST, MOST = 3, 16  # shapes: fewer are checked sooner than processes start; processes
 
 
 def check_planned(groups: Sequence[Group]) -> None:
     """Raises `InputError` if a gradient is wrong. The yardstick, and anything on a CPU, is not checked here."""
-    checks: dict[object, dict[str, Any]] = {}
+    checks: dict[object, tuple[RunSettings, Group]] = {}
     for group in groups:
         if group.device.type == "cuda" and group.engine != "plain":
             run = telling_run(group.runs)
             key = (group.engine, group.precision, stack_key(run), group.engine_class.padded(group.runs, group.device))
-            job = {"run": run.to_dict(), "engine": group.engine, "device": str(group.device), "precision": group.precision}
-            checks.setdefault(key, job)
-    jobs = list(checks.values())
-    workers = min(len(jobs), MOST, os.cpu_count() or 1)
-    if workers < FEWEST:
-        _check(jobs)
+            checks.setdefault(key, (run, group))
+    # the largest first: their kernels take longest
+    jobs = [
+        {"run": run.to_dict(), "engine": group.engine, "device": str(group.device), "precision": group.precision}
+        for run, group in sorted(checks.values(), key=lambda check: -run_parameters(check[0]))
+    ]
+    if len(jobs) < FEWEST or (os.cpu_count() or 1) < FEWEST or not checkers.FORKS:
+        checkers.dismiss()
+        for job in jobs:
+            _check(job)
     else:
-        _check_at_once([jobs[start::workers] for start in range(workers)])
+        _check_at_once(jobs, groups[0].device)
 
 
-def _check(jobs: Sequence[dict[str, Any]]) -> None:
-    for job in jobs:
-        run = RunSettings.from_dict(job["run"])
-        quick(run, ENGINES[job["engine"]](run), torch.device(job["device"]), job["precision"])
+def _check(job: dict[str, Any]) -> None:
+    run = RunSettings.from_dict(job["run"])
+    quick(run, ENGINES[job["engine"]](run), torch.device(job["device"]), job["precision"])
 
 
-def _check_at_once(parts: Sequence[Sequence[dict[str, Any]]]) -> None:
-    """One process a part. What a process says is wrong is raised here; a crash gives its last line."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "algophase.training.check_planned"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    checkers = [subprocess.Popen(command, env=environment, text=True, **pipes) for _ in parts]  # type: ignore[call-overload]
+def _check_at_once(jobs: Sequence[dict[str, Any]], device: torch.device) -> None:
+    """In processes of their own. What one says is wrong is raised here; a crash gives its last line."""
+    checker = checkers.take()
     try:
-        for checker, jobs in zip(checkers, parts, strict=True):
+        assert checker.stdin is not None
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and says why below
             checker.stdin.write(json.dumps(jobs))
             checker.stdin.close()
-            checker.stdin = None  # so that `communicate` leaves it alone
-        for checker in checkers:
-            found, errors = checker.communicate()
-            if checker.returncode != 0:
-                last = (found.strip() or errors.strip()).splitlines()[-1:]
-                raise InputError(last[0] if last else f"checking gradients ended with exit code {checker.returncode}")
+        checker.stdin = None  # so that `communicate` leaves it alone
+        _warm_up(device)
+        found, errors = checker.communicate()
+        if checker.returncode != 0:
+            last = (found.strip() or errors.strip()).splitlines()[-1:]
+            raise InputError(last[0] if last else f"checking gradients ended with exit code {checker.returncode}")
     finally:
-        for checker in checkers:
-            checker.kill()
-            checker.wait()
+        checkers.end(checker)
+
+
+def _warm_up(device: torch.device) -> None:
+    """What the first ensemble needs on the GPU, made ready while others check: context, library, the optimiser's kernels."""
+    square = torch.ones(16, 16, device=device)
+    torch.mm(square, square)
+    if missing_triton() is None:
+        weights = Flat(1, {"weights": (32,)}, device, torch.float32)
+        optimizer = AdamW(weights, [RunSettings()], fused=True, two_launches=True)
+        with torch.cuda.device(device):
+            optimizer.epoch(weights.like(), torch.zeros(1, device=device), torch.zeros(1, dtype=torch.int64, device=device))
+    torch.cuda.synchronize(device)
+
+
+def _complaint(job: dict[str, Any]) -> str:
+    try:
+        _check(job)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def main() -> None:
-    try:
-        _check(json.load(sys.stdin))
-    except InputError as error:
-        print(error)
+    missing_triton()  # imported once, too
+    told = sys.stdin.read()
+    if not told:  # nothing is to be checked
+        return
+    jobs = json.loads(told)
+    with ProcessPoolExecutor(min(len(jobs), MOST, os.cpu_count() or 1), get_context("fork")) as pool:
+        complaints = list(filter(None, pool.map(_complaint, jobs)))
+    if complaints:
+        print(complaints[0])
         sys.exit(1)
 
 

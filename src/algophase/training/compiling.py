@@ -7,6 +7,7 @@ Python, so that threads share it: the dozen kernels of a new shape take as long 
 import os
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 import torch
@@ -26,16 +27,22 @@ class Launchable(Protocol):
 
 
 def compile_for(device: torch.device, steps: Collection[Launchable]) -> None:
-    """`compile_at_once` where the device is a GPU."""
+    """`compile_at_once` where the device is a GPU, with the kernels loaded onto it: a first launch would load them, and build
+    what starts them with the C compiler (Triton 3.6), one by one."""
     if device.type == "cuda":
-        with torch.cuda.device(device):
-            compile_at_once(steps)
+        with torch.cuda.device(device), ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(partial(_load, device), compile_at_once(steps)))
 
 
-def compile_at_once(steps: Collection[Launchable]) -> None:
+def _load(device: torch.device, kernel: Any) -> None:
+    compiled = kernel.result() if hasattr(kernel, "result") else kernel  # what was compiled just now stands behind a future
+    with torch.cuda.device(device):  # every thread has a current device of its own
+        _ = compiled.run
+
+
+def compile_at_once(steps: Collection[Launchable]) -> list[Any]:
     """Compile every kernel for the current device, or read it from Triton's cache. Nothing is launched."""
     import triton
 
     with ThreadPoolExecutor(os.cpu_count()) as pool, triton.AsyncCompileMode(pool):
-        for step in steps:
-            step.kernel.warmup(*step.arguments, grid=step.grid, **step.options)
+        return [step.kernel.warmup(*step.arguments, grid=step.grid, **step.options) for step in steps]

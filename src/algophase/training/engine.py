@@ -26,6 +26,7 @@ class Engine:
     """An ensemble of runs that share a stack (see `networks.stacking`), on one device."""
 
     name: ClassVar[str]
+    kernels = False  # whether kernels of our own take the place of PyTorch's operations, in an engine that has both
     rounds_sizes_on: ClassVar[tuple[str, ...]] = ("cuda",)  # kinds of device on which `padded` takes round sizes
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:

@@ -330,7 +330,9 @@ class FusedTransformer(InHalf, GridTransformer):
             options = {"P": self.modulus, "V": self.outputs, **core(rows), "D": d, "BK": TILE, "ROWS": TILE, "num_warps": 4}
             read = (self.u, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
             arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
-            return Step(wide_logits, (rows.count // TILE, n), arguments, options | {"JUDGE": judge})
+            # ptxas takes 8 s for three stages and 0.2 s for two; only points of the history are judged
+            options |= {"JUDGE": judge, "num_stages": 2 if judge else 3}
+            return Step(wide_logits, (rows.count // TILE, n), arguments, options)
 
         def product(a: Tensor, b: Tensor, out: Tensor, rows: int, factor: float, *, turned: bool) -> Step:
             columns = min(2 * WIDE_TILE if turned else WIDE_TILE, out.shape[2])

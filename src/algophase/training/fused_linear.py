@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings
+from algophase.networks.stacking import power_of_two
+from algophase.settings import LinearSettings, RunSettings
 from algophase.training.compiling import compile_for
 from algophase.training.engine import ONLY_ADDS
 from algophase.training.flat import Flat
 from algophase.training.fused import TILE
-from algophase.training.in_half import InHalf, Step
+from algophase.training.in_half import InHalf, Step, round_width
 from algophase.training.rows import Rows, lay_out
 
 MOST_HIDDEN = {True: 256, False: 1024}  # units, with two layers or one: a program holds all of a row's where there are two
@@ -60,10 +60,6 @@ class FusedLinear(InHalf):
             return f"it takes at most {most} hidden units of model {run.network.model}, not {run.network.hidden}"
         return cls.beyond(run, device)
 
-    @classmethod
-    def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        return padded_settings(runs, power_of_two)
-
     @property
     def shared(self) -> bool:
         """Whether one table serves both operands: the logits are symmetric in a and b."""
@@ -74,9 +70,9 @@ class FusedLinear(InHalf):
         return self.settings.model in ("beta", "gamma")
 
     def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
-        """Sizes are padded to powers of two: padding is exactly zero and stays so."""
+        """Sizes are padded (`round_width`): padding is exactly zero and stays so."""
         embeddings, readers = 2 if self.settings.model == "alpha-prime" else 1, 2 if self.settings.model == "delta" else 1
-        h, e = power_of_two(self.settings.hidden), power_of_two(self.settings.embedding_width)
+        h, e = round_width(self.settings.hidden), round_width(self.settings.embedding_width)
         layout = {"E": (embeddings, self.modulus, e), "W1": (readers, h, e), "b1": (h,)}
         if self.two_layers:
             layout |= {"W2": (h, h), "b2": (h,)}

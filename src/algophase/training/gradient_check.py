@@ -16,8 +16,8 @@ Few networks need that (docs/engines.md names them).
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
@@ -262,11 +262,14 @@ def check(
         runs = [run if _smooth(run) else away_from_kinks(run) for run in ensemble]
         assert len({stack_key(run) for run in runs}) == 1
         able = [engine for engine in engines if engine.unsupported(runs[0], device) is None]
-        yield from in_every_state(
-            [engine(runs, device, one) for engine in able for one in precisions if one in engine.precisions(device)],
-            case,
-            off_kinks=True,
-        )
+        wanted = [(engine, one) for engine in able for one in precisions if one in engine.precisions(device)]
+        if wanted:
+            build = partial(_built, wanted, runs, device)
+            yield from in_every_state(runs, device, build, case, off_kinks=True)
+
+
+def _built(wanted: Sequence[tuple[type[Engine], str]], runs: Sequence[RunSettings], device: torch.device) -> list[Engine]:
+    return [engine(runs, device, precision) for engine, precision in wanted]
 
 
 def check_all(device: torch.device, small: bool) -> Iterator[Comparison]:
@@ -286,18 +289,21 @@ def _check_case(case: str, device: torch.device, small: bool) -> list[Comparison
     return list(check(distinct_engines(), device, PRECISIONS, [(name, runs) for name, runs in cases(small) if name == case]))
 
 
-def in_every_state(engines: Sequence[Engine], case: str, *, off_kinks: bool) -> Iterator[Comparison]:
-    """Engines of the same runs, each at its start."""
-    if not engines:
-        return
-    runs, device = engines[0].runs, engines[0].device
-    yardstick = Yardstick(runs, device)
-    for name, state in states(runs, device).items():
-        allowed = _Allowed(yardstick, runs[0], name, state, off_kinks)
+def in_every_state(
+    runs: Sequence[RunSettings], device: torch.device, build: Callable[[], Sequence[Engine]], case: str, *, off_kinks: bool
+) -> Iterator[Comparison]:
+    """build: makes engines of these runs, each at its start. On a GPU, where that mostly waits for a compiler, the states are
+    made meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(build) if device.type == "cuda" else None
+        yardstick, found = Yardstick(runs, device), states(runs, device)
+        allowed = {name: _Allowed(yardstick, runs[0], name, state, off_kinks) for name, state in found.items()}
+        engines = build() if building is None else building.result()
+    for name, state in found.items():
         for engine in engines:
-            found = compare_built(engine, None if name == "start" else state, allowed.wanted)
-            limits = allowed.limits(engine.precision, found)
-            yield Comparison(engine.name, str(device), engine.precision, case, name, found, *limits)
+            agreement = compare_built(engine, None if name == "start" else state, allowed[name].wanted)
+            limits = allowed[name].limits(engine.precision, agreement)
+            yield Comparison(engine.name, str(device), engine.precision, case, name, agreement, *limits)
 
 
 class _Allowed:
@@ -346,7 +352,8 @@ def telling_run(runs: Sequence[RunSettings]) -> RunSettings:
 def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> list[Comparison]:
     """The very run, engine, shape and precision about to be used, in every state. Raises if a gradient is wrong."""
     results = []
-    for result in in_every_state([engine([run], device, precision)], f"run {run.run_id}", off_kinks=False):
+    build = partial(_built, [(engine, precision)], [run], device)
+    for result in in_every_state([run], device, build, f"run {run.run_id}", off_kinks=False):
         if not result.passed:
             found = result.found
             raise InputError(

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.interrupts import held_interrupts
 from algophase.networks.stacking import take_out
 from algophase.training.checkpoint import Checkpoint, Checkpointer, Description
 from algophase.training.optimizer import AdamW
@@ -25,7 +24,8 @@ from algophase.training.pace import Pace
 from algophase.training.plan import Group
 from algophase.training.precision import missing_triton
 from algophase.training.recorder import Recorder
-from algophase.training.trained import CURVES, OutOfTime, TrainedRun, TrainingInterrupted
+from algophase.training.trained import CURVES, TrainedRun, ignore
+from algophase.training.turns import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -80,24 +80,30 @@ class Ensemble:
 
     def __init__(self, group: Group, watch: Watch = Watch()) -> None:
         self.group, self.watch = group, watch
-        self.engine = group.engine_class(list(group.runs), group.device, group.precision)
         on_gpu = group.device.type == "cuda"
-        kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
-        few = kernel and group.precision == "half"  # other engines' bits stay as they were
-        self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel, two_launches=few)
-        # the epoch at which each network's training loss was first not finite, -1 before that
-        self.diverged_at = torch.full((len(group.runs),), -1, dtype=torch.int64, device=group.device)
+        # Its own: ensembles that train side by side do not wait for each other, and share no workspace of a library.
+        self.stream = torch.cuda.Stream(group.device) if on_gpu else None
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
+        # since it was built: the epoch it began at, how long it has trained, when it was last saved
+        self.began_at, self.elapsed, self.saved_at = 0, 0.0, time.perf_counter()
         self.recorder = Recorder()
         self.snapshots: dict[int, dict[str, Tensor]] = {}
-        with self._on_device():
+        with self._on_stream():
+            self.engine = group.engine_class(list(group.runs), group.device, group.precision)
+            kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
+            few = kernel and group.precision == "half"  # other engines' bits stay as they were
+            self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel, two_launches=few)
+            # the epoch at which each network's training loss was first not finite, -1 before that
+            self.diverged_at = torch.full((len(group.runs),), -1, dtype=torch.int64, device=group.device)
             # The yardstick stays as it is written; the others run from a graph.
             self.graph = self._captured() if on_gpu and group.engine != "plain" else None
-            self._visit()
+            self._visit()  # it ends when the device is done: what follows may use any stream
+        self.pace, self.chunk, self.target = Pace(self.engine.crew), 1, 0
+        self.started = 0.0
 
-    def _on_device(self) -> AbstractContextManager[object]:
-        """Kernels are launched on the current device, which need not be ours."""
-        return torch.cuda.device(self.group.device) if self.group.device.type == "cuda" else nullcontext()
+    def _on_stream(self) -> AbstractContextManager[object]:
+        """Kernels are launched on the current device and stream, which need not be ours."""
+        return nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
 
     def advance(self) -> None:
         """One epoch."""
@@ -114,16 +120,12 @@ class Ensemble:
     def _captured(self) -> torch.cuda.CUDAGraph:
         """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not count as training."""
         before = {name: value.clone() for name, value in self._state().items()}
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                self._update()
-        torch.cuda.current_stream().wait_stream(stream)
+        for _ in range(3):
+            self._update()
         self._set_state(before)
         del before  # so that the graph's own memory can take its place
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph, stream=self.stream):
             self._update()
         return graph
 
@@ -177,39 +179,38 @@ class Ensemble:
                 run = self.group.runs[index]
                 log.warning("run %s (seed %d) diverged at epoch %d and is frozen%s", run.run_id, run.seed, epoch, others)
 
-    def train(
-        self, checkpointer: Checkpointer | None = None, progress: Callable[["Ensemble", float], None] | None = None
-    ) -> None:
-        """Train to the end. `progress` gets the ensemble and its epochs per second after every chunk."""
-        begun, began_at, chunk = time.perf_counter(), self.epoch, 1
-        written, already, pace = begun, self.seconds, Pace(self.engine.crew)
-        with self._on_device(), held_interrupts() as pressed:
-            while not self.finished:
-                started, target = time.perf_counter(), min(self.epoch + pace.epochs(chunk), self._next_stop())
-                for _ in range(target - self.epoch):
-                    self.advance()
-                if self.group.device.type == "cuda":
-                    torch.cuda.synchronize()
-                now = time.perf_counter()
-                per_epoch = (now - started) / (target - self.epoch)
-                pace.note(now - started, target - self.epoch)
-                chunk = max(1, min(2 * chunk, int(CHUNK_SECONDS / max(per_epoch, 1e-9))))
-                self.epoch = target
-                self._visit()
-                self.seconds = already + time.perf_counter() - begun
-                stop, out_of_time = pressed(), False
-                try:
-                    if progress is not None:
-                        progress(self, (self.epoch - began_at) / (time.perf_counter() - begun))
-                except (KeyboardInterrupt, OutOfTime) as error:
-                    stop, out_of_time = True, isinstance(error, OutOfTime) and not stop
-                if stop:  # even at the last epoch: a caller with more to train must know
-                    if checkpointer is not None:
-                        checkpointer.write(self.checkpoint())
-                    raise TrainingInterrupted(self.results(), saved=checkpointer is not None, out_of_time=out_of_time)
-                if checkpointer is not None and now - written >= checkpointer.every_seconds and not self.finished:
-                    checkpointer.write(self.checkpoint())
-                    written = time.perf_counter()
+    def start(self, most: int | None = None) -> None:
+        """Start the epochs of a chunk, at most so many. On a GPU they are queued, and this returns before they are done."""
+        wanted = min(self.pace.epochs(self.chunk), most or self.group.epochs)
+        self.started, self.target = time.perf_counter(), min(self.epoch + wanted, self._next_stop())
+        with self._on_stream():
+            for _ in range(self.target - self.epoch):
+                self.advance()
+
+    def wait(self) -> None:
+        """Wait for the epochs that were started, and record what is due."""
+        if self.stream is not None:
+            self.stream.synchronize()
+        seconds, epochs = time.perf_counter() - self.started, self.target - self.epoch
+        self.pace.note(seconds, epochs)
+        self.chunk = max(1, min(2 * self.chunk, int(CHUNK_SECONDS / max(seconds / epochs, 1e-9))))
+        self.epoch = self.target
+        with self._on_stream():
+            self._visit()
+
+    def spent(self, seconds: float, share: float) -> None:
+        """Count the seconds of a turn. share: how much of them was this ensemble's."""
+        self.elapsed += seconds
+        self.seconds += share * seconds
+
+    @property
+    def rate(self) -> float:
+        """Epochs per second, since this ensemble was built or restored."""
+        return (self.epoch - self.began_at) / self.elapsed if self.elapsed > 0 else 0.0
+
+    def train(self, checkpointer: Checkpointer | None = None, progress: Callable[["Ensemble"], None] = ignore) -> None:
+        """Train to the end. `progress` gets the ensemble after every chunk."""
+        in_turns([self], checkpointer, progress)
 
     def description(self) -> Description:
         group = self.group
@@ -245,7 +246,7 @@ class Ensemble:
             kind, _, rest = name.partition("/")
             parts[kind][rest] = value
         self._set_state(parts["state"])
-        self.epoch, self.seconds = held.epoch, held.seconds
+        self.epoch, self.began_at, self.seconds = held.epoch, held.epoch, held.seconds
         self.recorder.restore(held.history_epochs, parts["history"])
         self.snapshots = {}
         for name, value in parts["snapshot"].items():

@@ -16,7 +16,7 @@ from algophase.settings import LinearSettings, NetworkSettings, RunSettings, Tas
 MOST_ON_CUDA = 512  # beyond this a GPU is full, and a larger ensemble only finishes later
 MOST_ON_CPU = 64
 SHARE_OF_FREE_MEMORY = 0.6
-SMALL = 150e6  # operations an epoch; on two quiet cores a second thread gains 8% at 44e6, 25% at 309e6 (docs/engines.md)
+SMALL = 150e6  # operations an epoch; on two quiet cores a second thread gains 8% at 44e6, 25% at 309e6 (docs/speed.md)
 CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which works through its networks one by one
 
 
@@ -92,6 +92,11 @@ def _free_memory(device: torch.device) -> int:
 def operations(run: RunSettings) -> float:
     """A product and two in its backward for every parameter and pair, of one network and epoch: an estimate."""
     return 6.0 * run.task.modulus**2 * run_parameters(run)
+
+
+def cost(run: RunSettings) -> float:
+    """Work of a run, up to a factor, to estimate time: the power fits fused runs of width 128 to 512."""
+    return run.training.epochs * float(run_parameters(run)) ** 0.75
 
 
 def most_threads(device: torch.device, operations_per_epoch: float) -> int:

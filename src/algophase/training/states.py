@@ -1,7 +1,8 @@
 """States of a network at which its gradient is checked: an engine must be right from the first epoch to the last.
 
 Late in training a gradient is the small difference of large terms, and rounding that nobody sees at the start can be all
-there is of it. So an ensemble is trained here for a few hundred quick steps, in float32 and without weight decay.
+there is of it. So an ensemble is trained here for a few hundred quick steps, in float32, without weight decay and without
+kernels of our own.
 
     start             as drawn from the seed
     middle            after 100 steps
@@ -19,9 +20,9 @@ from torch import Tensor
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
 from algophase.settings import LinearSettings, RunSettings, TrainingSettings
-from algophase.training.loop import Ensemble
+from algophase.training.optimizer import AdamW
 from algophase.training.plain import PlainEngine
-from algophase.training.plan import Group, choose_engine
+from algophase.training.plan import ENGINES, choose_engine
 
 STATES = ("start", "middle", "late", "dead attention", "near divergence")
 QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)
@@ -52,14 +53,15 @@ def _parameters(network: torch.nn.Module) -> Parameters:
 
 def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Parameters], list[Parameters]]:
     """After `MIDDLE` and after `LATE` steps."""
-    quick = tuple(replace(run, training=QUICK) for run in runs)
-    engine = choose_engine(runs[0], "auto", device, "float32")
-    group = Group(tuple(range(len(runs))), quick, engine, device, "float32")
-    ensemble, taken = Ensemble(group), []  # on a GPU a step is one graph
+    quick = [replace(run, training=QUICK) for run in runs]
+    engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(quick, device, "float32")
+    engine.kernels = False  # they would have to be compiled, for a few hundred steps
+    optimizer, diverged_at = AdamW(engine.parameters, quick), torch.full((len(runs),), -1, device=device)
+    taken = []
     for step in range(1, LATE + 1):
-        ensemble.advance()
+        optimizer.epoch(engine.gradients, engine.loss_and_gradient(), diverged_at)
         if step in (MIDDLE, LATE):
-            stacked = {name: value.cpu() for name, value in ensemble.engine.export().items()}
+            stacked = {name: value.cpu() for name, value in engine.export().items()}
             taken.append([_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)])
     return taken[0], taken[1]
 

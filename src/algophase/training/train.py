@@ -2,7 +2,8 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 
 import torch
 
@@ -13,8 +14,10 @@ from algophase.training.check_planned import check_planned
 from algophase.training.checkpoint import Checkpointer
 from algophase.training.loop import EarlyStop, Ensemble, Watch
 from algophase.training.plan import Group, describe, plan
+from algophase.training.sizing import cost
 from algophase.training.threads import threads_for
 from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.training.turns import in_turns, save, together
 from algophase.wording import counted, duration
 
 log = logging.getLogger(__name__)
@@ -65,25 +68,19 @@ def train(
         precision,
         watch,
         checkpoint,
-        progress if callable(progress) else lambda told: bar(_done(told), _state(told)),
+        progress if callable(progress) else lambda told: bar(1_000 * told.share, _state(told)),
         ensemble_size=ensemble_size,
         check_gradients=check_gradients,
         strict_device=strict_device,
     )
     try:
-        with bar:
+        with bar, closing(ensembles):
             for group, outcomes in ensembles:
                 found.update(zip(group.indices, outcomes, strict=True))
     except TrainingInterrupted as interruption:
-        interruption.finished = [found[index] for index in sorted(found)]
+        interruption.finished = [*(found[index] for index in sorted(found)), *interruption.finished]
         raise
     return [found[index] for index in range(len(runs))]
-
-
-def _done(progress: Progress) -> float:
-    """In thousandths of all ensembles."""
-    within = progress.epoch / max(progress.epochs, 1)
-    return 1_000 * (progress.ensemble - 1 + within) / max(progress.ensembles, 1)
 
 
 def _state(progress: Progress) -> str:
@@ -113,7 +110,7 @@ def train_by_ensemble(
     ensemble_size: int | None = None,
     check_gradients: bool = True,
     strict_device: bool = False,
-) -> Iterator[tuple[Group, list[TrainedRun]]]:
+) -> Generator[tuple[Group, list[TrainedRun]]]:
     """As `train`, ensemble by ensemble. Everything is checked and announced now, and trained when it is asked for."""
     groups = plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
     check_snapshots(runs, watch)
@@ -136,38 +133,61 @@ def train_groups(
     progress: Callable[[Progress], None] | None = None,
     *,
     check_gradients: bool = True,
-) -> Iterator[tuple[Group, list[TrainedRun]]]:
-    """Train what a plan says, ensemble by ensemble.
+) -> Generator[tuple[Group, list[TrainedRun]]]:
+    """Train what a plan says, small ensembles side by side on a GPU, and give their outcomes in the plan's order.
 
     Asking for the next ensemble removes this one's checkpoint: save the outcome first.
     """
     if check_gradients:
         check_planned(groups)
-    waiting, done = list(groups), 0
-    while waiting:
-        group = waiting[0]
-        try:
-            ensemble = _build(group, watch, checkpoint)
-        except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
-            if not out_of_memory(error):
-                raise
-            halved = _halved(group)
-            log.warning("%d networks do not fit into memory: training them %d at a time", len(group.runs), len(halved[0].runs))
-            waiting[:1] = halved
-        else:
-            later = sum(len(other.runs) * other.epochs for other in waiting[1:])
-            with threads_for(group):
-                ensemble.train(checkpoint, _reporter(progress, done + 1, done + len(waiting), later))
-                if checkpoint is not None and checkpoint.to_the_end:
-                    _save_trained(ensemble, checkpoint)
-                outcomes = ensemble.results()
-            del ensemble  # its memory is the next one's
+    waiting, flight, crowded, report = list(groups), list[Ensemble](), False, _Reporter(progress, groups)
+    while waiting or flight:
+        while waiting and (not flight or (not crowded and _fits(flight, waiting[0]))):
+            group = waiting[0]
+            try:
+                with _kept(flight, checkpoint):
+                    flight.append(_build(group, watch, checkpoint))
+                waiting.pop(0)
+            except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
+                if not out_of_memory(error):
+                    raise
+                if flight:
+                    crowded = True  # it waits until the others are done
+                else:
+                    waiting[:1] = _halved(group)
+                    count, fewer = len(group.runs), len(waiting[0].runs)
+                    log.warning("%d networks do not fit into memory: training them %d at a time", count, fewer)
+            _release(group.device)  # not earlier: an error in hand still holds the ensemble that did not fit
+        report.about(flight, len(waiting))
+        with threads_for(flight[0].group):
+            in_turns(flight, checkpoint, report)
+            if checkpoint is not None and checkpoint.to_the_end:
+                _save_or_warn(flight[:1], checkpoint, "if saving the networks fails as well, they are trained again")
+            outcomes = flight[0].results()
+        group = flight.pop(0).group  # its memory is the next one's
+        crowded = crowded and bool(flight)
+        with _kept(flight, checkpoint):
             yield group, outcomes
-            if checkpoint is not None:
-                checkpoint.remove(group.runs)
-            waiting.pop(0)
-            done += 1
-        _release(group.device)  # not earlier: an error in hand still holds the ensemble that did not fit
+        if checkpoint is not None:
+            checkpoint.remove(group.runs)
+        report.done(group)
+        _release(group.device)
+
+
+@contextmanager
+def _kept(flight: Sequence[Ensemble], checkpoint: Checkpointer | None) -> Iterator[None]:
+    """If all ends meanwhile, by Ctrl-C or by a caller who asks for no more, the ensembles in training are saved."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit):
+        if checkpoint is not None:
+            _save_or_warn(flight, checkpoint, "what trained side by side is trained again")
+        raise
+
+
+def _fits(flight: Sequence[Ensemble], group: Group) -> bool:
+    """Whether an ensemble may train beside those that do."""
+    return together([*(ensemble.group for ensemble in flight), group]) > len(flight)
 
 
 def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensemble:
@@ -182,12 +202,12 @@ def _build(group: Group, watch: Watch, checkpoint: Checkpointer | None) -> Ensem
     return ensemble
 
 
-def _save_trained(ensemble: Ensemble, checkpoint: Checkpointer) -> None:
-    """Until its outcome is saved, run by run, nothing else holds what was trained."""
+def _save_or_warn(ensembles: Sequence[Ensemble], checkpoint: Checkpointer, otherwise: str) -> None:
+    """Until their outcome is saved, run by run, nothing else holds what was trained."""
     try:
-        checkpoint.write(ensemble.checkpoint())
+        save(ensembles, checkpoint)
     except InputError as error:
-        log.warning("%s: if saving the networks fails as well, they are trained again", error)
+        log.warning("%s: %s", error, otherwise)
 
 
 def _halved(group: Group) -> tuple[Group, Group]:
@@ -205,32 +225,55 @@ def _release(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
-def _reporter(
-    progress: Callable[[Progress], None] | None, number: int, count: int, later: int
-) -> Callable[[Ensemble, float], None] | None:
-    """What the loop calls after a chunk. later: networks x epochs of the ensembles still to come."""
-    if progress is None:
-        return None
+class _Reporter:
+    """What the loop calls with an ensemble after its part of a turn."""
 
-    def report(ensemble: Ensemble, epochs_per_second: float) -> None:
-        networks, epochs = len(ensemble.group.runs), ensemble.group.epochs
-        rate = networks * epochs_per_second
-        left = networks * (epochs - ensemble.epoch) + later
-        progress(
+    def __init__(self, progress: Callable[[Progress], None] | None, groups: Sequence[Group]) -> None:
+        self.progress, self.finished, self.flight, self.count = progress, 0, list[Ensemble](), len(groups)
+        # of all ensembles, and of those that are done: work in units of `cost`, and networks x epochs
+        self.work, self.updates = sum(map(_work, groups)), sum(map(_updates, groups))
+        self.work_done = self.updates_done = 0.0
+
+    def about(self, flight: list[Ensemble], later: int) -> None:
+        """flight: what trains now; later: how many ensembles come after that."""
+        self.flight, self.count = flight, self.finished + len(flight) + later
+        self.works = [_work(ensemble.group) for ensemble in flight]
+
+    def done(self, group: Group) -> None:
+        self.finished += 1
+        self.work_done += _work(group)
+        self.updates_done += _updates(group)
+
+    def __call__(self, ensemble: Ensemble) -> None:
+        if self.progress is None:
+            return
+        running = [other for other in self.flight if other is ensemble or not other.finished]
+        rate = sum(len(other.group.runs) * other.rate for other in running)
+        made = sum(len(other.group.runs) * (other.epoch if other in running else other.group.epochs) for other in self.flight)
+        left = self.updates - self.updates_done - made
+        work = sum(part * other.epoch / max(1, other.group.epochs) for part, other in zip(self.works, self.flight, strict=True))
+        self.progress(
             Progress(
-                networks=networks,
+                networks=len(ensemble.group.runs),
                 epoch=ensemble.epoch,
-                epochs=epochs,
-                ensemble=number,
-                ensembles=count,
+                epochs=ensemble.group.epochs,
+                ensemble=self.finished + 1 + self.flight.index(ensemble),
+                ensembles=self.count,
                 rate=rate,
                 seconds_left=left / rate if rate > 0 else math.nan,
                 training_loss=ensemble.recorder.median("training_loss"),
                 validation_accuracy=ensemble.recorder.median("validation_accuracy"),
+                share=min(1.0, (self.work_done + work) / self.work) if self.work > 0 else 1.0,
             )
         )
 
-    return report
+
+def _work(group: Group) -> float:
+    return sum(map(cost, group.runs))
+
+
+def _updates(group: Group) -> int:
+    return len(group.runs) * group.epochs
 
 
 def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -> list[Group]:

@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Barrier
 from typing import Any, NamedTuple
 
 import pytest
+import torch
 
 from algophase.training import compiling
 
@@ -70,6 +72,36 @@ def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) 
     for kernel in kernels:
         assert kernel.known == "compiled True"
         assert kernel.given == [("x",), {"grid": (3, 1), "D": 16}]
+
+
+class Compiled:
+    """As Triton's: what launches it is made when it is first asked for. `result` is what a kernel of this minute has."""
+
+    def __init__(self, loaded: list[object]) -> None:
+        self.loaded = loaded
+
+    @property
+    def run(self) -> None:
+        self.loaded.append(self)
+
+
+class Promised:
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+
+    def result(self) -> Compiled:
+        return self.compiled
+
+
+def test_kernels_are_loaded_before_the_first_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[object] = []
+    known, new = Compiled(loaded), Compiled(loaded)
+    monkeypatch.setattr("torch.cuda.device", lambda device: nullcontext())
+    monkeypatch.setattr(compiling, "compile_at_once", lambda steps: [known, Promised(new)])
+    compiling.compile_for(torch.device("cpu"), [])
+    assert loaded == []
+    compiling.compile_for(torch.device("cuda", 0), [])
+    assert {*loaded} == {known, new}
 
 
 @pytest.mark.slow

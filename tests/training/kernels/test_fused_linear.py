@@ -24,7 +24,7 @@ def run_of(model: str, modulus: int = 5, width: int = 12, hidden: int = 10, seed
 
 @pytest.mark.parametrize("model", LINEAR_MODELS)
 def test_gradients_are_the_specifications(model: str) -> None:
-    """Padded: 5 tokens to 16, a width of 12 to 16 (delta: two halves of 6), 10 hidden units to 16."""
+    """Padded: 5 tokens to 16, a width of 12 to 64 (delta: two halves of 6), 10 hidden units to 64."""
     parameter, error, _ = compare(FusedLinear, [run_of(model)], DEVICE, "half")
     assert error < 5e-3, parameter
 
@@ -35,7 +35,7 @@ def test_gradients_are_the_specifications(model: str) -> None:
 def test_gradients_stay_right(model: str, modulus: int, width: int, hidden: int) -> None:
     """Of several tiles, and of more than 64 outputs: in every state, as `check-gradients` judges."""
     engine = FusedLinear([run_of(model, modulus, width, hidden)], DEVICE, "half")
-    results = list(in_every_state([engine], model, off_kinks=True))
+    results = list(in_every_state(engine.runs, engine.device, lambda: [engine], model, off_kinks=True))
     assert [result.state for result in results] == ["start", "middle", "late", "near divergence"]
     assert [result for result in results if not result.passed] == []
 

@@ -118,8 +118,8 @@ def test_adamw_kernel_is_the_optimiser() -> None:
     assert not torch.equal(kernel.parameters[0], engine.parameters.flat[0])
 
 
-@triton.jit
-def _activation(X, POST, STEEP, GELU: tl.constexpr):
+@triton.jit  # type: ignore[untyped-decorator]
+def _activation(X, POST, STEEP, GELU: tl.constexpr):  # type: ignore[no-untyped-def]
     i = tl.arange(0, 1024)
     post, steep = activate_both(tl.load(X + i), GELU)
     tl.store(POST + i, post)

@@ -1,0 +1,125 @@
+"""The page of one sweep as an app that can be tested without a browser, and what guards every page."""
+
+import html
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from algophase.errors import InputError
+from algophase.settings import shown
+
+if TYPE_CHECKING:
+    from dash import Dash
+    from flask import Flask
+
+    from algophase.explore.networks import Networks
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+NO_ICON = '<link rel="icon" href="data:,">'  # the browser would ask for one at every change of the address
+# The plotting library is asked for at once, not when the first picture is.
+PRELOAD = '<link rel="preload" as="script" href="{at}_dash-component-suites/plotly/package_data/plotly.min.js">'
+ASSETS = Path(__file__).parent / "assets"
+
+
+def check_installed() -> None:
+    try:
+        import dash  # noqa: F401
+        import plotly  # noqa: F401
+    except ImportError:
+        raise InputError('the explorer needs dash and plotly; install them with: pip install "algophase[explore]"') from None
+
+
+def warm() -> None:
+    """Import what makes a page, which takes a second or two."""
+    import algophase.explore.callbacks
+    import algophase.explore.layout  # noqa: F401
+
+
+def make_app(
+    directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK, at: str = "/"
+) -> "tuple[Dash, Networks]":
+    """The page of a sweep or of a directory of networks, and its networks: call their `close` at the end to stop all work.
+
+    hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
+    at: how its addresses begin, where it is one of several pages behind a map.
+    """
+    check_installed()
+    from dash import Dash
+
+    from algophase.explore.callbacks import register
+    from algophase.explore.explorer import Explorer
+    from algophase.explore.layout import make_layout
+    from algophase.explore.networks import Networks
+    from algophase.explore.own import are_networks, read_networks
+    from algophase.explore.table import read_run_table
+    from algophase.storage.gallery import shipped
+
+    directory = shipped(directory)
+    if are_networks(directory):
+        table, networks = read_networks(directory)
+    else:
+        table = read_run_table(directory)
+        networks = Networks(table, directory, cache)
+    app = Dash(
+        __name__,
+        title=f"algophase explore: {html.escape(table.name)}",
+        update_title="",
+        serve_locally=True,
+        compress=False,
+        requests_pathname_prefix=at,
+        routes_pathname_prefix="/",
+        assets_folder=str(ASSETS),
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    head = "{%metas%}" + PRELOAD.format(at=at)
+    app.index_string = app.index_string.replace("{%metas%}", head).replace("{%favicon%}", NO_ICON)
+    app.layout = make_layout(table, behind_a_map=at != "/")
+    if table.count and table.axes:
+        explorer = Explorer(table, networks)
+        explorer.show_map("", None)  # what is slow the first time is done before anyone waits for it
+        explorer.show_runs("", 0)
+        register(app, explorer)
+    guard(app.server, hosts, app.csp_hashes())
+    return app, networks
+
+
+def guard(server: "Flask", hosts: tuple[str, ...], scripts: Sequence[str] = ()) -> None:
+    """Answer only requests made to this page under its own name, and let the browser load nothing from elsewhere.
+
+    A request that is not of this page's making is refused with one line, here and in the answer. scripts: hashes of those that
+    stand in the page.
+    """
+    from flask import Response, abort, request
+    from werkzeug.exceptions import HTTPException
+
+    policy = (
+        f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(scripts)}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    )
+
+    def refuse_strangers() -> None:
+        name = request.host.rpartition(":")[0] if request.host.rpartition("]")[2].count(":") else request.host
+        origin = request.headers.get("Origin")
+        if (hosts and name.strip("[]") not in hosts) or (origin is not None and origin != request.host_url.rstrip("/")):
+            abort(403)
+
+    def close_the_page(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = policy
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        return response
+
+    def refuse_nonsense(error: Exception) -> "Response | HTTPException":
+        if isinstance(error, HTTPException):
+            return error
+        log.warning("a request was refused: %s: %s", type(error).__name__, shown(str(error)))
+        log.debug("where it failed", exc_info=error)
+        return Response("this request is not one of this page's\n", 400, mimetype="text/plain")
+
+    server.register_error_handler(Exception, refuse_nonsense)
+    server.before_request(refuse_strangers)
+    server.after_request(close_the_page)
