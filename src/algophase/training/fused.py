@@ -84,9 +84,12 @@ class FusedTransformer(InHalf, GridTransformer):
         maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
         # before the grid, ...
         self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
-        self.y, self.base = self._new(across, d), self._new(3, bp, w, dtype=half)
-        self.z, self.R = self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
-        self.Q, self.out = self._new(d if self.wide else c, w, dtype=half), self._new(c if self.wide else 0, d, dtype=half)
+        self.y, self.z, self.R = self._new(across, d), self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
+        if self.wide:
+            self.IU, self.out, self.y_parts = (self._new(*shape, dtype=half) for shape in ((d, w), (c, d), (3, bp, d)))
+            self.bias, self.stream = self._new(vp), self._new(most, d, dtype=half)
+        else:
+            self.Q, self.base = self._new(c, w, dtype=half), self._new(3, bp, w, dtype=half)
         # ... from it, ...
         self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
         self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
@@ -95,9 +98,8 @@ class FusedTransformer(InHalf, GridTransformer):
         programs = m // WIDE_TILE if self.wide else (m // TILE + 1) * self.row_runs
         self.largest = self._new(programs, dtype=torch.int32)
         if self.wide:
-            self.u, self.stream = self._new(most, d, dtype=half), self._new(rows, d, dtype=half)
             self.x, self.dx = self._new(most, m, dtype=half), self._new(rows, w, dtype=half)
-            self.du, self.columns = self._new(rows, d, dtype=half), self._new(tiles, w)
+            self.dr, self.columns = self._new(rows, d, dtype=half), self._new(tiles, w)
         else:
             self.dQ, self.dbase = self._new(self.row_runs, w, c), self._new(bp + self.row_runs, w)
         # ... and after it
@@ -113,11 +115,11 @@ class FusedTransformer(InHalf, GridTransformer):
     def _steps(self) -> dict[str, Step]:
         """Every kernel of an epoch, and `judge`. No loop has more stages than steps."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
-        from algophase.training.kernels.tables import attend, project, read_tokens
+        from algophase.training.kernels.tables import attend, read_tokens
 
-        n, d, m = self.count, self.settings.width, self.hidden
+        n, d = self.count, self.settings.width
         flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
-        c, vp, heads = self.z.shape[2], self.R.shape[2], self.soft.shape[2]
+        c, heads = self.z.shape[2], self.soft.shape[2]
         e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
         tokens = {
             "P": self.modulus,
@@ -125,16 +127,13 @@ class FusedTransformer(InHalf, GridTransformer):
             "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
         }
         equals = {"EQUALS": tokens["EQUALS"]}
-        across_b, of_heads = {"BP": self.base.shape[2]}, {"H": heads, "E": e}
+        of_heads = {"H": heads, "E": e}
         of_b = {"PA": across, "BS": self.d_score.shape[2]}
         bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
         bt, bx = (min(128, c), bd) if across <= 64 else (bc, bk)
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
-        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc}
-        weights = self._at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
         of_tables = min(128, c) if self.wide else bc
-        columns = (m + vp) // TILE
         return {
             "read_tokens": Step(
                 read_tokens,
@@ -161,13 +160,6 @@ class FusedTransformer(InHalf, GridTransformer):
             ),
             "mix": self._mix(self.rows, {**equals, **of_heads}),
             "mix_all": self._mix(self.every, {**equals, **of_heads}),
-            "project": Step(
-                project,
-                (columns + c // bc * (d // TILE if self.wide else columns) + m // TILE * (vp // TILE), n),
-                (flat, self.y, self.Q, self.out, self.base, self.R, size),
-                {**weights, "PA": across, **across_b, **wide, "BK": bk, "WIDE": self.wide, **warps}
-                | {"num_stages": 3 if across <= 64 else 1},
-            ),
             **(self._wide_grid() if self.wide else self._grid()),
             "after_rows": Step(
                 after_rows,
@@ -246,13 +238,14 @@ class FusedTransformer(InHalf, GridTransformer):
 
     def _core(self, rows: Rows) -> dict[str, Any]:
         (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
-        of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.base.shape[2]}
+        of_base = {"S": rows.slots, "KB": rows.columns, "BP": (self.y_parts if self.wide else self.base).shape[2]}
         return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
 
     def _grid(self) -> dict[str, Step]:
         from algophase.training.kernels.after_units import after_units
         from algophase.training.kernels.by_rows import by_rows
         from algophase.training.kernels.by_units import by_units
+        from algophase.training.kernels.tables import project
 
         n, tiles, core = self.count, self.exponent.shape[1], self._core(self.rows)
         c, m, vp, d, across, counted = core["C"], core["M"], core["VP"], *self.y.shape[:0:-1], self.largest.shape[1]
@@ -269,7 +262,16 @@ class FusedTransformer(InHalf, GridTransformer):
             arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
             return Step(by_rows, (rows.count // tile, n), arguments, options)
 
+        flat, size = self.parameters.flat, self.parameters.flat.shape[1]
+        sides = {"PA": across, "D": d, **{key: core[key] for key in ("BP", "M", "C", "VP")}, "BW": TILE, "BC": bc}
+        sides |= self._at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         return {
+            "project": Step(
+                project,
+                ((m + vp) // TILE * (1 + c // bc) + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.Q, self.base, self.R, size),
+                {**sides, "BK": min(32, d)} | {"num_warps": 4 if across <= 64 else 8, "num_stages": 3 if across <= 64 else 1},
+            ),
             "by_rows": of_rows(self.rows, self.tile_loss, judge=False),
             "judge": of_rows(self.every, self.pair_loss, judge=True),
             "by_units": Step(
@@ -294,70 +296,43 @@ class FusedTransformer(InHalf, GridTransformer):
                 after_units,
                 ((2 + c // bc + (m + vp) // TILE + m // TILE) * (d // bd), n),
                 (
-                    *(self.parameters.flat, self.gradients.flat, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR),
-                    *(self.largest, self.dy, self.parameters.flat.shape[1]),
+                    *(flat, self.gradients.flat, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR),
+                    *(self.largest, self.dy, size),
                 ),
-                {
-                    **self._at("O", "IU", "B_IN", "W_OUT", "B_OUT"),
-                    **{key: core[key] for key in ("BP", "T", "M", "C", "VP")},
-                    "PA": across,
-                    "D": d,
-                    "BW": TILE,
-                    "BC": bc,
-                    "BD": bd,
-                    "BB": min(64, across),
-                    "RUNS": self.row_runs,
-                    "COUNT": counted,
-                    "COUNT_P": power_of_two(counted),
-                    "num_warps": 4,
-                    "num_stages": 1,
-                },
+                {**sides, "T": core["T"], "BD": bd, "BB": min(64, across), "RUNS": self.row_runs, "COUNT": counted}
+                | {"COUNT_P": power_of_two(counted), "num_warps": 4, "num_stages": 1},
             ),
         }
 
     def _wide_grid(self) -> dict[str, Step]:
         from algophase.training.kernels import wide
 
-        n, m, vp, c, across, tiles = (
-            self.count,
-            self.hidden,
-            self.R.shape[2],
-            self.z.shape[2],
-            self.y.shape[1],
-            self.exponent.shape[1],
-        )
-        d, flat, size = self.settings.width, self.parameters.flat, self.parameters.flat.shape[1]
-        of_tiles, counted = {"TILES": tiles, "TILES_P": power_of_two(tiles)}, self.largest.shape[1]
+        n, (m, vp), (across, d), tiles = self.count, self.R.shape[1:], self.y.shape[1:], self.columns.shape[1]
+        flat, size, counted = self.parameters.flat, self.parameters.flat.shape[1], self.largest.shape[1]
+        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
         bd, eight = min(WIDE_TILE, d), {"num_warps": 8}
 
-        def core(rows: Rows, *dropped: str) -> dict[str, Any]:
-            return {key: value for key, value in self._core(rows).items() if key not in dropped}
+        def some(rows: Rows, *names: str) -> dict[str, Any]:
+            core = {**self._core(rows), "D": d}
+            return {name: core[name] for name in names}
 
-        def out(rows: Rows, *, judge: bool) -> Step:
-            options = {"T": rows.count, "MOST": self.z.shape[1], "PA": across, "C": c, "D": d, "ROWS": WIDE_TILE, "BD": bd}
-            arguments = (self.z, self.out, self.y, rows.pairs, self.u, self.stream)
-            options |= {"BK": TILE, "JUDGE": judge, **eight}
-            return Step(wide.wide_out, (rows.count // WIDE_TILE * (d // bd), n), arguments, options)
+        def stream(rows: Rows) -> Step:
+            options = some(rows, "S", "KB", "BP", "T", "MOST", "C", "D") | {"ROWS": WIDE_TILE, "BD": bd, "BK": TILE, **eight}
+            arguments = (self.z, self.out, self.y_parts, rows.pairs, self.stream)
+            return Step(wide.wide_stream, (rows.count // WIDE_TILE * (d // bd), n), arguments, options)
 
         def hidden(rows: Rows) -> Step:
-            options = {**core(rows, "C"), "D": d, "BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, **eight}
-            arguments = (self.u, self.Q, self.base, rows.pairs, self.x)
+            options = self._at("B_IN") | some(rows, "MOST", "M", "D", "VP", "GELU")
+            options |= {"BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, **eight}
+            arguments = (self.stream, self.IU, flat, self.x, size)
             return Step(wide.wide_hidden, (rows.count // WIDE_TILE * (m // WIDE_TILE), n), arguments, options)
 
         def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
-            options = {
-                "P": self.modulus,
-                "V": self.outputs,
-                **core(rows, "C"),
-                "D": d,
-                "BK": TILE,
-                "ROWS": TILE,
-                "num_warps": 4,
-            }
-            read = (self.u, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
+            options = {"P": self.modulus, "V": self.outputs, **some(rows, "T", "MOST", "M", "D", "VP", "GELU"), "BK": TILE}
+            read = (self.stream, self.x, self.IU, self.R, self.bias, rows.pairs, rows.weights)
             arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
-            # ptxas takes 8 s for three stages and 0.2 s for two; only points of the history are judged
-            options |= {"JUDGE": judge, "num_stages": 2 if judge else 3}
+            # ptxas takes seconds for three stages and 0.2 s for two
+            options |= {"ROWS": TILE, "JUDGE": judge, "num_warps": 4, "num_stages": 2}
             return Step(wide.wide_logits, (rows.count // TILE, n), arguments, options)
 
         def back(a: Tensor, b: Tensor, to: Tensor) -> Step:
@@ -381,8 +356,15 @@ class FusedTransformer(InHalf, GridTransformer):
             return Step(wide.wide_sums, grid, (a, b, to, self.exponent, self.largest, to[0].numel()), options)
 
         return {
-            "out": out(self.rows, judge=False),
-            "out_all": out(self.every, judge=True),
+            "project": Step(
+                wide.wide_weights,
+                ((m + vp + 2 * d) // TILE + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.IU, self.out, self.y_parts, self.R, self.bias, size),
+                self._at("O", "IU", "W_OUT", "B_OUT")
+                | {"PA": across, **some(self.rows, "BP", "D", "C", "M", "VP"), "BW": TILE, "BK": min(32, d), "num_warps": 4},
+            ),
+            "stream": stream(self.rows),
+            "stream_all": stream(self.every),
             "hidden": hidden(self.rows),
             "hidden_all": hidden(self.every),
             "by_rows": logits(self.rows, self.tile_loss, judge=False),
@@ -391,14 +373,14 @@ class FusedTransformer(InHalf, GridTransformer):
                 wide.wide_slopes,
                 (tiles * (m // WIDE_TILE + 1), n),
                 (self.x, self.R, self.slope, self.exponent, self.dx, self.dz_exponent, self.columns),
-                {**core(self.rows, "C", "S", "KB", "BP"), **of_tiles, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
+                some(self.rows, "T", "MOST", "M", "VP", "GELU") | {**of_tiles, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
             ),
-            "back": back(self.dx, self.Q, self.du),
-            "back_out": back(self.du, self.out, self.dz),
+            "back": back(self.dx, self.IU, self.dr),
+            "back_out": back(self.dr, self.out, self.dz),
             "by_units": sums(self.stream, self.dx, self.gradients.flat, self._at("IU")["AT_IU"], 16.0),
             "of_r": sums(self.x, self.dx, self.dR, of_r=True),
-            "of_out": sums(self.z, self.du, self.gradients.flat, self._at("O")["AT_O"]),
-            "of_y": sums(self.hot, self.du, self.dy),
+            "of_out": sums(self.z, self.dr, self.gradients.flat, self._at("O")["AT_O"]),
+            "of_y": sums(self.hot, self.dr, self.dy),
             "after_units": Step(
                 wide.wide_rest,
                 ((1 + (m + vp) // TILE) * (d // bd), n),
@@ -429,7 +411,7 @@ class FusedTransformer(InHalf, GridTransformer):
         self._go("read_tokens", "attend")
         self._beside(["project"], ["mix"])
         if self.wide:
-            self._go("out", "hidden", "by_rows", "slopes")
+            self._go("stream", "hidden", "by_rows", "slopes")
             self._beside(["by_units", "of_r", "after_units"], ["back", "back_out", "of_out", "of_y", "after_rows"])
         else:
             self._go("by_rows")
@@ -439,5 +421,5 @@ class FusedTransformer(InHalf, GridTransformer):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix_all", "project", *(["out_all", "hidden_all"] if self.wide else []), "judge")
+        self._go("read_tokens", "attend", "mix_all", "project", *(["stream_all", "hidden_all"] if self.wide else []), "judge")
         return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(self.pair_right, self.modulus).bool()

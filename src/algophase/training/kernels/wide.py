@@ -1,17 +1,18 @@
 """The grid for wide networks, whose z does not fit into the registers of a program: `by_rows` and `by_units` as plain products
 tile by tile, with hidden units and dx in memory, in float16. W_O IU is not multiplied out: that would take more than it saves.
 
-    wide_out      u = z W_O;   the stream r = y[b] + u
-    wide_hidden   x = u W_in + base[b]; kept is relu(x), or x itself for GELU
-    wide_logits   logits = act(x) R + u W_U + base[b], loss, slope
+    wide_weights  W_O, IU and y in float16, R, and what b_out adds to the logits
+    wide_stream   r = y[b] + z W_O
+    wide_hidden   x = r W_in + b_in; kept is relu(x), or x itself for GELU
+    wide_logits   logits = act(x) R + (r + b_out) W_U, loss, slope
     wide_slopes   dx = (slope R^T) act'(x), the direct logits' dx is the slope;   sums of dx over rows
-    wide_back     du = dx IU^T;   dz = du W_O^T
-    wide_sums     dIU = r^T dx;   dW_O = z^T du;   dy = one-hot(b)^T du;   dR = act(x)^T slope
+    wide_back     dr = dx IU^T;   dz = dr W_O^T
+    wide_sums     dIU = r^T dx;   dW_O = z^T dr;   dy = one-hot(b)^T dr;   dR = act(x)^T slope
     wide_rest     the rest of dW_U, dW_out, and the biases'
 
-Rows, parts of the base and the slope's scales are those of `by_rows`. u and r are kept as a sixteenth, weights as 16 times
-themselves (`scaling`); dx, du and dz carry the power of two of the network's largest slope, so that sums over pairs need no
-other.
+Rows and the slope's scales are those of `by_rows`; y joins a product as the base does there. r is kept as a sixteenth, weights
+as 16 times themselves (`scaling`); dx, dr and dz carry the power of two of the network's largest slope, so that sums over pairs
+need no other.
 """
 
 import triton
@@ -19,56 +20,103 @@ import triton.language as tl
 
 from algophase.training.kernels.by_rows import of_base, one_hot, to_loss
 from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import down, exponent, power, up
+from algophase.training.kernels.scaling import WEIGHT, down, exponent, power, up
+from algophase.training.kernels.tables import in_parts, readout
 
 
 @triton.jit
-def wide_out(
-    Z,  # (n, MOST, C) float16
-    OUT,  # (n, C, D) float16
+def wide_weights(
+    PARAMETERS,
     Y,  # (n, PA, D) float32
+    IU,  # out (n, D, W) float16, 16 times itself, as are the next two
+    OUT,  # out (n, C, D) float16
+    PARTS,  # out (n, 3, BP, D) float16: y in three parts
+    R,  # out (n, M, VP) float16
+    BIAS,  # out (n, VP) float32: b_out W_U
+    size,
+    AT_O: tl.constexpr,
+    AT_IU: tl.constexpr,
+    AT_W_OUT: tl.constexpr,
+    AT_B_OUT: tl.constexpr,
+    PA: tl.constexpr,
+    BP: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    M: tl.constexpr,
+    VP: tl.constexpr,
+    BW: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """Roles: BW columns of IU; BW columns of W_O; BW columns of y; BW hidden units and BW outputs of R."""
+    W: tl.constexpr = M + VP
+    network = tl.program_id(1).to(tl.int64)
+    role = tl.program_id(0)
+    PARAMETERS += network * size
+    if role < W // BW:
+        w = role * BW + tl.arange(0, BW)
+        bias = tl.zeros((BW,), tl.float32)
+        for k in range(0, D, BK):
+            d = k + tl.arange(0, BK)
+            iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            tl.store(IU + (network * D + d[:, None]) * W + w[None, :], (iu * WEIGHT).to(tl.float16))
+            bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
+        tl.store(BIAS + network * VP + w - M, bias, mask=w >= M)
+    elif role < (W + D) // BW:
+        d = (role - W // BW) * BW + tl.arange(0, BW)
+        for k in range(0, C, BK):
+            c = k + tl.arange(0, BK)
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
+            tl.store(OUT + (network * C + c[:, None]) * D + d[None, :], (o * WEIGHT).to(tl.float16))
+    elif role < (W + 2 * D) // BW:
+        i, d = tl.arange(0, PA), (role - (W + D) // BW) * BW + tl.arange(0, BW)
+        y = tl.load(Y + (network * PA + i[:, None]) * D + d[None, :])
+        in_parts(PARTS + (network * 3 * BP + i[:, None]) * D + d[None, :], y * WEIGHT, BP * D)
+    else:
+        readout(PARAMETERS, R + network * M * VP, role - (W + 2 * D) // BW, AT_IU, AT_W_OUT, D, M, VP, BW, BK)
+
+
+@triton.jit
+def wide_stream(
+    Z,  # (n, MOST, C) float16
+    OUT,
+    PARTS,
     PAIRS,  # (n, T + 16) int32
-    U,  # out (n, MOST, D) float16
-    STREAM,  # out (n, T, D) float16, not with JUDGE
+    STREAM,  # out (n, MOST, D) float16
+    S: tl.constexpr,
+    KB: tl.constexpr,
+    BP: tl.constexpr,
     T: tl.constexpr,
     MOST: tl.constexpr,
-    PA: tl.constexpr,
     C: tl.constexpr,
     D: tl.constexpr,
     ROWS: tl.constexpr,
     BD: tl.constexpr,
     BK: tl.constexpr,
-    JUDGE: tl.constexpr,
 ):
     """ROWS pairs and BD columns."""
     network = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) // (D // BD) * ROWS + tl.arange(0, ROWS)
-    d = tl.program_id(0) % (D // BD) * BD + tl.arange(0, BD)
+    first = tl.program_id(0) // (D // BD) * ROWS
+    row, d = first + tl.arange(0, ROWS), tl.program_id(0) % (D // BD) * BD + tl.arange(0, BD)
+    j = tl.arange(0, KB)
+    PAIRS += network * (T + 16)
     Z += network * MOST * C
     OUT += network * C * D
-    u = tl.zeros((ROWS, BD), tl.float32)
-    for first in range(0, C, BK):
-        c = first + tl.arange(0, BK)
-        u = tl.dot(tl.load(Z + row[:, None] * C + c[None, :]), tl.load(OUT + c[:, None] * D + d[None, :]), u)
-    u *= 1 / 256
-    tl.store(U + (network * MOST + row[:, None]) * D + d[None, :], u.to(tl.float16))
-    if not JUDGE:
-        b = tl.load(PAIRS + network * (T + 16) + row) // 256
-        y = tl.load(Y + (network * PA + b[:, None]) * D + d[None, :])
-        tl.store(STREAM + (network * T + row[:, None]) * D + d[None, :], (u + y / 16).to(tl.float16))
+    PARTS += network * 3 * BP * D + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * D
+    r = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(PARTS + d[None, :]))
+    for first_c in range(0, C, BK):
+        c = first_c + tl.arange(0, BK)
+        r = tl.dot(tl.load(Z + row[:, None] * C + c[None, :]), tl.load(OUT + c[:, None] * D + d[None, :]), r)
+    tl.store(STREAM + (network * MOST + row[:, None]) * D + d[None, :], (r * (1 / 256)).to(tl.float16))
 
 
 @triton.jit
 def wide_hidden(
-    U,  # (n, MOST, D) float16
-    IU,  # (n, D, W) float16
-    BASE,  # (n, 3, BP, W) float16
-    PAIRS,  # (n, T + 16) int32
+    STREAM,
+    IU,
+    PARAMETERS,
     X,  # out (n, MOST, M) float16
-    S: tl.constexpr,
-    KB: tl.constexpr,
-    BP: tl.constexpr,
-    T: tl.constexpr,
+    size,
+    AT_B_IN: tl.constexpr,
     MOST: tl.constexpr,
     M: tl.constexpr,
     D: tl.constexpr,
@@ -81,17 +129,15 @@ def wide_hidden(
     """ROWS pairs and BM units."""
     W: tl.constexpr = M + VP
     network = tl.program_id(1).to(tl.int64)
-    first = tl.program_id(0) // (M // BM) * ROWS
-    row, m = first + tl.arange(0, ROWS), tl.program_id(0) % (M // BM) * BM + tl.arange(0, BM)
-    j = tl.arange(0, KB)
-    PAIRS += network * (T + 16)
-    U += network * MOST * D
+    row = tl.program_id(0) // (M // BM) * ROWS + tl.arange(0, ROWS)
+    m = tl.program_id(0) % (M // BM) * BM + tl.arange(0, BM)
+    STREAM += network * MOST * D
     IU += network * D * W
-    BASE += network * 3 * BP * W + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * W
-    x = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(BASE + m[None, :]))
-    for first_d in range(0, D, BK):
-        d = first_d + tl.arange(0, BK)
-        x = tl.dot(tl.load(U + row[:, None] * D + d[None, :]), tl.load(IU + d[:, None] * W + m[None, :]), x)
+    x = tl.zeros((ROWS, BM), tl.float32)
+    for first in range(0, D, BK):
+        d = first + tl.arange(0, BK)
+        x = tl.dot(tl.load(STREAM + row[:, None] * D + d[None, :]), tl.load(IU + d[:, None] * W + m[None, :]), x)
+    x += tl.load(PARAMETERS + network * size + AT_B_IN + m)[None, :]
     if not GELU:
         x, _ = activate_both(x, GELU)
     tl.store(X + (network * MOST + row[:, None]) * M + m[None, :], x.to(tl.float16))
@@ -99,11 +145,11 @@ def wide_hidden(
 
 @triton.jit
 def wide_logits(
-    U,
+    STREAM,
     X,
     IU,
-    BASE,
-    R,  # (n, M, VP) float16
+    R,
+    BIAS,
     PAIRS,
     WEIGHTS,  # (n, T) float32, 0 in padding
     SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
@@ -111,9 +157,6 @@ def wide_logits(
     LOSS,  # out (n, TILES) float32, or (n, T) with JUDGE
     RIGHT,  # out (n, T) int8 with JUDGE
     P: tl.constexpr,
-    S: tl.constexpr,
-    KB: tl.constexpr,
-    BP: tl.constexpr,
     T: tl.constexpr,
     MOST: tl.constexpr,
     M: tl.constexpr,
@@ -128,24 +171,22 @@ def wide_logits(
     W: tl.constexpr = M + VP
     tile = tl.program_id(0)
     network = tl.program_id(1).to(tl.int64)
-    row = tile * ROWS + tl.arange(0, ROWS)
-    v, j = tl.arange(0, VP), tl.arange(0, KB)
-    PAIRS += network * (T + 16)
-    U += network * MOST * D
+    row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
+    STREAM += network * MOST * D
     IU += network * D * W
     X += network * MOST * M
     R += network * M * VP
-    pair = tl.load(PAIRS + row)
-    base = network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
-    logits = tl.dot(one_hot(pair // 256, j, S), tl.load(BASE + base + M + v[None, :]))
+    logits = tl.zeros((ROWS, VP), tl.float32)
     for first in range(0, D, BK):
         d = first + tl.arange(0, BK)
         direct = tl.load(IU + d[:, None] * W + M + v[None, :])
-        logits = tl.dot(tl.load(U + row[:, None] * D + d[None, :]), direct, logits)
+        logits = tl.dot(tl.load(STREAM + row[:, None] * D + d[None, :]), direct, logits)
     for first in range(0, M, BK):
         m = first + tl.arange(0, BK)
         post = _active(tl.load(X + row[:, None] * M + m[None, :]), GELU)
         logits = tl.dot(post, tl.load(R + m[:, None] * VP + v[None, :]), logits)
+    logits += tl.load(BIAS + network * VP + v)[None, :]
+    pair = tl.load(PAIRS + network * (T + 16) + row)
     weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
     to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
