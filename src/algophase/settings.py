@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 from algophase.errors import InputError
@@ -433,7 +434,7 @@ class RunSettings(_Settings):
         _check_part("training", self.training, TrainingSettings)
         _check_integer("seed", self.seed, 0, LARGEST_SEED)
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """Twelve hexadecimal digits that are the same for the same settings on every machine and in every version."""
         identity = {

@@ -20,7 +20,7 @@ from algophase.networks import Network
 def logit_sums(network: Network, first: Tensor, second: Tensor) -> LogitSums:
     """Of operand tables (n, p, width), with the means over (s, c)."""
     numbers = launch_sums(network, first, second, with_sums=True)
-    return read_sums(numbers, network.task.modulus, len(first), with_sums=True)
+    return read_sums(numbers.numpy(), network.task.modulus, len(first), with_sums=True)
 
 
 def program(network: Network) -> Program:
@@ -31,7 +31,7 @@ def program(network: Network) -> Program:
 def instances(network: Network, found: Program, components: PrincipalComponents) -> Instances:
     looked_at = candidates(found, components)
     alone = launch_groups(network, components, [[k] for k in looked_at])
-    circles = read_circles(read_sums(alone, found.modulus, 1 + len(looked_at)), looked_at, components)
+    circles = read_circles(read_sums(alone.numpy(), found.modulus, 1 + len(looked_at)), looked_at, components)
     groups = grouped(found, circles, stands_out(components))
-    sums = read_sums(launch_groups(network, components, groups, groups), found.modulus, 1 + 2 * len(groups))
+    sums = read_sums(launch_groups(network, components, groups, groups).numpy(), found.modulus, 1 + 2 * len(groups))
     return read_instances(found, components, circles, groups, sums, network.normalises)

@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -10,7 +11,8 @@ from torch import Tensor
 from algophase.analysis.analyze import analyze
 from algophase.analysis.geometry import Geometry, geometry, ideal_shapes, linear_cka
 from algophase.analysis.grid import grid_logits
-from algophase.analysis.hidden import find_units, has_units, on_grid, pre_activations, units_of, waves_over
+from algophase.analysis.hidden import has_units, on_grid, pre_activations, units_of, waves_over
+from algophase.analysis.subject import Subject
 from algophase.errors import InputError
 from algophase.networks import Linear, Network, initialise
 from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
@@ -80,10 +82,10 @@ def test_units_that_read_one_operand_each_are_a_torus() -> None:
 def test_all_clusters_at_once_are_each_cluster_by_the_definition(p: int, seed: int) -> None:
     network = untrained(p, seed=seed)
     pre = pre_activations(network, *on_grid(network)).detach()
-    units = find_units(network)
+    units = Subject(network).units
     assert units is not None
     assert bool(units.active.all())
-    for place in units.place.unique().tolist():
+    for place in np.unique(units.place).tolist():
         shapes, some = ideal_shapes(p, place + 1), pre[:, units.place == place]
         expected = [linear_cka(some, shapes[name]) for name in ("disc", "torus", "circle")]
         assert [each[place].item() for each in units.likeness] == pytest.approx(expected, abs=1e-10)
@@ -97,8 +99,8 @@ def products(p: int, k: int, size: float) -> Tensor:
 
 def test_the_share_of_a_product_is_that_of_its_square() -> None:
     units = units_of(products(23, 4, 0.5), 23, None)
-    assert units.means.product_share.item() == pytest.approx((0.5**2 / 4) / (1 + 0.5**2 / 4))
-    assert units.means.fit.item() == pytest.approx(1 / (1 + 0.5**2 / 4))
+    assert units.means.product_share == pytest.approx((0.5**2 / 4) / (1 + 0.5**2 / 4))
+    assert units.means.fit == pytest.approx(1 / (1 + 0.5**2 / 4))
     assert (units.place + 1).tolist() == [4]
     assert units.mean.tolist() == pytest.approx([3])
 
@@ -155,11 +157,8 @@ def test_other_operations_and_depths_are_looked_at_alike() -> None:
 def test_columns_are_the_same_numbers() -> None:
     network = untrained(7)
     found, metrics = geometry(network), analyze(network).metrics
-    assert [metrics[name] for name in ("disc_cka", "torus_cka", "product_share")] == [
-        found.disc,
-        found.torus,
-        found.product_share,
-    ]
+    columns = [metrics[name] for name in ("disc_cka", "torus_cka", "product_share")]
+    assert columns == pytest.approx([found.disc, found.torus, found.product_share], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_the_released_concatenating_model_is_nearer_to_a_torus(released: Path) -
 
 def test_of_the_mean_square_of_model_b_two_percent_are_products(released: Path) -> None:
     """The same number as published with it: of the mean square, where ours is of the variance."""
-    units = find_units(load(released / f"model_{MODEL_B}.pt").double())
+    units = Subject(load(released / f"model_{MODEL_B}.pt")).units
     assert units is not None
-    whole = units.variance.sum() + (59 * units.mean).square().sum()
-    assert (units.product.square().sum() / whole).item() == pytest.approx(0.023, abs=5e-4)
+    whole = units.variance.sum() + np.square(59 * units.mean).sum()
+    assert np.square(units.product).sum() / whole == pytest.approx(0.023, abs=5e-4)

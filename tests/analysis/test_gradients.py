@@ -6,6 +6,8 @@ from torch import Tensor
 
 from algophase.analysis import gradients
 from algophase.analysis.gradients import by_autograd, logits_and_gradients
+from algophase.analysis.hidden import on_grid, pre_activations
+from algophase.analysis.metrics import run_all
 from algophase.networks import Clock, Network, initialise
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.network import Cache
@@ -74,8 +76,23 @@ def test_a_class_derived_from_one_of_ours_has_its_own_gradients() -> None:
 
     network = handmade_clock(7, (1, 2))
     check(network)
-    before = logits_and_gradients(network, *[network.embed.weight.detach()] * 2)
+    table = network.embed.weight.detach()
+    before = logits_and_gradients(network, table, table)
     network.__class__ = Cubed
     check(network)
-    after = logits_and_gradients(network, *[network.embed.weight.detach()] * 2)
+    after = logits_and_gradients(network, table, table)
     assert not torch.allclose(before[1], after[1])
+
+
+@pytest.mark.parametrize(("task", "settings"), KINDS)
+def test_the_pass_that_gives_gradients_shows_the_hidden_units(task: TaskSettings, settings: NetworkSettings) -> None:
+    """So that an analysis need not run every pair again to look at them."""
+    network = initialise(RunSettings(task=task, network=settings)).double()
+    found = run_all(network).pre_activations
+    assert found is not None
+    with torch.no_grad():
+        torch.testing.assert_close(found, pre_activations(network, *on_grid(network)), rtol=1e-12, atol=1e-13)
+
+
+def test_a_network_without_hidden_units_to_look_at_shows_none() -> None:
+    assert run_all(handmade_clock(7, (1, 2))).pre_activations is None

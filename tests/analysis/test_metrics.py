@@ -19,6 +19,7 @@ from algophase.analysis.metrics import (
     gradient_symmetricity,
     gradient_symmetricity_exact,
     paper_triples,
+    similarity,
     symmetricity_without_equals_sign,
 )
 from algophase.analysis.principal import network_components, principal_components
@@ -220,3 +221,10 @@ def test_similarities_do_not_depend_on_the_number_of_threads(two_threads: None, 
     found = gradient_similarities(network)
     with one_thread():
         assert torch.equal(gradient_similarities(network), found)
+
+
+def test_a_vanishing_gradient_has_no_direction() -> None:
+    there, nothing = torch.tensor([3.0, 4.0]), torch.zeros(2)
+    found = similarity(torch.stack([there, there, nothing, nothing]), torch.stack([there, nothing, -there, nothing]))
+    assert found[:3].tolist() == pytest.approx([1.0, 0.0, 0.0])
+    assert found[3].isnan()

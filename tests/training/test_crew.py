@@ -17,7 +17,7 @@ def test_results_come_in_the_order_of_the_pieces(count: int) -> None:
     for length in (0, 1, 2, 7, 40):
         pieces = [lambda place=place: place for place in range(length)]
         assert crew.run(pieces) == list(range(length))
-        assert crew.run(pieces, put_back=lambda _: None) == list(range(length))
+        assert crew.run(pieces, twice=True) == list(range(length))
 
 
 def test_helpers_take_part_each_with_one_torch_thread(two_threads: None) -> None:
@@ -49,7 +49,7 @@ def test_an_exception_in_a_piece_reaches_the_caller(everywhere: bool) -> None:
 
 
 def test_an_overdue_piece_is_computed_again_by_the_caller() -> None:
-    taken, go_on, late = threading.Event(), threading.Event(), threading.Event()
+    taken, go_on, both = threading.Event(), threading.Event(), threading.Barrier(2)
 
     def piece() -> bool:
         if in_helper():
@@ -59,17 +59,12 @@ def test_an_overdue_piece_is_computed_again_by_the_caller() -> None:
             assert taken.wait(60)  # the helper has one of the pieces and keeps it
         return in_helper()
 
-    spare: list[bool] = []
-
-    def put_back(value: bool) -> None:
-        spare.append(value)
-        late.set()
-
-    assert Crew(2).run([piece, piece, piece], put_back) == [False, False, False]
-    assert spare == []
+    found = Crew(2).run([piece, piece, piece], twice=True)
+    assert found == [False, False, False]
     go_on.set()
-    assert late.wait(60)
-    assert spare == [True]
+    passed = Crew(2).run([lambda: both.wait(60), lambda: both.wait(60)])  # by then the helper is done with its late piece
+    assert sorted(passed) == [0, 1]
+    assert found == [False, False, False]
 
 
 def test_pieces_that_must_not_be_repeated_are_waited_for() -> None:

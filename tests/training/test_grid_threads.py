@@ -30,7 +30,7 @@ CASES = {
 @pytest.fixture(autouse=True)
 def many_strips(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a large network has: strips of two or three values of b, a part per network, two of these at once."""
-    monkeypatch.setattr(grid_core, "STRIP_BYTES", 3 * 11 * 112 * 4)
+    monkeypatch.setattr(grid_core, "STRIP_BYTES", 2 * 11 * 112 * 4)
     monkeypatch.setattr(grid, "SMALL", 1.0)
     monkeypatch.setattr(grid, "AT_ONCE", 2)
 
@@ -57,6 +57,17 @@ def state(trained: Ensemble) -> list[Tensor]:
 @pytest.mark.parametrize("case", CASES)
 def test_strips_give_the_right_gradient(case: str) -> None:
     where, error, _ = compare(GridTransformer, runs(case, 3), CPU, "float64")
+    assert error < 1e-11, where
+
+
+@pytest.mark.parametrize("equals_sign", [False, True])
+def test_strips_without_a_training_pair(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid_core, "STRIP_BYTES", 1)
+    run = RunSettings(TaskSettings(11, training_fraction=0.05, equals_sign=equals_sign), TransformerSettings(24))
+    engine = GridTransformer([run], CPU, "float64")
+    ((_, _, strips),) = engine.networks
+    assert 0 in [len(pairs.places) for pairs in strips]
+    where, error, _ = compare(GridTransformer, [run], CPU, "float64")
     assert error < 1e-11, where
 
 

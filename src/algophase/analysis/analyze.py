@@ -33,6 +33,7 @@ from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
 from algophase.analysis.device import Download, in_float64, overlapped
 from algophase.analysis.evidence import CircleEvidence, read_evidence
+from algophase.analysis.hidden import read_units
 from algophase.analysis.instances import (
     CircleAlone,
     Instances,
@@ -44,8 +45,7 @@ from algophase.analysis.instances import (
     read_instances,
     stands_out,
 )
-from algophase.analysis.logit_sums import read_sums
-from algophase.analysis.metrics import circularity
+from algophase.analysis.logit_sums import Array, read_sums
 from algophase.analysis.paper_label import (
     Measurements,
     PaperLabel,
@@ -68,7 +68,8 @@ from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
 
-SUMS = "sums"  # of the logits of several embeddings, among what a round brings
+# Among what a round brings: sums of the logits of several embeddings, and the hidden units.
+SUMS, UNITS = "sums", "units"
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,6 @@ class _First:
 
     subject: Subject
     known: dict[str, float]
-    operand_circularity: tuple[float, ...]
     embedded: list[int]
     alone: list[int]
     numbers: Download
@@ -264,13 +264,13 @@ class _Second:
     """
 
     before: _First
-    measured: dict[str, Tensor]
+    measured: dict[str, Array]
     program: Program
     evidence: list[CircleEvidence]
     circles: list[CircleAlone]
     wanted: list[int]
     missing: list[int]
-    numbers: Download
+    numbers: Download | None
 
 
 @dataclass(frozen=True)
@@ -297,8 +297,7 @@ def _first_round(subject: Subject) -> _First:
     if subject.device.type != "cpu":  # their doubles are cheaper there than a round of their own, should the program want them
         alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
     numbers, known = _measure(subject, alone)
-    by_operand = tuple(map(circularity, subject.components_by_operand))
-    return _First(subject, known, by_operand, embedded, alone, Download(numbers))
+    return _First(subject, known, embedded, alone, Download(numbers))
 
 
 @torch.no_grad()
@@ -312,6 +311,8 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     known: dict[str, float] = {}
     for quantity in metrics():
         assert quantity.measure is not None
+        if quantity.arrived:
+            continue
         value = quantity.measure(subject)
         if isinstance(value, Tensor):
             numbers[quantity.name] = value
@@ -320,6 +321,8 @@ def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor],
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
     numbers |= launch_cautions(subject)
+    if subject.unit_numbers is not None:
+        numbers[UNITS] = subject.unit_numbers
     numbers[SUMS] = _launch(subject, [[k] for k in alone], with_sums=True)
     return numbers, known
 
@@ -339,6 +342,8 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     if not math.isfinite(numbers["largest logit"]):
         return not_finite(subject.given, subject.logits)
     p, components = subject.modulus, subject.components
+    if UNITS in numbers:
+        subject.units = read_units(numbers.pop(UNITS), p)
     sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
     evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
     # A tie is decided once, by the network's own arithmetic.
@@ -346,8 +351,8 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     circles = read_circles(sums, begun.alone, components)
     wanted = list(dict.fromkeys([*begun.embedded, *candidates(program, components)]))
     missing = [k for k in wanted if k not in begun.alone]
-    launched = {SUMS: _launch(subject, [[k] for k in missing])} if missing else {}
-    return _Second(begun, numbers, program, evidence, circles, wanted, missing, Download(launched))
+    launched = Download({SUMS: _launch(subject, [[k] for k in missing])}) if missing else None
+    return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
 
 
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
@@ -356,7 +361,7 @@ def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | 
         return begun
     subject, circles = begun.before.subject, begun.circles
     components = subject.components
-    if begun.missing:
+    if begun.numbers is not None:
         sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
         circles = [*circles, *read_circles(sums, begun.missing, components)]
     by_frequency = {circle.frequency: circle for circle in circles}
@@ -370,13 +375,15 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     if isinstance(begun, Analysis | InputError):
         return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
     before, first = begun.before, begun.before.before
-    subject, known, by_operand = first.subject, first.known, first.operand_circularity
+    subject, known, by_operand = first.subject, first.known, first.subject.operand_circularity
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
     normalised = subject.network.normalises
     inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
     inside = replace(inside, embedded=subject.network.cut != "none")
     numbers = before.measured
-    measured = {q.name: known[q.name] if q.name in known else numbers[q.name].item() for q in metrics()}
+    arrived = {q.name: float(q.measure(subject)) for q in metrics() if q.arrived and q.measure}
+    found = arrived | known | {name: float(value) for name, value in numbers.items() if value.ndim == 0}
+    measured = {quantity.name: found[quantity.name] for quantity in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
         wrong_pairs=round((1 - measured["accuracy"]) * subject.modulus**2),

@@ -18,9 +18,9 @@ from typing import Any, Literal
 from torch import Tensor
 
 from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import mean_cross_entropy, share_right
+from algophase.analysis.grid import share_right
 from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.metrics import circularity, paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.metrics import paper_triples_on, symmetricity_without_equals_sign
 from algophase.analysis.progress_measures import embedding_gini
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
@@ -58,6 +58,7 @@ class Quantity:
     meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines it, else "ours".
     low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
+    arrived: it is measured when the numbers of `subject.units` have come from the device, not when the device is given work.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
     which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all triples)", which one it is.
 
@@ -78,6 +79,7 @@ class Quantity:
     line: Line | None = None
     dtype: Literal["float64", "int64", "bool", "text", "list"] = "float64"
     measure: Callable[[Subject], Tensor | float] | None = None
+    arrived: bool = False
     shown: bool = True
     which: str = ""
 
@@ -208,15 +210,15 @@ def _sampled_symmetricity(subject: Subject) -> Tensor:
     return subject.similarities[tuple(triples.T)].nanmean()
 
 
-def _of_units(name: str) -> Callable[[Subject], Tensor | float]:
+def _of_units(name: str) -> Callable[[Subject], float]:
     """One of the `UnitMeans` of the first hidden layer, undefined without units."""
-    return lambda subject: math.nan if subject.units is None else getattr(subject.units.means, name)
+    return lambda subject: math.nan if subject.units is None else float(getattr(subject.units.means, name))
 
 
 def _circularity(subject: Subject) -> float:
     """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
     defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
-    return circularity(subject.components_by_operand[0]) if defined else math.nan
+    return subject.operand_circularity[0] if defined else math.nan
 
 
 for entry in (
@@ -236,7 +238,7 @@ for entry in (
         "mean cross-entropy over all p² pairs",
         short="cross-entropy",
         low=0,
-        measure=lambda subject: mean_cross_entropy(subject.logits),
+        measure=lambda subject: subject.mean_losses[0],
         shown=False,
     ),
     Quantity(
@@ -319,6 +321,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("disc"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -329,6 +332,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("torus"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -339,6 +343,7 @@ for entry in (
         high=1,
         percent=True,
         measure=_of_units("product_share"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -349,6 +354,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("fit"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -358,6 +364,7 @@ for entry in (
         low=0,
         high=1,
         measure=_of_units("resultant"),
+        arrived=True,
         shown=False,
     ),
     Quantity(
@@ -376,7 +383,7 @@ for entry in (
         "mean cross-entropy over all pairs with the waves of a + b at the key frequencies alone",
         place="arXiv 2301.05217",
         low=0,
-        measure=lambda subject: subject.losses_by_keys[0].mean(),
+        measure=lambda subject: subject.mean_losses[1],
         shown=False,
     ),
     Quantity(
@@ -385,7 +392,7 @@ for entry in (
         "mean cross-entropy over all pairs without the waves of a + b at the key frequencies",
         place="arXiv 2301.05217",
         low=0,
-        measure=lambda subject: subject.losses_by_keys[1].mean(),
+        measure=lambda subject: subject.mean_losses[2],
         shown=False,
     ),
     # What training records of a run.

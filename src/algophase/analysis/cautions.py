@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from algophase.analysis.logit_sums import Array
 from algophase.analysis.metrics import CIRCULARITY_COMPONENTS
 from algophase.analysis.principal import equal_components
 from algophase.analysis.subject import Subject
@@ -49,7 +50,7 @@ def launch_cautions(subject: Subject) -> dict[str, Tensor]:
     return {"moved": (moved - own).abs().max() / size, "moved against each other": (turned - own).abs().max() / size}
 
 
-def read_cautions(subject: Subject, numbers: Mapping[str, Tensor]) -> tuple[str, ...]:
+def read_cautions(subject: Subject, numbers: Mapping[str, Array]) -> tuple[str, ...]:
     """From what `launch_cautions` gave, on the CPU."""
     found = list(subject.seen.notes)
     if subject.network.concatenates:

@@ -15,12 +15,14 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.checks import check_network
 from algophase.analysis.grid import accuracy, grid_logits
 from algophase.analysis.lines import falls_short, reaches
 from algophase.analysis.principal import (
+    LEAST_VARIANCE_SHARE,
     PrincipalComponents,
     fourier_basis,
     frequencies,
@@ -35,10 +37,6 @@ from algophase.settings import shown
 
 Some = TypeVar("Some")
 
-# A component is a wave of one frequency when this much of it is. (A *network* is circular from 0.995 on: see verdict.)
-WAVE_CONCENTRATION = 0.9
-# Circles below this share of the embedding's variance are noise: in released networks noise pairs hold under 0.002.
-LEAST_VARIANCE_SHARE = 0.005
 # A frequency stands out when it holds this many times the median share. An untrained embedding has no such frequency.
 STANDS_OUT = 5.0
 # With few frequencies the median is a circle itself; a quarter of all variance stands out in any case.
@@ -75,10 +73,9 @@ def _measure(
     components: PrincipalComponents, frequency: int, members: slice = slice(None)
 ) -> tuple[float, float, float, float, float, float]:
     """Radius, roundness, phase, offset, purity and alignment of the ellipse Re(z exp(i w t)) in these components."""
-    every = components.fourier[:, :, members].numpy()  # few numbers for each of many circles: NumPy's calls are the shorter
+    every = components.fourier.numpy()[:, :, members]  # few numbers for each of many circles: NumPy's calls are the shorter
     values = every[:, frequency]  # z, (tables, r)
     _, axes, directions = np.linalg.svd(np.stack([values[0].real, values[0].imag]), full_matrices=False)
-    roundness = float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
     power = (np.abs(every @ directions.T) ** 2).sum(axis=(0, 2))  # of each frequency, in the plane of the ellipse
     power[0] = 0
     if components.modulus % 2 == 0:
@@ -94,35 +91,23 @@ def _measure(
         common = (values[0] * values[1].conj()).sum()  # 0 for other planes, and for one plane gone round the other way
         lengths = math.sqrt((sizes[0] ** 2).sum() * (sizes[1] ** 2).sum())
         offset, alignment = float(np.angle(common)), float(abs(common) / lengths) if lengths > 0 else 0.0
-    return radius, roundness, phase, offset, purity, alignment
+    return radius, _roundness(axes), phase, offset, purity, alignment
 
 
 def roundness(components: PrincipalComponents, frequency: int) -> float:
     """Short axis over long axis of the ellipse that the tokens draw at this frequency, whatever its size."""
-    return _measure(components, frequency)[1]
+    values = components.fourier.numpy()[0, frequency]
+    return _roundness(np.linalg.svd(np.stack([values.real, values.imag]), compute_uv=False))
 
 
-def clean_pairs(components: PrincipalComponents) -> list[tuple[int, int, float]]:
-    """Pairs of components that are both waves of one frequency: (number of the pair, from 0, frequency, share of variance)."""
-    even = components.count // 2 * 2
-    if even == 0:
-        return []
-    shares = frequency_shares(components)[:even].numpy().reshape(even // 2, 2, -1)  # (pairs, 2, k)
-    strongest = shares.sum(axis=1).argmax(axis=1)
-    least = shares.min(axis=1)[np.arange(len(shares)), strongest]
-    carried = components.variance_share[:even].numpy().reshape(-1, 2).sum(axis=1)
-    listed = zip((strongest + 1).tolist(), carried.tolist(), reaches(least, WAVE_CONCENTRATION).tolist(), strict=True)
-    return [
-        (pair, frequency, share)
-        for pair, (frequency, share, is_clean) in enumerate(listed)
-        if is_clean and reaches(share, LEAST_VARIANCE_SHARE) and 2 * frequency != components.modulus
-    ]
+def _roundness(axes: NDArray[np.float64]) -> float:
+    return float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
 
 
 def circles_by_components(components: PrincipalComponents) -> list[Circle]:
     """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same frequency."""
     found = []
-    for pair, frequency, share in clean_pairs(components):
+    for pair, frequency, share in components.clean_pairs:
         measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
         found.append(Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures))
     return found
@@ -261,7 +246,7 @@ def group_columns(
 
     By clean pairs of components if all of its frequencies have one, else by waves.
     """
-    clean = {frequency: pair for pair, frequency, _ in reversed(clean_pairs(principal))}  # the first of several
+    clean = {frequency: pair for pair, frequency, _ in reversed(principal.clean_pairs)}  # the first of several
     chosen = np.zeros((len(groups) + len(left_out), principal.count + principal.modulus - 1))
     for index, members in enumerate([*groups, *left_out]):
         by_pairs = all(k in clean for k in members)

@@ -27,9 +27,8 @@ from algophase.analysis.circles import Circle, circle_alone
 from algophase.analysis.device import upload
 from algophase.analysis.formulas import accompanied_frequencies, accompanying_by_distance, pizza_by_distance
 from algophase.analysis.lines import falls_short, reaches, stays_within
-from algophase.analysis.logit_sums import LogitSums, launch_sums, read_sums
+from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
 from algophase.analysis.principal import PrincipalComponents
-from algophase.analysis.program import profile_of
 from algophase.networks import Network
 
 Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
@@ -77,7 +76,7 @@ def launch_evidence(network: Network, circles: Sequence[Circle], principal: Prin
     return {"circles alone": launch_sums(network, *upload([first, second], own.device, own.dtype))}
 
 
-def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Tensor]) -> list[CircleEvidence]:
+def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str, Array]) -> list[CircleEvidence]:
     """What each circle does, from what `launch_evidence` gave, on the CPU."""
     if not circles:
         return []
@@ -87,7 +86,7 @@ def read_launched(modulus: int, circles: Sequence[Circle], numbers: Mapping[str,
 def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: Iterable[int]) -> list[CircleEvidence]:
     """What each circle does, and which circle it accompanies, from the sums of each alone. places: where these are."""
     offsets = {circle.frequency: circle.offset for circle in circles}
-    following, beyond = sums.following, sums.without_offsets.diagonal()
+    amplitudes, beyond = sums.amplitudes, sums.without_offsets.diagonal()
     found = []
     for place, circle in zip(places, circles, strict=True):
         waves = [circle.frequency, *accompanied_frequencies(p, circle.frequency)]  # those it may accompany: at most two
@@ -95,7 +94,7 @@ def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: It
             accuracy=float(sums.right[place]),
             variance=float(beyond[place] / p**3 + sums.means[place]),
             label_variance=float(np.square(sums.offset[place]).mean()),
-            profiles=[profile_of(following[place], k) * (1.0 if 2 * k == p else 0.5) for k in waves],
+            profiles=[amplitudes[place, :, k - 1] * (1.0 if 2 * k == p else 0.5) for k in waves],
         )
         found.append(_read(p, circle, alone, offsets))
     return found
@@ -104,7 +103,7 @@ def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: It
 def circle_evidence(network: Network, circles: list[Circle], principal: PrincipalComponents) -> list[CircleEvidence]:
     """Isolate each circle and say what it does, and which circle it accompanies."""
     launched = launch_evidence(network, circles, principal)
-    return read_launched(network.task.modulus, circles, {name: values.cpu() for name, values in launched.items()})
+    return read_launched(network.task.modulus, circles, {name: values.cpu().numpy() for name, values in launched.items()})
 
 
 def _turn(p: int, circle: Circle, partner: int, offsets: Mapping[int, float]) -> float:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algophase.analysis.logit_sums import Array
+from algophase.analysis.logit_sums import Array, answer_waves
 from algophase.analysis.program import profile_of, spectrum_of
 
 # The shapes of d that each form is fitted with: 0 the Clock's, 1 the Pizza's, 2 the companion's.
@@ -97,5 +97,5 @@ def fitted_forms(
     own, profile, shapes = leading
     clock, pizza = (shapes.inverse["leading"] @ own).tolist()
     companion = (shapes.inverse["both"] @ profile).tolist()[2]
-    following = float(spectrum_of(answer)[[m - 1 for m in group]].sum())
+    following = float(spectrum_of(answer @ answer_waves(p))[[m - 1 for m in group]].sum())
     return Forms(profile, own, clock, pizza, companion, following, fits)

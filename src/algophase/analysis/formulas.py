@@ -114,8 +114,8 @@ def accompanied_frequencies(modulus: int, frequency: int) -> list[int]:
 
     One at odd p; at even p two for an even frequency and none for an odd one. Never itself, as p / 3 might.
     """
-    others = (k for k in range(1, modulus // 2 + 1) if k != frequency)
-    return [k for k in others if (2 * k - frequency) % modulus == 0 or (2 * k + frequency) % modulus == 0]
+    halves = {double // 2 for double in (frequency % modulus, -frequency % modulus) if double % 2 == 0}
+    return sorted(halves - {0, frequency})
 
 
 def gap(modulus: int, frequency: int) -> int | None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden import LEAST_CLUSTER, activation, has_units, on_grid, pre_activations, readout, units_of
+from algophase.analysis.hidden import LEAST_CLUSTER, activation, has_units, readout
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
 from algophase.analysis.subject import Subject
@@ -131,33 +131,33 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
     """
     subject = subject_with_units(network, device)
     network, p = subject.network, subject.modulus
-    pre = pre_activations(network, *on_grid(network))
-    written = readout(network)
-    units = units_of(pre, p, written)
-    disc, torus, circle = units.likeness
-    counts, shares = units.clusters.sum(dim=0), units.product.square().sum(dim=(0, 1)) @ units.clusters
-    shares /= units.variance @ units.clusters
-    writing = torch.full_like(counts, math.nan)
-    wanted = reaches(counts, LEAST_CLUSTER * counts.sum()).nonzero().flatten().tolist()
+    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    assert pre is not None
+    assert units is not None
+    counts = units.clusters.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        shares = np.square(units.product).sum(axis=(0, 1)) @ units.clusters / (units.variance @ units.clusters)
+    writing = np.full_like(counts, math.nan)
+    wanted = np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist()
     if written is not None:
         act = activation(network)
         for place in wanted:
-            some = units.clusters[:, place] > 0
+            some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
             logits = act(pre[:, some]) @ written[some]
             writing[place] = linear_cka(logits, ideal_shapes(p, place + 1, pre.device)["circle"])
-    columns = torch.stack([counts, disc, torus, circle, writing, shares]).cpu()
-    clusters = [ClusterGeometry(place + 1, int(columns[0, place]), *columns[1:, place].tolist()) for place in wanted]
+    columns = np.stack([*units.likeness, writing, shares])
+    clusters = [ClusterGeometry(place + 1, int(counts[place]), *columns[:, place].tolist()) for place in wanted]
     clusters.sort(key=lambda each: (-each.units, each.frequency))
     return Geometry(
-        disc=units.means.disc.item(),
-        torus=units.means.torus.item(),
-        circle=units.means.circle.item(),
-        logits_circle=units.over_clusters(writing).item(),
-        product_share=units.means.product_share.item(),
+        disc=units.means.disc,
+        torus=units.means.torus,
+        circle=units.means.circle,
+        logits_circle=float(units.over_clusters(writing)),
+        product_share=units.means.product_share,
         interaction_share=_interaction_share(pre.view(p, p, -1)),
         silent=int((~units.active).sum()),
         clusters=tuple(clusters),
-        distances=_distances(pre[:, units.active], p),
+        distances=_distances(pre[:, torch.from_numpy(units.active).to(pre.device)], p),
     )
 
 

@@ -8,7 +8,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -21,19 +21,24 @@ from algophase.networks.transformer import MLP, Attention, Block
 WORTH_PICKING = 1_000_000
 
 
-def logits_and_gradients(network: Network, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def logits_and_gradients(
+    network: Network, first: Tensor, second: Tensor, cache: Cache | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (n, outputs) at operand embeddings (n, d), and gradients of those of all p labels by either, each (n, c, d).
 
     The two operands are separate inputs here, also where they share one table and a = b. A class derived from one of ours may
     compute something else: its gradients are autograd's.
+
+    cache: takes the hidden units' pre-activations by their hook names, where the chain rule is written out.
     """
+    cache = {} if cache is None else cache
     ours = type(network) in (Transformer, Linear, Clock)
     with torch.no_grad():
         match network:
             case Transformer() if ours:
-                return _transformer(network, first, second)
+                return _transformer(network, first, second, cache)
             case Linear() if ours:
-                return _linear(network, first, second)
+                return _linear(network, first, second, cache)
             case Clock() if ours:
                 return _clock(network, first, second)
     return by_autograd(network, first, second)
@@ -95,9 +100,8 @@ def _clock(network: Clock, first: Tensor, second: Tensor) -> tuple[Tensor, Tenso
     return network.logits_from_embeddings(first, second), to_first, to_second
 
 
-def _linear(network: Linear, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _linear(network: Linear, first: Tensor, second: Tensor, cache: Cache) -> tuple[Tensor, Tensor, Tensor]:
     """W_U -> relu'(2) -> W_2 -> relu'(1) -> W_1. Models that add their embeddings have one gradient for both operands."""
-    cache: Cache = {}
     logits = network.logits_from_embeddings(first, second, cache)
     back = network.unembed.weight[None]  # (1, c, hidden)
     if network.settings.model in ("beta", "gamma"):
@@ -109,20 +113,21 @@ def _linear(network: Linear, first: Tensor, second: Tensor) -> tuple[Tensor, Ten
     return logits, back, back
 
 
-def _transformer(network: Transformer, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """From the unembedding back through the blocks. Gradients are lists over positions of (n, c, d)."""
-    cache: Cache = {}
-    residual = network._residual(first, second, None)
-    *earlier, last = cast(list[Block], list(network.blocks))
-    for index, block in enumerate(earlier):
-        residual = block(residual, cache, f"blocks.{index}")
-    prefix = f"blocks.{len(earlier)}"
-    logits = last(residual, cache, prefix, last_position_only=True)[:, -1] @ network.unembed.W_U
+def _transformer(network: Transformer, first: Tensor, second: Tensor, cache: Cache) -> tuple[Tensor, Tensor, Tensor]:
+    """Through the blocks, and from the unembedding back. Gradients are lists over positions of (n, c, d)."""
+    residual, passed = network._residual(first, second, None), list[tuple[Block, _Attended, Tensor]]()
+    blocks = cast(list[Block], list(network.blocks))
+    for index, block in enumerate(blocks):
+        asking = residual.shape[1] if block is not blocks[-1] else 1  # the answer is read at the last position
+        attended = _attend(block.attn, residual, asking)
+        middle = residual[:, -asking:] + attended.out
+        residual = middle + block.mlp(middle, cache, f"blocks.{index}.mlp")
+        passed.append((block, attended, cache[f"blocks.{index}.mlp.hook_pre"]))
+    logits = residual[:, -1] @ network.unembed.W_U
     back = [network.unembed.W_U.T[None, : network.task.modulus]]  # at the last position, the same for every pair
-    for index, block in reversed(list(enumerate([*earlier, last]))):
-        pre = cache[f"blocks.{index}.mlp.hook_pre"]
-        middle = [_through_mlp(block.mlp, flow, pre[:, position]) for position, flow in enumerate(back)]
-        back = _through_attention(block.attn, middle, cache, f"blocks.{index}.attn")
+    for block, attended, pre in reversed(passed):
+        middles = [_through_mlp(block.mlp, flow, pre[:, position]) for position, flow in enumerate(back)]
+        back = _through_attention(block.attn, middles, attended)
     return logits, back[0], back[1]
 
 
@@ -145,34 +150,61 @@ def _through_units_that_are_on(mlp: MLP, flow: Tensor, pre: Tensor) -> Tensor:
     return back
 
 
-def _through_attention(attention: Attention, flows: Sequence[Tensor], cache: Cache, prefix: str) -> list[Tensor]:
-    """x + attention(x), from the last len(flows) positions q that asked back to all positions k that were read.
+class _Attended(NamedTuple):
+    """What attention adds, (n, q, d), and what its gradients need, for positions q that ask and k that are read.
 
-    For each pair the Jacobian from q to k is a matrix (d, d): with S the softmax, M' the pattern and u_k = W_O^T W_V^T x_k,
-
-        sum over heads of M'_qk W_O^T W_V^T + y_qk (W_K q_q)^T,  y_qk = rate S_qk (u_k - sum_l S_ql u_l) / sqrt(e),
-
-    and for k = q also sum_l y_ql (W_Q k_l)^T, through the query. y_qk is how the output moves with the score of k.
+    softmax, pattern: S and the interpolated M' of it, (n, k, q, h). asked: x_q W_Q W_K^T, (n, q, h, d), whose products with x_k
+    are the scores; wanted: x_k W_K W_Q^T, the same from the other side, and written: x_k W_V W_O, (n, k, h, d).
+    circuits: W_V W_O, (h, d, d).
     """
-    queries, keys, values = (cache[f"{prefix}.hook_{name}"] for name in "qkv")  # (n, s, h, e)
-    pattern, softmax = cache[f"{prefix}.hook_pattern"], cache[f"{prefix}.hook_attn_scores"].softmax(-1)  # (n, h, q, k)
-    written = torch.einsum("nkhe,hed->nhkd", values, attention.W_O)  # u
-    scale = attention.attention_rate / math.sqrt(queries.shape[-1])
-    moves = scale * softmax[..., None] * (written[:, :, None] - (softmax @ written)[..., None, :])  # y (n, h, q, k, d)
-    through_key = torch.einsum("nqhe,hde->nqhd", queries, attention.W_K)
-    through_query = torch.einsum("nkhe,hde->nhkd", keys, attention.W_Q).flatten(1, 2)  # (n, h * k, d)
-    circuits = (attention.W_V @ attention.W_O).mT.flatten(1)  # (h, d * d), rows the output and columns the input
-    positions, width = keys.shape[1], written.shape[-1]
+
+    out: Tensor
+    softmax: Tensor
+    pattern: Tensor
+    asked: Tensor
+    wanted: Tensor
+    written: Tensor
+    circuits: Tensor
+
+
+def _attend(attention: Attention, residual: Tensor, asking: int) -> _Attended:
+    """Attention of the last `asking` positions of (n, s, d). All that is linear in the residual stream is one product."""
+    n, s, d = residual.shape
+    asks, circuits = torch.bmm(attention.W_Q, attention.W_K.mT), torch.bmm(attention.W_V, attention.W_O)
+    every = torch.cat([asks, asks.mT, circuits]).transpose(0, 1).flatten(1)  # (d, 3 h d)
+    asked, wanted, written = (residual.flatten(0, 1) @ every).view(n, s, 3, -1, d).unbind(2)
+    asked = asked[:, -asking:]
+    scores = torch.bmm(residual, asked.flatten(1, 2).mT).view(n, s, asking, -1)
+    softmax = scores.div_(math.sqrt(attention.W_Q.shape[-1])).softmax(1)
+    pattern = attention.attention_rate * softmax + (1 - attention.attention_rate)
+    out = torch.bmm(pattern.transpose(1, 2).flatten(2), written.flatten(1, 2))
+    return _Attended(out, softmax, pattern, asked, wanted, written, circuits)
+
+
+def _through_attention(attention: Attention, flows: Sequence[Tensor], of: _Attended) -> list[Tensor]:
+    """x + attention(x), from the positions q that asked, the last len(flows), back to all positions k that were read.
+
+    For each pair the Jacobian from q to k, transposed, is a matrix (d, d): with u_k = x_k W_V W_O, which is `written`,
+
+        sum over heads of M'_qk W_V W_O + (W_K q_q)^T y_qk,  y_qk = rate S_qk (u_k - sum_l S_ql u_l) / sqrt(e),
+
+    and for k = q also sum_l (W_Q k_l)^T y_ql, through the query. y_qk is how the output moves with the score of k.
+    """
+    n, positions, _, width = of.written.shape
+    scale = attention.attention_rate / math.sqrt(attention.W_Q.shape[-1])
+    softmax, written = of.softmax[..., None], of.written[:, :, None]  # (n, k, q, h, 1), (n, k, 1, h, d)
+    moves = scale * softmax * (written - (softmax * written).sum(1, keepdim=True))  # y (n, k, q, h, d)
+    circuits, wanted = of.circuits.flatten(1), of.wanted.flatten(1, 2)
     back: list[Tensor | None] = [None] * positions
     for q, flow in enumerate(flows):
-        asking = positions - len(flows) + q
+        asking, moved = positions - len(flows) + q, moves[:, :, q]
+        asked = of.asked[:, q, None].expand_as(moved).flatten(0, 1)  # (n * k, h, d)
+        direct = (of.pattern[:, :, q].flatten(0, 1) @ circuits).view(-1, width, width)
+        jacobians = torch.baddbmm(direct, asked.mT, moved.flatten(0, 1)).view(n, positions, width, width)
+        jacobians[:, asking].baddbmm_(wanted.mT, moved.flatten(1, 2))
         for k in range(positions):
-            jacobian = (pattern[:, :, q, k] @ circuits).view(-1, width, width)
-            jacobian = torch.baddbmm(jacobian, moves[:, :, q, k].mT, through_key[:, q])
-            if k == asking:
-                jacobian = torch.baddbmm(jacobian, moves[:, :, q].flatten(1, 2).mT, through_query)
-            before = back[k]
+            before, jacobian = back[k], jacobians[:, k].mT
             if k == asking:
                 before = flow if before is None else before + flow
-            back[k] = flow @ jacobian if before is None else torch.baddbmm(before, flow, jacobian)
+            back[k] = torch.bmm(flow, jacobian) if before is None else torch.baddbmm(before, flow, jacobian)
     return cast(list[Tensor], back)

@@ -18,11 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.lines import reaches
-from algophase.networks import Linear, Network, Transformer
+from algophase.analysis.logit_sums import Array
+from algophase.networks import Cache, Linear, Network, Transformer
 from algophase.networks.ordered import Ordered
 from algophase.networks.transformer import Block
 from algophase.threads import one_thread
@@ -69,9 +72,16 @@ def pre_activations(network: Network, first: Tensor, second: Tensor) -> Tensor:
         assert isinstance(block, Block)
         return stream_before_units(network, first, second) @ block.mlp.W_in + block.mlp.b_in
     assert isinstance(network, Linear)
-    cache: dict[str, Tensor] = {}
+    cache: Cache = {}
     network._last_hidden(first, second, cache)
-    return cache["l1.hook_pre"]
+    return recorded_pre_activations(cache)[0]
+
+
+def recorded_pre_activations(cache: Cache) -> list[Tensor]:
+    """The same (n, m) among recorded activations, if there."""
+    if "blocks.0.mlp.hook_pre" in cache:
+        return [cache["blocks.0.mlp.hook_pre"][:, -1]]
+    return [cache["l1.hook_pre"]] if "l1.hook_pre" in cache else []
 
 
 def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
@@ -103,7 +113,7 @@ def activation(network: Network) -> Callable[[Tensor], Tensor]:
 
 @dataclass(frozen=True)
 class Units:
-    """All hidden units at their own frequencies; every tensor is where the network is.
+    """All hidden units at their own frequencies, on the CPU.
 
     place: (m,), frequency - 1. mean, variance: (m,), the latter times p^2.
     In orthonormal waves, cosine and sine: first, second: (2, m), of each operand; product: (2, 2, m), of both;
@@ -113,55 +123,57 @@ class Units:
     """
 
     modulus: int
-    place: Tensor
-    mean: Tensor
-    variance: Tensor
-    first: Tensor
-    second: Tensor
-    product: Tensor
-    writes: Tensor
-    sizes: Tensor
-    active: Tensor
-    clusters: Tensor
+    place: NDArray[np.int64]
+    mean: Array
+    variance: Array
+    first: Array
+    second: Array
+    product: Array
+    writes: Array
+    sizes: Array
+    active: NDArray[np.bool_]
+    clusters: Array
 
     @functools.cached_property
-    def additive(self) -> Tensor:
+    def additive(self) -> Array:
         """Squared norm of the single-frequency fit, (m,)."""
-        return (self.first.square() + self.second.square()).sum(dim=0)
+        return np.asarray((self.first**2 + self.second**2).sum(axis=0))
 
     @functools.cached_property
-    def phases(self) -> Tensor:
+    def phases(self) -> Array:
         """phi of cos(w t + phi) in a, b and c, (3, m), in radians."""
-        waves = torch.stack([self.first, self.second, self.writes])
-        return torch.atan2(-waves[:, 1], waves[:, 0])
+        waves = np.stack([self.first, self.second, self.writes])
+        return np.asarray(np.arctan2(-waves[:, 1], waves[:, 0]))
 
     @functools.cached_property
-    def likeness(self) -> Tensor:
+    def likeness(self) -> Array:
         """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p / 2)).
 
         CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
         """
-        circle = torch.stack([self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]])
-        shared = torch.stack([self.first + self.second, circle]).square().sum(dim=1)
-        found = torch.stack([shared[0], self.additive, shared[1]])
-        return (found @ self.clusters) / (self.sizes * _ideal_sizes(self.modulus, self.sizes.device))
+        circle = np.stack([self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]])
+        disc, around = (np.square(each).sum(axis=0) for each in (self.first + self.second, circle))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.stack([disc, self.additive, around]) @ self.clusters / (self.sizes * _ideal_sizes(self.modulus))
 
-    def over_clusters(self, values: Tensor) -> Tensor:
+    def over_clusters(self, values: Array) -> Array:
         """Mean of values (..., floor(p / 2)) over clusters, by their numbers of units, without the small ones."""
-        counts = self.clusters.sum(dim=0)
-        counted = torch.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
-        return torch.where(counted > 0, values * counted, 0.0).sum(dim=-1) / counted.sum()
+        counts = self.clusters.sum(axis=0)
+        counted = np.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(counted > 0, values * counted, 0.0).sum(axis=-1) / counted.sum())
 
     @functools.cached_property
     def means(self) -> "UnitMeans":
-        """Of the whole layer."""
-        first, second, output = self.phases
+        """Of the whole layer. Undefined where no unit varies."""
+        first, second, output = self.phases[:, self.active]
         gap = first + second - output
-        each = torch.stack([self.additive / self.variance, gap.cos(), gap.sin()])
-        fit, cosine, sine = torch.where(self.active, each, 0.0).sum(dim=1) / self.active.sum()
-        product = self.product.square().sum() / self.variance.sum()
-        disc, torus, circle = self.over_clusters(self.likeness)
-        return UnitMeans(disc, torus, circle, product, fit, torch.hypot(cosine, sine))
+        with np.errstate(invalid="ignore"):
+            fit = (self.additive[self.active] / self.variance[self.active]).sum() / self.active.sum()
+            resultant = np.hypot(np.cos(gap).sum(), np.sin(gap).sum()) / self.active.sum()
+            product = np.square(self.product).sum() / self.variance.sum()
+        disc, torus, circle = self.over_clusters(self.likeness).tolist()
+        return UnitMeans(disc, torus, circle, float(product), float(fit), float(resultant))
 
 
 class UnitMeans(NamedTuple):
@@ -171,54 +183,79 @@ class UnitMeans(NamedTuple):
     over these: 1 if all read and write in step.
     """
 
-    disc: Tensor
-    torus: Tensor
-    circle: Tensor
-    product_share: Tensor
-    fit: Tensor
-    resultant: Tensor
+    disc: float
+    torus: float
+    circle: float
+    product_share: float
+    fit: float
+    resultant: float
+
+
+@functools.lru_cache(maxsize=8)
+def _ideal_sizes(modulus: int) -> Array:
+    """|Y^T Y| of the disc, the torus and the circle of each frequency, in its waves, (3, floor(p / 2)).
+
+    Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2. Kept.
+    """
+    waves = np.where(2 * np.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0)
+    return np.stack([2 * np.sqrt(waves), np.sqrt(2 * waves), waves * np.sqrt(waves)])
 
 
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)
-def _ideal_sizes(modulus: int, device: torch.device) -> Tensor:
-    """|Y^T Y| of the disc, the torus and the circle of each frequency, in its waves, (3, floor(p / 2)).
-
-    Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2.
-    """
-    waves = torch.where(2 * torch.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0).double()
-    return torch.stack([2 * waves.sqrt(), (2 * waves).sqrt(), waves * waves.sqrt()]).to(device)
-
-
-@torch.no_grad()
-def find_units(network: Network) -> Units | None:
-    """The hidden units of a network; None where it has none that can be looked at."""
-    if not has_units(network):
-        return None
-    return units_of(pre_activations(network, *on_grid(network)), network.task.modulus, readout(network))
+def _own_waves(modulus: int, device: torch.device) -> Tensor:
+    """The rows of `waves_over` that a unit of each frequency has: the constant, cosine and sine, (3, floor(p / 2)). Kept."""
+    cosine = 2 * torch.arange(modulus // 2) + 1
+    return torch.stack([torch.zeros_like(cosine), cosine, cosine + 1]).to(device)
 
 
 @torch.no_grad()
 @one_thread()  # how many there are would show in the rounding
-def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
-    """From pre-activations (p * p, m) of all pairs, and what the units write (m, p)."""
-    waves, count = waves_over(modulus, pre.device), modulus // 2
-    modes = waves @ (waves @ pre.view(modulus, -1)).view(len(waves), modulus, -1)  # (of a, of b, m)
+def launch_units(pre: Tensor, modulus: int, written: Tensor | None) -> Tensor:
+    """Start on pre-activations (p * p, m) of all pairs, and what the units write (m, p), where these are.
+
+    Gives (13 or 15, m) for `read_units`; nothing waits for the device.
+    """
+    waves = waves_over(modulus, pre.device)
+    modes = waves @ (waves @ pre.reshape(modulus, -1)).view(len(waves), modulus, -1)  # (of a, of b, m)
     mean = modes[0, 0] / modulus
-    modes[0, 0] = 0.0
-    variance = modes.square().sum(dim=(0, 1))
-    operands = torch.stack([modes[1:, 0], modes[0, 1:]]).view(2, count, 2, -1)
-    place = operands.square().sum(dim=(0, 2)).argmax(dim=0)
-    first, second = operands.gather(1, place.expand(2, 1, 2, -1))[:, 0]
-    blocks = modes[1:, 1:].view(count, 2, count, 2, -1).diagonal(dim1=0, dim2=2)  # (2, 2, m, f)
-    product = blocks.gather(3, place[:, None].expand(2, 2, -1, 1))[..., 0]
-    if written is None:
-        writes = torch.full_like(first, math.nan)
-    else:
-        writes = (waves[1:] @ written.T).view(count, 2, -1).gather(0, place.expand(1, 2, -1))[0]
-    active = variance > SILENT * variance.mean()
-    clusters = ((place[:, None] == torch.arange(count, device=pre.device)) & active[:, None]).double()
+    modes[0, 0].zero_()
     flat = modes.flatten(0, 1)
     gram = flat.T @ flat
-    sizes = ((gram.square() @ clusters) * clusters).sum(dim=0).sqrt()
-    return Units(modulus, place, mean, variance, first, second, product, writes, sizes, active, clusters)
+    variance = gram.diagonal()
+    operands = torch.stack([modes[1:, 0], modes[0, 1:]]).view(2, modulus // 2, 2, -1)
+    place = operands.square().sum(dim=(0, 2)).argmax(dim=0)
+    unit, own = torch.arange(len(place), device=pre.device), _own_waves(modulus, pre.device)[:, place]
+    found = modes[own[:, None], own, unit]  # (of a, of b, m) at the unit's own frequency: constant, cosine and sine
+    # Silent units are counted from -1 down: none shares a cluster with others.
+    cluster = torch.where(variance > SILENT * variance.mean(), place, -1 - place)
+    shared = (gram * (cluster[:, None] == cluster)).norm(dim=1)
+    rows = [torch.stack([cluster.double(), mean, variance, shared]), found.flatten(0, 1)]
+    return torch.cat(rows if written is None else [*rows, (waves @ written.T)[own[1:], unit]])
+
+
+def read_units(numbers: Array, modulus: int) -> Units:
+    """What `launch_units` gave, on the CPU."""
+    cluster, mean, variance, shared = numbers[:4]
+    found, writes = numbers[4:13].reshape(3, 3, -1), numbers[13:]
+    active = cluster >= 0
+    place = np.where(active, cluster, -1 - cluster).astype(np.int64)
+    clusters = ((place[:, None] == np.arange(modulus // 2)) & active[:, None]).astype(np.float64)
+    return Units(
+        modulus=modulus,
+        place=place,
+        mean=mean,
+        variance=variance,
+        first=found[1:, 0],
+        second=found[0, 1:],
+        product=found[1:, 1:],
+        writes=writes if len(writes) else np.full_like(found[1:, 0], math.nan),
+        sizes=np.sqrt(np.square(shared) @ clusters),
+        active=active,
+        clusters=clusters,
+    )
+
+
+def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
+    """From pre-activations (p * p, m) of all pairs, and what the units write (m, p)."""
+    return read_units(launch_units(pre, modulus, written).cpu().numpy(), modulus)

@@ -28,7 +28,6 @@ from torch import Tensor
 
 from algophase.analysis.circles import (
     ALWAYS_STANDS_OUT,
-    LEAST_VARIANCE_SHARE,
     STANDS_OUT,
     group_columns,
     variance_by_frequency,
@@ -38,7 +37,7 @@ from algophase.analysis.forms import fitted_forms
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums
 from algophase.analysis.pair_logits import Prepared
-from algophase.analysis.principal import PrincipalComponents, of_columns, rebuilt
+from algophase.analysis.principal import LEAST_VARIANCE_SHARE, PrincipalComponents, of_columns, rebuilt
 from algophase.analysis.program import Program, spectrum_of
 from algophase.networks import Network
 
@@ -193,7 +192,7 @@ def read_circles(found: LogitSums, frequencies: Sequence[int], components: Princ
     products, following = found.without_offsets, found.following
     whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
     carried = variance_by_frequency(components).numpy() if frequencies else np.zeros(0)
-    written = spectrum_of(following) / whole
+    written = spectrum_of(found.amplitudes) / whole
     return [
         CircleAlone(
             k,

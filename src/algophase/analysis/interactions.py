@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze_subject
-from algophase.analysis.hidden import Units, on_grid, stream_before_units, units_of, waves_over
+from algophase.analysis.hidden import on_grid, stream_before_units, waves_over
 from algophase.analysis.metrics import paper_triples_on, similarity
 from algophase.analysis.pair_logits import PairLogits, Prepared
 from algophase.analysis.subject import Subject
@@ -105,10 +105,9 @@ class _Without(Subject):
 
     @cached_property
     @torch.no_grad()
-    def units(self) -> Units | None:
+    def pre_activations(self) -> Tensor | None:
         stream = self._reduced(stream_before_units(self.transformer, *on_grid(self.transformer)))
-        pre = stream @ self.mlp.W_in + self.mlp.b_in
-        return units_of(pre, self.modulus, self.written[:, : self.modulus])
+        return stream @ self.mlp.W_in + self.mlp.b_in
 
     @cached_property
     def similarities(self) -> Tensor:

@@ -28,6 +28,7 @@ from algophase.analysis.grid import correct_logits, largest_wrong_logits
 from algophase.analysis.pair_logits import PairLogits, Prepared, blocks, prepare
 from algophase.networks import Network
 from algophase.threads import one_thread, side_by_side
+from algophase.waves import cos_turn, sin_turn
 
 Array = NDArray[np.float64]
 
@@ -46,13 +47,13 @@ class LogitSums:
     answer: Array
     sums: Array
 
-    @property
+    @functools.cached_property
     def without_offsets(self) -> Array:
         """`products` of what is left without the functions of c alone, (n, n)."""
         p = self.offset.shape[-1]
         return self.products - p * p * self.offset @ self.offset.T
 
-    @property
+    @functools.cached_property
     def following(self) -> Array:
         """`answer` without the offsets, (n, p, p). At odd p these have no part in it."""
         p = self.offset.shape[-1]
@@ -61,6 +62,23 @@ class LogitSums:
         # The mean over a of offset(2 a - d - r) is that over all c of the parity of d + r: (-1)^(d + r) times a number.
         signs = 1.0 - 2.0 * (np.arange(p) % 2)
         return self.answer - (self.offset @ signs / p)[:, None, None] * np.outer(signs, signs)
+
+    @functools.cached_property
+    def amplitudes(self) -> Array:
+        """g_k(d), then h_k(d), of `following` = sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r, (n, p, 2 floor(p / 2))."""
+        return self.following @ answer_waves(self.following.shape[-1])
+
+
+@functools.lru_cache(maxsize=16)
+def answer_waves(p: int) -> Array:
+    """(r, 2 floor(p / 2)): functions of r times this are their amplitudes of cos w_k r, then of sin w_k r.
+
+    For so few numbers a product is quicker than a Fourier transform. It is kept: do not write into it.
+    """
+    frequencies = torch.arange(1, p // 2 + 1)
+    turns = torch.arange(p)[:, None] * frequencies
+    twice = torch.where(2 * frequencies == p, 1.0, 2.0).double() / p
+    return torch.cat([cos_turn(turns, p) * twice, sin_turn(turns, p) * twice], dim=1).numpy()
 
 
 @torch.no_grad()
@@ -141,12 +159,11 @@ def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:
     ]
 
 
-def read_sums(numbers: Tensor, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
+def read_sums(numbers: Array, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
     """What `launch_sums` gave for so many embeddings, on the CPU."""
     p, n = modulus, count
-    values = numbers.double().numpy()
-    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(values)]
-    right, mean, square, products, offset, answer, sums = (values[slice(*each)] for each in pairwise(ends))
+    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(numbers)]
+    right, mean, square, products, offset, answer, sums = (numbers[slice(*each)] for each in pairwise(ends))
     return LogitSums(
         right / p**2,  # whole numbers until here: all pairs are exactly 1
         np.maximum(square / p**2 - (mean / p**2) ** 2, 0.0),

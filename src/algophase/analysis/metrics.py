@@ -8,6 +8,7 @@ circularity             c = mean over the first four principal components of the
 import functools
 import random
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,8 +16,9 @@ from torch import Tensor
 from algophase.analysis.checks import at_inference, check_network
 from algophase.analysis.gradients import differentiable, differentiate, logits_and_gradients
 from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, whole, widest_layer
+from algophase.analysis.hidden import recorded_pre_activations
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
-from algophase.networks import Network, Transformer, template
+from algophase.networks import Cache, Network, Transformer, template
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread, side_by_side
 
@@ -66,8 +68,9 @@ def similarity(to_a: Tensor, to_b: Tensor) -> Tensor:
     where one does, it is 0."""
     if to_a is to_b:  # where embeddings are added
         return torch.where(to_a.any(dim=-1), to_a.new_ones(()), torch.nan)
-    similarity = torch.cosine_similarity(to_a, to_b, dim=-1, eps=torch.finfo(to_a.dtype).tiny)
-    return similarity.masked_fill_(~(to_a.any(dim=-1) | to_b.any(dim=-1)), torch.nan)
+    of_a, of_b = (torch.linalg.vector_norm(each, dim=-1) for each in (to_a, to_b))
+    one_vanishes = (of_a == 0) != (of_b == 0)
+    return torch.linalg.vecdot(to_a, to_b).div_(of_a).div_(of_b).masked_fill_(one_vanishes, 0.0)  # 0 / 0 is NaN
 
 
 def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> float:
@@ -88,11 +91,22 @@ def gradient_similarities(network: Network) -> Tensor:
     check_network(network)
     network = ordered(network)
     with at_inference(network):
-        return logits_and_similarities(network)[1]
+        return run_all(network).similarities
 
 
-def logits_and_similarities(network: Network) -> tuple[Tensor, Tensor]:
-    """All logits (p, p, outputs), and the `gradient_similarities`, of a network that adds, at inference."""
+class RunOfAll(NamedTuple):
+    """What one pass through a network gives: all logits (p, p, outputs), the `gradient_similarities`, and pre-activations.
+
+    pre_activations: of the first hidden layer at the last position, (p * p, m); None where the pass does not show them.
+    """
+
+    logits: Tensor
+    similarities: Tensor
+    pre_activations: Tensor | None
+
+
+def run_all(network: Network) -> RunOfAll:
+    """All pairs, and the gradients of all triples, of a network that adds, at inference."""
     p, on_cpu = network.task.modulus, network.operand_tables()[0].device.type == "cpu"
     workers = torch.get_num_threads() if on_cpu and network.concurrent else 1
     with one_thread(workers > 1):
@@ -102,12 +116,13 @@ def logits_and_similarities(network: Network) -> tuple[Tensor, Tensor]:
         most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
         chunks = torch.arange(p * p, device=first.device).split(max(1, most // elements))
 
-        def of_pairs(pairs: Tensor) -> tuple[Tensor, Tensor]:
-            logits, *gradients = logits_and_gradients(network, first[pairs // p], second[pairs % p])
-            return logits, similarity(*gradients)
+        def of_pairs(pairs: Tensor) -> list[Tensor]:
+            cache: Cache = {}
+            logits, *gradients = logits_and_gradients(network, first[pairs // p], second[pairs % p], cache)
+            return [logits, similarity(*gradients), *recorded_pre_activations(cache)]
 
-        logits, similarities = map(whole, zip(*side_by_side(of_pairs, chunks, workers), strict=True))
-    return logits.view(p, p, -1), similarities.view(p, p, p)
+        logits, similarities, *pre = map(whole, zip(*side_by_side(of_pairs, chunks, workers), strict=True))
+    return RunOfAll(logits.view(p, p, -1), similarities.view(p, p, p), pre[0] if pre else None)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:

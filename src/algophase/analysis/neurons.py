@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.geometry import subject_with_units
-from algophase.analysis.hidden import LEAST_CLUSTER, Units, activation, on_grid, pre_activations, readout, units_of
+from algophase.analysis.hidden import LEAST_CLUSTER, Units, activation, readout
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
 from algophase.analysis.plain import to_plain
@@ -108,18 +108,20 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
     """
     subject = subject_with_units(network, device)
     network, p = subject.network, subject.modulus
-    pre, written = pre_activations(network, *on_grid(network)), readout(network)
-    units = units_of(pre, p, written)
-    waves = torch.stack([units.first, units.second, units.writes])
+    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    assert pre is not None
+    assert units is not None
+    waves = np.stack([units.first, units.second, units.writes])
     # From orthonormal waves to cosines: those of an operand are constant along the other. At p / 2 a cosine is twice as large.
-    scale = torch.where(2 * (units.place + 1) == p, 0.5, 1.0).double().sqrt() * math.sqrt(2 / p)
-    amplitudes = waves.square().sum(dim=1).sqrt() * scale
-    amplitudes[:2] /= math.sqrt(p)
-    parts = torch.stack([units.additive, units.product.square().sum(dim=(0, 1))]) / units.variance
-    phases, sizes, shares = (each.cpu().numpy() for each in (units.phases, amplitudes, parts))
-    quadrature = [] if written is None else _quadratures(units, amplitudes, activation(network)(pre))
+    scale = np.sqrt(np.where(2 * (units.place + 1) == p, 0.5, 1.0) * (2 / p))
+    sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
+    sizes[:2] /= math.sqrt(p)
+    with np.errstate(invalid="ignore"):
+        shares = np.stack([units.additive, np.square(units.product).sum(axis=(0, 1))]) / units.variance
+    phases = units.phases
+    quadrature = [] if written is None else _quadratures(units, sizes, activation(network)(pre))
     return Neurons(
-        frequency=(units.place + 1).cpu().numpy(),
+        frequency=units.place + 1,
         phase_a=phases[0],
         phase_b=phases[1],
         phase_out=phases[2],
@@ -128,24 +130,25 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
         amplitude_out=sizes[2],
         fit=shares[0],
         product_share=shares[1],
-        active=units.active.cpu().numpy(),
-        mean_fit=units.means.fit.item(),
-        resultant=units.means.resultant.item(),
+        active=units.active,
+        mean_fit=units.means.fit,
+        resultant=units.means.resultant,
         quadrature=tuple(sorted(quadrature, key=lambda each: (-each.units, each.frequency))),
     )
 
 
-def _quadratures(units: Units, amplitudes: Tensor, post: Tensor) -> list[Quadrature]:
+def _quadratures(units: Units, sizes: Array, post: Tensor) -> list[Quadrature]:
     """Of each cluster. What it writes at its frequency is Re e^{i w c} z(a, b): all is compared in z, (p, p)."""
-    p, counts = units.modulus, units.clusters.sum(dim=0)
+    p, counts = units.modulus, units.clusters.sum(axis=0)
+    phases, amplitudes = (torch.from_numpy(each).to(post.device) for each in (units.phases, sizes))
     numbers = torch.arange(p, device=post.device, dtype=torch.float64)
     found = []
-    for place in reaches(counts, LEAST_CLUSTER * counts.sum()).nonzero().flatten().tolist():
+    for place in np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist():
         if 2 * (place + 1) == p:
             continue  # a wave of two points has no phase
-        some = units.clusters[:, place] > 0
+        some = torch.from_numpy(units.clusters[:, place] > 0).to(post.device)
         angle = 2 * math.pi * (place + 1) / p * numbers
-        (phi_a, phi_b, phi_c), (alpha_a, alpha_b, gamma) = units.phases[:, some], amplitudes[:, some]
+        (phi_a, phi_b, phi_c), (alpha_a, alpha_b, gamma) = phases[:, some], amplitudes[:, some]
         reads = (alpha_a * (angle[:, None] + phi_a).cos())[:, None] + alpha_b * (angle[:, None] + phi_b).cos()  # (a, b, u)
         writes = torch.polar(gamma, phi_c)
         size = 2 / (3 * math.pi) * (gamma * (alpha_a + alpha_b) / 2).sum()

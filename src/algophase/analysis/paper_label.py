@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from algophase.analysis.circles import LEAST_ROUNDNESS, WAVE_CONCENTRATION, roundness
+from algophase.analysis.circles import LEAST_ROUNDNESS, roundness
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
-from algophase.analysis.principal import PrincipalComponents, frequency_shares
+from algophase.analysis.principal import WAVE_CONCENTRATION, PrincipalComponents, frequency_shares
 from algophase.analysis.thresholds import Thresholds
 from algophase.wording import floored
 

@@ -15,11 +15,16 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
+from algophase.analysis.lines import reaches
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
 
+# A component is a wave of one frequency when this much of it is. (A *network* is circular from 0.995 on: see verdict.)
+WAVE_CONCENTRATION = 0.9
+# Circles below this share of the embedding's variance are noise: in released networks noise pairs hold under 0.002.
+LEAST_VARIANCE_SHARE = 0.005
 # Components whose sizes differ by less than this are equal: a few roundings of a float32 weight.
 EQUAL_SIZES = 1e-5
 
@@ -70,6 +75,23 @@ class PrincipalComponents:
     def variance_by_frequency(self) -> Tensor:
         """Share of the variance at each frequency 1..floor(p / 2)."""
         return self.variance_share @ self.frequency_shares
+
+    @functools.cached_property
+    def clean_pairs(self) -> list[tuple[int, int, float]]:
+        """Pairs of components that are both waves of one frequency: (number of the pair, from 0, frequency, variance share)."""
+        even = self.count // 2 * 2
+        if even == 0:
+            return []
+        shares = self.frequency_shares[:even].numpy().reshape(even // 2, 2, -1)  # (pairs, 2, k)
+        strongest = shares.sum(axis=1).argmax(axis=1)
+        least = shares.min(axis=1)[np.arange(len(shares)), strongest]
+        carried = self.variance_share[:even].numpy().reshape(-1, 2).sum(axis=1)
+        listed = zip((strongest + 1).tolist(), carried.tolist(), reaches(least, WAVE_CONCENTRATION).tolist(), strict=True)
+        return [
+            (pair, frequency, share)
+            for pair, (frequency, share, is_clean) in enumerate(listed)
+            if is_clean and reaches(share, LEAST_VARIANCE_SHARE) and 2 * frequency != self.modulus
+        ]
 
     @functools.cached_property
     def centred(self) -> Tensor:

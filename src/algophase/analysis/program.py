@@ -24,11 +24,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.grid import right_answers, share_right
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums
+from algophase.analysis.logit_sums import Array, LogitSums, answer_waves
 from algophase.waves import cos_turn, sin_turn
 
 LEAST_KEY_SHARE = 0.01
@@ -67,7 +68,7 @@ class Program:
     spectrum: Array
     profiles: Array
     sine_profiles: Array
-    readout: np.typing.NDArray[np.complex128]
+    readout: NDArray[np.complex128]
     readout_spectrum: Array
     offsets: Array
     answer: Array
@@ -132,14 +133,14 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     """The program from the sums of one embedding, with the means over (s, c)."""
     answer, offsets, p = found.following[0], found.offset[0], found.offset.shape[-1]
     total = max(float(found.products[0, 0]), np.finfo(np.float64).tiny)
-    g, h = waves_of(answer)
-    spectrum = spectrum_of(answer) / total
+    g, h = np.split(found.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
+    spectrum = spectrum_of(found.amplitudes[0]) / total
     keys = key_frequencies(spectrum, least_share)
-    modes, both = _readout_modes(found.sums)
+    modes, both = _readout_modes(found.sums, keys)
     chosen = [k - 1 for k in keys]
-    readout = np.fft.ifft(modes[keys], axis=1) * p if keys else np.zeros((0, p), dtype=np.complex128)
+    readout = modes @ _turns(p).conj()
     twice = np.array([1.0 if 2 * k == p else 2.0 for k in keys])  # with its conjugate
-    spectra = both[keys] * (twice * p**3 / total)[:, None] if keys else np.zeros((0, p // 2))
+    spectra = both * (twice * p**3 / total)[:, None]
     shares = {
         "answer_share": float(np.square(answer).sum()) * p / total,
         "readout_share": float(spectra.sum()),
@@ -167,27 +168,9 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     )
 
 
-@functools.lru_cache(maxsize=16)
-def _waves(p: int) -> Array:
-    """(r, 2 floor(p / 2)): functions of r times this are their amplitudes of cos w_k r, then of sin w_k r.
-
-    For so few numbers a product is quicker than a Fourier transform. It is kept: do not write into it.
-    """
-    frequencies = torch.arange(1, p // 2 + 1)
-    turns = torch.arange(p)[:, None] * frequencies
-    twice = torch.where(2 * frequencies == p, 1.0, 2.0).double() / p
-    return torch.cat([cos_turn(turns, p) * twice, sin_turn(turns, p) * twice], dim=1).numpy()
-
-
-def waves_of(answer: Array) -> tuple[Array, Array]:
-    """g and h, each (..., d, floor(p / 2)), of functions (..., d, r): the waves in r of frequency 1 and up."""
-    g, h = np.split(answer @ _waves(answer.shape[-1]), 2, axis=-1)
-    return g, h
-
-
 def profile_of(answer: Array, frequency: int) -> Array:
     """g(d) of one frequency, (..., p), of functions (..., d, r)."""
-    return np.asarray(answer @ _waves(answer.shape[-1])[:, frequency - 1])
+    return np.asarray(answer @ answer_waves(answer.shape[-1])[:, frequency - 1])
 
 
 def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
@@ -205,10 +188,10 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
     return found
 
 
-def spectrum_of(answer: Array) -> Array:
-    """Squared norm over all triples of each frequency of functions (..., d, r), (..., floor(p / 2))."""
-    p = answer.shape[-1]
-    of_d, waves = np.square(answer @ _waves(p)).sum(axis=-2), p // 2  # of g_k and h_k, over d
+def spectrum_of(amplitudes: Array) -> Array:
+    """Squared norm over all triples of each frequency, (..., floor(p / 2)), from amplitudes (..., d, 2 floor(p / 2))."""
+    p, waves = amplitudes.shape[-2], amplitudes.shape[-1] // 2
+    of_d = np.square(amplitudes).sum(axis=-2)  # of g_k and h_k, over d
     # The mean of cos^2 over r is 1/2, and 1 at half of p.
     half = np.where(2 * np.arange(1, waves + 1) == p, 1.0, 0.5)
     return (of_d[..., :waves] + of_d[..., waves:]) * half * p**2
@@ -226,13 +209,18 @@ def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> li
     return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
 
 
-def _readout_modes(sums: Array) -> tuple[np.typing.NDArray[np.complex128], Array]:
-    """Modes (S, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (S, folded l)."""
+@functools.lru_cache(maxsize=16)
+def _turns(p: int) -> NDArray[np.complex128]:
+    """e^{-2 pi i j k / p}, (p, p). For a few rows a product is quicker than a Fourier transform. Kept: do not write into it."""
+    return np.exp(-2j * np.pi * (np.outer(np.arange(p), np.arange(p)) % p) / p)
+
+
+def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex128], Array]:
+    """Modes (key, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (key, folded l)."""
     p = len(sums)
-    modes = np.fft.fft2(sums) / p**2
-    s, label = np.arange(p)[:, None], np.arange(p)
-    follows = (2 * s + 2 * label) % p == 0  # at odd p S = -l; at even p also S = p/2 - l
-    modes = np.where(follows | (s == 0), 0.0, modes)
+    modes = _turns(p)[list(keys)] @ sums @ _turns(p) / p**2
+    s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
+    modes[(2 * s + 2 * label) % p == 0] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
     squares = np.abs(modes) ** 2
     folded = squares[:, 1 : p // 2 + 1].copy()
     folded[:, : (p - 1) // 2] += squares[:, : p // 2 : -1][:, : (p - 1) // 2]

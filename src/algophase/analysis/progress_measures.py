@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from algophase.analysis.grid import mean_cross_entropy
 from algophase.analysis.principal import PrincipalComponents
 from algophase.analysis.restricted import key_frequencies_there
 from algophase.analysis.subject import Subject
@@ -60,7 +59,8 @@ def progress_measures(network: Network, device: torch.device | str = "cpu") -> P
     (1, 5)
     """
     subject = Subject(network, device)
-    restricted, excluded = subject.losses_by_keys
+    excluded = subject.losses[2]
+    loss, restricted_loss, excluded_loss = subject.mean_losses.tolist()
     training, run = math.nan, network.run
     if run is not None and network.task.is_addition:
         pairs = split(run.task, run.seed).training.to(excluded.device)
@@ -68,9 +68,9 @@ def progress_measures(network: Network, device: torch.device | str = "cpu") -> P
     keys = key_frequencies_there(subject.logits).nonzero().flatten() + 1
     return ProgressMeasures(
         tuple(keys.tolist()),
-        mean_cross_entropy(subject.logits).item(),
-        restricted.mean().item(),
-        excluded.mean().item(),
+        loss,
+        restricted_loss,
+        excluded_loss,
         training,
         embedding_gini(subject.components),
     )

@@ -51,6 +51,7 @@ def restricted_and_excluded(logits: Tensor, keys: Tensor | None = None) -> tuple
 
 
 @torch.no_grad()
-def restricted_and_excluded_losses(logits: Tensor) -> Tensor:
-    """Cross-entropy of every pair of restricted and of excluded logits, (2, p, p)."""
-    return pair_losses(torch.stack(restricted_and_excluded(logits.double())))
+def losses_by_keys(logits: Tensor) -> Tensor:
+    """Cross-entropy of every pair of the logits, of restricted and of excluded ones, (3, p, p)."""
+    logits = logits.double()
+    return pair_losses(torch.stack([logits, *restricted_and_excluded(logits)]))

@@ -13,11 +13,11 @@ from algophase.analysis.checks import check_finite_tables, check_network, exact_
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
-from algophase.analysis.hidden import Units, find_units
-from algophase.analysis.metrics import gradient_similarities, irrelevance, logits_and_similarities
+from algophase.analysis.hidden import Units, has_units, launch_units, on_grid, pre_activations, read_units, readout
+from algophase.analysis.metrics import circularity, gradient_similarities, irrelevance, run_all
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
-from algophase.analysis.restricted import restricted_and_excluded_losses
+from algophase.analysis.restricted import losses_by_keys
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
@@ -49,10 +49,13 @@ class Subject:
         return self.network.operand_tables()[0].device
 
     def run(self) -> None:
-        """Logits and similarities from one pass through the network, which each of them by itself would need."""
+        """Logits, similarities and pre-activations from one pass through the network, which each of them would need."""
         if "similarities" not in self.__dict__:
-            logits, self.similarities = logits_and_similarities(self.network)
-            self.__dict__.setdefault("logits", logits)
+            found = run_all(self.network)
+            self.similarities = found.similarities
+            self.__dict__.setdefault("logits", found.logits)
+            if found.pre_activations is not None:
+                self.__dict__.setdefault("pre_activations", found.pre_activations)
 
     @cached_property
     def logits(self) -> Tensor:
@@ -86,9 +89,14 @@ class Subject:
         return irrelevance(torch.stack([self.correct, self.largest_wrong]), self.resolution)
 
     @cached_property
-    def losses_by_keys(self) -> Tensor:
-        """Cross-entropy of every pair restricted to the key frequencies, and without them, (2, a, b)."""
-        return restricted_and_excluded_losses(self.logits)
+    def losses(self) -> Tensor:
+        """Cross-entropy of every pair as it is, restricted to the key frequencies, and without them, (3, a, b)."""
+        return losses_by_keys(self.logits)
+
+    @cached_property
+    def mean_losses(self) -> Tensor:
+        """The same over all pairs, (3,)."""
+        return self.losses.mean(dim=(1, 2))
 
     @cached_property
     def similarities(self) -> Tensor:
@@ -96,9 +104,22 @@ class Subject:
         return gradient_similarities(self.network)
 
     @cached_property
+    @torch.no_grad()
+    def pre_activations(self) -> Tensor | None:
+        """Of the first hidden layer, (p * p, m), on the device; None where there are no units to look at."""
+        return pre_activations(self.network, *on_grid(self.network)) if has_units(self.network) else None
+
+    @cached_property
+    def unit_numbers(self) -> Tensor | None:
+        """What `units` is read from, queued on the device."""
+        pre = self.pre_activations
+        return None if pre is None else launch_units(pre, self.modulus, readout(self.network))
+
+    @cached_property
     def units(self) -> Units | None:
-        """The first hidden layer's units at their own frequencies, on the device; None where there are none to look at."""
-        return find_units(self.network)
+        """The first hidden layer's units at their own frequencies, on the CPU. An analysis has read them when they arrive."""
+        numbers = self.unit_numbers
+        return None if numbers is None else read_units(numbers.cpu().numpy(), self.modulus)
 
     @cached_property
     def components(self) -> PrincipalComponents:
@@ -111,6 +132,11 @@ class Subject:
         if len(self.tables) == 1:
             return (self.components,)
         return tuple(principal_components((table,), self.resolution) for table in self.tables)
+
+    @cached_property
+    def operand_circularity(self) -> tuple[float, ...]:
+        """Circularity of each distinct table by itself."""
+        return tuple(map(circularity, self.components_by_operand))
 
     @cached_property
     def circles(self) -> list[Circle]:

@@ -117,12 +117,13 @@ class Network(nn.Module):
         cache: Cache = {}
         return self(sequence, cache), cache
 
+    @torch.no_grad()
     def check_finite(self) -> None:
         """Stop at the first parameter that holds a NaN or an infinity, and name it."""
         # A sum is finite only if all its terms are. That is nearly always so, and waits for a GPU once, not at each parameter.
         held: dict[torch.device, list[Tensor]] = {}
         for parameter in self.parameters():
-            held.setdefault(parameter.device, []).append(parameter.detach().flatten())
+            held.setdefault(parameter.device, []).append(parameter.flatten())
         if all(cmath.isfinite(torch.cat(each).sum().item()) for each in held.values()):
             return
         for name, parameter in self.named_parameters():

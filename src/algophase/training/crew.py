@@ -28,16 +28,16 @@ class Crew:
     def __init__(self, limit: int) -> None:
         self.limit = self.count = limit
 
-    def run(self, pieces: Sequence[Callable[[], T]], put_back: Callable[[T], None] | None = None) -> list[T]:
+    def run(self, pieces: Sequence[Callable[[], T]], *, twice: bool = False) -> list[T]:
         """What the pieces return, in their order. An exception in one is raised here.
 
-        put_back: given where a piece may be computed twice at the same time; takes the result that is not needed.
+        twice: whether a piece may be computed twice, also at the same time. It must not write to what others read.
         """
         helpers = min(self.count, len(pieces)) - 1
         if helpers < 1 or not _helpers.taken.acquire(blocking=False):
             return [piece() for piece in pieces]
         try:
-            batch = _Batch(pieces, put_back)
+            batch = _Batch(pieces, twice)
             for helper in _helpers.first(helpers):
                 helper.help(batch)
             return batch.lead()
@@ -48,8 +48,8 @@ class Crew:
 class _Batch(Generic[T]):
     """Pieces handed out together."""
 
-    def __init__(self, pieces: Sequence[Callable[[], T]], put_back: Callable[[T], None] | None) -> None:
-        self.pieces, self.put_back = pieces, put_back
+    def __init__(self, pieces: Sequence[Callable[[], T]], twice: bool) -> None:
+        self.pieces, self.twice = pieces, twice
         self.places = iter(range(len(pieces)))  # a step of it is one operation of the interpreter: none is handed out twice
         self.found: dict[int, T] = {}
         self.begun: dict[int, float] = {}
@@ -82,13 +82,10 @@ class _Batch(Generic[T]):
     def _compute(self, place: int) -> None:
         found = self.pieces[place]()
         with self.finding:
-            first = place not in self.found
-            if first:
+            if place not in self.found:
                 self.found[place] = found
                 if len(self.found) == len(self.pieces) and not self.errors:
                     self.complete.release()
-        if not first and self.put_back is not None:
-            self.put_back(found)
 
     def fail(self, error: BaseException) -> None:
         with self.finding:
@@ -100,7 +97,7 @@ class _Batch(Generic[T]):
         """Until every piece is found. The bits of a piece are the same whoever computes it."""
         while len(self.found) < len(self.pieces) and not self.errors:
             late = min(self.begun.keys() - self.found.keys(), key=self.begun.__getitem__, default=None)
-            if self.put_back is None or longest == 0 or late is None:
+            if not self.twice or longest == 0 or late is None:
                 self.complete.acquire()
                 return
             patience = self.begun[late] + OVERDUE * longest - time.perf_counter()

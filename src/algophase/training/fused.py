@@ -26,7 +26,6 @@ WIDE = 256  # channels beyond which x and dx are kept in memory (`kernels.wide`)
 TILE = 64  # hidden units, or pairs, that a program takes at a time
 WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
-WIDE_CUTS = 2  # runs of rows in which a wide network's dbase is summed
 
 
 class FusedTransformer(InHalf, GridTransformer):
@@ -73,34 +72,36 @@ class FusedTransformer(InHalf, GridTransformer):
         across = power_of_two(p)  # a, padded
         self.wide = c > WIDE
         self.row_runs = 1 if self.wide else self.runs_for(across)
-        self.cuts = WIDE_CUTS if self.wide else self.row_runs
         tile = WIDE_TILE if self.wide else self.rows_for(c)
         slots = slots_for(p, int(self.weights[0].count_nonzero()), tile)
         self.rows = lay_out(self.weights, tile, slots, self.row_runs)
         self.every = lay_out(torch.ones_like(self.weights), tile, slots)
         rows, most, bp = self.rows.count, max(self.rows.count, self.every.count), across + slots
         tiles = rows // (TILE if self.wide else tile)
-        self.hot = self.rows.one_hot()
+        self.hot = self.rows.all_hot(across) if self.wide else self.rows.one_hot()
         self.rate, self.scale = rate.contiguous(), scale.contiguous()
         self.give = 3 - 2 * rate if equals else 2 - rate
         maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
         # before the grid, ...
         self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
-        self.y, self.base = self._new(across, d), self._new(3, bp, w, dtype=half)
-        self.z, self.R = self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
-        self.Q, self.out = self._new(d if self.wide else c, w, dtype=half), self._new(c if self.wide else 0, d, dtype=half)
+        self.y, self.z, self.R = self._new(across, d), self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
+        if self.wide:
+            self.IU, self.out, self.y_parts = (self._new(*shape, dtype=half) for shape in ((d, w), (c, d), (3, bp, d)))
+            self.bias, self.stream = self._new(vp), self._new(most, d, dtype=half)
+        else:
+            self.Q, self.base = self._new(c, w, dtype=half), self._new(3, bp, w, dtype=half)
         # ... from it, ...
         self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
         self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
         self.tile_loss, self.loss = self._new(tiles), self._new()
-        self.dQ, self.dR = self._new(0 if self.wide else self.row_runs, w, c), self._new(self.row_runs, m, vp)
-        self.dbase = self._new(bp + self.cuts, w)
-        tile_of_units = WIDE_TILE if self.wide else TILE
-        programs = self.cuts * (m // tile_of_units + 1) + (m // tile_of_units if self.wide else 0)
+        self.dR = self._new(self.row_runs, m, vp)
+        programs = m // WIDE_TILE if self.wide else (m // TILE + 1) * self.row_runs
         self.largest = self._new(programs, dtype=torch.int32)
         if self.wide:
-            self.u, self.x = self._new(most, d, dtype=half), self._new(most, m, dtype=half)
-            self.du, self.dx = self._new(rows, d, dtype=half), self._new(rows, w, dtype=half)
+            self.x, self.dx = self._new(most, m, dtype=half), self._new(rows, w, dtype=half)
+            self.dr, self.columns = self._new(rows, d, dtype=half), self._new(tiles, w)
+        else:
+            self.dQ, self.dbase = self._new(self.row_runs, w, c), self._new(bp + self.row_runs, w)
         # ... and after it
         of_b = -(-p // GROUPS) * GROUPS
         self.d_score, self.d_other = self._new(heads, of_b, across), self._new(heads, of_b)
@@ -114,40 +115,31 @@ class FusedTransformer(InHalf, GridTransformer):
     def _steps(self) -> dict[str, Step]:
         """Every kernel of an epoch, and `judge`. No loop has more stages than steps."""
         from algophase.training.kernels.after_rows import after_attention, after_rows, after_tables
-        from algophase.training.kernels.after_units import after_units
-        from algophase.training.kernels.tables import attend, project, read_tokens
+        from algophase.training.kernels.tables import attend, read_tokens
 
-        n, d, m = self.count, self.settings.width, self.hidden
+        n, d = self.count, self.settings.width
         flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
-        c, vp, heads = self.z.shape[2], self.R.shape[2], self.soft.shape[2]
+        c, heads = self.z.shape[2], self.soft.shape[2]
         e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
-        starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
-
-        def at(*names: str) -> dict[str, int]:
-            return {f"AT_{name}": starts[name] for name in names}
-
         tokens = {
             "P": self.modulus,
             "SECOND": self.modulus if self.task.separate_vocabularies else 0,
             "EQUALS": self.task.vocabulary - 1 if self.task.equals_sign else 0,
         }
         equals = {"EQUALS": tokens["EQUALS"]}
-        across_b, of_heads = {"BP": self.base.shape[2]}, {"H": heads, "E": e}
+        of_heads = {"H": heads, "E": e}
         of_b = {"PA": across, "BS": self.d_score.shape[2]}
         bc, bd, be, bk = min(64, c), min(64, d), min(32, e), min(32, d)
         bt, bx = (min(128, c), bd) if across <= 64 else (bc, bk)
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
-        wide = {"D": d, "C": c, "M": m, "VP": vp, "BW": TILE, "BC": bc, "WIDE": self.wide}
-        weights = at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         warps = {"num_warps": 4 if across <= 64 else 8}
         of_tables = min(128, c) if self.wide else bc
-        columns, counted = (m + vp) // TILE, self.largest.shape[1]
         return {
             "read_tokens": Step(
                 read_tokens,
                 (tables * (c // bt), n),
                 (flat, self.tables, size),
-                {**at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bt, "BK": bk, **warps}
+                {**self._at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bt, "BK": bk, **warps}
                 | {"num_stages": 3 if self.wide else 1},
             ),
             "attend": Step(
@@ -155,7 +147,7 @@ class FusedTransformer(InHalf, GridTransformer):
                 (heads + d // bd, n),
                 (flat, self.scale, self.give, self.tables, self.soft, self.y, size),
                 {
-                    **at("EMBED", "POS", "O"),
+                    **self._at("EMBED", "POS", "O"),
                     **tokens,
                     "PA": across,
                     "D": d,
@@ -168,33 +160,7 @@ class FusedTransformer(InHalf, GridTransformer):
             ),
             "mix": self._mix(self.rows, {**equals, **of_heads}),
             "mix_all": self._mix(self.every, {**equals, **of_heads}),
-            "project": Step(
-                project,
-                (columns + c // bc * (d // TILE if self.wide else columns) + m // TILE * (vp // TILE), n),
-                (flat, self.y, self.Q, self.out, self.base, self.R, size),
-                {**weights, "PA": across, **across_b, **wide, "BK": bk, **warps, "num_stages": 3 if across <= 64 else 1},
-            ),
             **(self._wide_grid() if self.wide else self._grid()),
-            "after_units": Step(
-                after_units,
-                ((2 + (vp // TILE if self.wide else c // bc + columns) + m // TILE) * (d // min(128, d)), n),
-                (flat, found, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR, self.largest, self.dy, size),
-                {
-                    **weights,
-                    "PA": across,
-                    **across_b,
-                    "T": self.rows.count,
-                    **wide,
-                    "BD": min(128, d),
-                    "BB": min(64, across),
-                    "RUNS": self.row_runs,
-                    "CUTS": self.cuts,
-                    "COUNT": counted,
-                    "COUNT_P": power_of_two(counted),
-                    "num_warps": 8 if self.wide else 4,
-                    "num_stages": 1,
-                },
-            ),
             "after_rows": Step(
                 after_rows,
                 (heads * GROUPS, n),
@@ -221,7 +187,7 @@ class FusedTransformer(InHalf, GridTransformer):
                     *(self.dy, self.d_tables, size),
                 ),
                 {
-                    **at("O"),
+                    **self._at("O"),
                     "P": self.modulus,
                     **equals,
                     **of_b,
@@ -240,7 +206,7 @@ class FusedTransformer(InHalf, GridTransformer):
                 (d // bx + 3 * (c // of_tables) * (d // bd) + 1, n),
                 (flat, found, self.d_tables, self.dy, self.tile_loss, self.loss, size),
                 {
-                    **at("EMBED", "POS", "QKV"),
+                    **self._at("EMBED", "POS", "QKV"),
                     **tokens,
                     "PA": across,
                     "D": d,
@@ -256,6 +222,11 @@ class FusedTransformer(InHalf, GridTransformer):
             ),
         }
 
+    def _at(self, *names: str) -> dict[str, int]:
+        """Where tensors start in a network's row of parameters."""
+        starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
+        return {f"AT_{name}": starts[name] for name in names}
+
     def _mix(self, rows: Rows, options: dict[str, int]) -> Step:
         from algophase.training.kernels.tables import mix
 
@@ -267,14 +238,18 @@ class FusedTransformer(InHalf, GridTransformer):
 
     def _core(self, rows: Rows) -> dict[str, Any]:
         (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
-        of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.base.shape[2]}
+        of_base = {"S": rows.slots, "KB": rows.columns, "BP": (self.y_parts if self.wide else self.base).shape[2]}
         return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
 
     def _grid(self) -> dict[str, Step]:
+        from algophase.training.kernels.after_units import after_units
         from algophase.training.kernels.by_rows import by_rows
         from algophase.training.kernels.by_units import by_units
+        from algophase.training.kernels.tables import project
 
         n, tiles, core = self.count, self.exponent.shape[1], self._core(self.rows)
+        c, m, vp, d, across, counted = core["C"], core["M"], core["VP"], *self.y.shape[:0:-1], self.largest.shape[1]
+        bc, bd = min(TILE, c), min(2 * TILE, d)
         few, narrow = core["VP"] == 64, core["C"] <= 128
         warps = {"num_warps": 4 if narrow else 8}
         read, tile = (self.z, self.Q, self.base, self.R), core["T"] // tiles
@@ -287,7 +262,16 @@ class FusedTransformer(InHalf, GridTransformer):
             arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
             return Step(by_rows, (rows.count // tile, n), arguments, options)
 
+        flat, size = self.parameters.flat, self.parameters.flat.shape[1]
+        sides = {"PA": across, "D": d, **{key: core[key] for key in ("BP", "M", "C", "VP")}, "BW": TILE, "BC": bc}
+        sides |= self._at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         return {
+            "project": Step(
+                project,
+                ((m + vp) // TILE * (1 + c // bc) + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.Q, self.base, self.R, size),
+                {**sides, "BK": min(32, d)} | {"num_warps": 4 if across <= 64 else 8, "num_stages": 3 if across <= 64 else 1},
+            ),
             "by_rows": of_rows(self.rows, self.tile_loss, judge=False),
             "judge": of_rows(self.every, self.pair_loss, judge=True),
             "by_units": Step(
@@ -308,41 +292,57 @@ class FusedTransformer(InHalf, GridTransformer):
                     **warps,
                 },
             ),
+            "after_units": Step(
+                after_units,
+                ((2 + c // bc + (m + vp) // TILE + m // TILE) * (d // bd), n),
+                (
+                    *(flat, self.gradients.flat, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR),
+                    *(self.largest, self.dy, size),
+                ),
+                {**sides, "T": core["T"], "BD": bd, "BB": min(64, across), "RUNS": self.row_runs, "COUNT": counted}
+                | {"COUNT_P": power_of_two(counted), "num_warps": 4, "num_stages": 1},
+            ),
         }
 
     def _wide_grid(self) -> dict[str, Step]:
-        from algophase.training.kernels.wide import wide_hidden, wide_logits, wide_product, wide_slopes, wide_sums
+        from algophase.training.kernels import wide
 
-        n, m, d, across, tiles = self.count, self.hidden, self.settings.width, self.y.shape[1], self.exponent.shape[1]
-        of_every, first = self.every.count, self.cuts * (m // WIDE_TILE + 1)
-        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles), "COUNT": self.largest.shape[1]}
-        at = {name: int(self.parameters[name].storage_offset()) for name in ("O", "IU", "b_in", "b_out")}
+        n, (m, vp), (across, d), tiles = self.count, self.R.shape[1:], self.y.shape[1:], self.columns.shape[1]
+        flat, size, counted = self.parameters.flat, self.parameters.flat.shape[1], self.largest.shape[1]
+        of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
+        bd, eight = min(WIDE_TILE, d), {"num_warps": 8}
 
-        def core(rows: Rows) -> dict[str, Any]:
-            return {key: value for key, value in self._core(rows).items() if key != "C"}
+        def some(rows: Rows, *names: str) -> dict[str, Any]:
+            core = {**self._core(rows), "D": d}
+            return {name: core[name] for name in names}
+
+        def stream(rows: Rows) -> Step:
+            options = some(rows, "S", "KB", "BP", "T", "MOST", "C", "D") | {"ROWS": WIDE_TILE, "BD": bd, "BK": TILE, **eight}
+            arguments = (self.z, self.out, self.y_parts, rows.pairs, self.stream)
+            return Step(wide.wide_stream, (rows.count // WIDE_TILE * (d // bd), n), arguments, options)
 
         def hidden(rows: Rows) -> Step:
-            options = {**core(rows), "D": d, "BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, "num_warps": 8}
-            arguments = (self.u, self.Q, self.base, rows.pairs, self.x)
-            return Step(wide_hidden, (rows.count // WIDE_TILE * (m // WIDE_TILE), n), arguments, options)
+            options = self._at("B_IN") | some(rows, "MOST", "M", "D", "VP", "GELU")
+            options |= {"BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, **eight}
+            arguments = (self.stream, self.IU, flat, self.x, size)
+            return Step(wide.wide_hidden, (rows.count // WIDE_TILE * (m // WIDE_TILE), n), arguments, options)
 
         def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
-            options = {"P": self.modulus, "V": self.outputs, **core(rows), "D": d, "BK": TILE, "ROWS": TILE, "num_warps": 4}
-            read = (self.u, self.x, self.Q, self.base, self.R, rows.pairs, rows.weights)
+            options = {"P": self.modulus, "V": self.outputs, **some(rows, "T", "MOST", "M", "D", "VP", "GELU"), "BK": TILE}
+            read = (self.stream, self.x, self.IU, self.R, self.bias, rows.pairs, rows.weights)
             arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
-            # ptxas takes 8 s for three stages and 0.2 s for two; only points of the history are judged
-            options |= {"JUDGE": judge, "num_stages": 2 if judge else 3}
-            return Step(wide_logits, (rows.count // TILE, n), arguments, options)
+            # ptxas takes seconds for three stages and 0.2 s for two
+            options |= {"ROWS": TILE, "JUDGE": judge, "num_warps": 4, "num_stages": 2}
+            return Step(wide.wide_logits, (rows.count // TILE, n), arguments, options)
 
-        def product(a: Tensor, b: Tensor, out: Tensor, rows: int, factor: float, *, turned: bool) -> Step:
-            columns = min(2 * WIDE_TILE if turned else WIDE_TILE, out.shape[2])
-            options = {"A_ROWS": a.shape[1], "OUT_ROWS": out.shape[1], "K": a.shape[2], "N": out.shape[2], "FACTOR": factor}
-            options |= {"TURNED": turned, "ROWS": WIDE_TILE, "BN": columns, "BK": TILE, "num_warps": 8}
-            return Step(wide_product, (rows // WIDE_TILE * (out.shape[2] // columns), n), (a, b, out), options)
+        def back(a: Tensor, b: Tensor, to: Tensor) -> Step:
+            rows, k, columns = a.shape[1], a.shape[2], min(2 * WIDE_TILE, to.shape[2])
+            options = {"T": rows, "K": k, "N": to.shape[2], "ROWS": WIDE_TILE, "BN": columns, "BK": TILE, **eight}
+            return Step(wide.wide_back, (rows // WIDE_TILE * (to.shape[2] // columns), n), (a, b, to), options)
 
-        def sums(a: Tensor, b: Tensor, out: Tensor, *, at_out: int = 0, of_r: bool = False, based: bool = False) -> Step:
-            k, columns = a.shape[2], self.R.shape[2] if of_r else b.shape[2]
-            high, long = min(WIDE_TILE, k), min(WIDE_TILE if based else 2 * WIDE_TILE, columns)
+        def sums(a: Tensor, b: Tensor, to: Tensor, at: int = 0, factor: float = 1.0, *, of_r: bool = False) -> Step:
+            k, columns = a.shape[2], vp if of_r else b.shape[2]
+            high, long = min(WIDE_TILE, k), min(2 * WIDE_TILE, columns)
             options: dict[str, Any] = {
                 "A_ROWS": a.shape[1],
                 "K": k,
@@ -350,35 +350,44 @@ class FusedTransformer(InHalf, GridTransformer):
                 "FIRST_B": m if of_r else 0,
                 "N": columns,
             }
-            options |= {"AT": at_out, "AT_B_IN": at["b_in"], "AT_B_OUT": at["b_out"], "PA": across, "BP": self.base.shape[2]}
-            options |= {"CUTS": self.cuts, "T": self.rows.count, "M": m, "BK": high, "BN": long, "BB": min(TILE, across)}
-            options |= {"ROWS": TILE, **of_tiles, "FIRST": first if of_r or based else -1, "COUNT_P": power_of_two(first)}
-            options |= {"FACTOR": 16.0 if based else 1.0, "BASED": based, "GELU": self.gelu and of_r}
-            options |= {"num_warps": 8, "num_stages": 5 if based else 4}
-            read = (self.exponent, self.largest, self.parameters.flat, self.y, self.dbase, self.rows.pairs)
-            return Step(wide_sums, (k // high * -(-columns // long), n), (a, b, out, *read, out[0].numel()), options)
+            options |= {"AT": at, "T": b.shape[1], "BK": high, "BN": long, "ROWS": TILE, **of_tiles, "FACTOR": factor}
+            options |= {"GELU": self.gelu and of_r, "TOLD": of_r, **eight, "num_stages": 4}
+            grid = (k // high * -(-columns // long), n)
+            return Step(wide.wide_sums, grid, (a, b, to, self.exponent, self.largest, to[0].numel()), options)
 
         return {
-            "out": product(self.z, self.out, self.u, self.rows.count, 1 / 256, turned=False),
-            "out_all": product(self.z, self.out, self.u, of_every, 1 / 256, turned=False),
+            "project": Step(
+                wide.wide_weights,
+                ((m + vp + 2 * d) // TILE + m // TILE * (vp // TILE), n),
+                (flat, self.y, self.IU, self.out, self.y_parts, self.R, self.bias, size),
+                self._at("O", "IU", "W_OUT", "B_OUT")
+                | {"PA": across, **some(self.rows, "BP", "D", "C", "M", "VP"), "BW": TILE, "BK": min(32, d), "num_warps": 4},
+            ),
+            "stream": stream(self.rows),
+            "stream_all": stream(self.every),
             "hidden": hidden(self.rows),
             "hidden_all": hidden(self.every),
             "by_rows": logits(self.rows, self.tile_loss, judge=False),
             "judge": logits(self.every, self.pair_loss, judge=True),
             "slopes": Step(
-                wide_slopes,
-                (first, n),
-                (
-                    *(self.x, self.R, self.rows.pairs, self.slope, self.exponent),
-                    *(self.dx, self.dz_exponent, self.dbase, self.largest),
-                ),
-                {**core(self.rows), **of_tiles, "CUTS": self.cuts, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
+                wide.wide_slopes,
+                (tiles * (m // WIDE_TILE + 1), n),
+                (self.x, self.R, self.slope, self.exponent, self.dx, self.dz_exponent, self.columns),
+                some(self.rows, "T", "MOST", "M", "VP", "GELU") | {**of_tiles, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
             ),
-            "back": product(self.dx, self.Q, self.du, self.rows.count, 1 / 16, turned=True),
-            "back_out": product(self.du, self.out, self.dz, self.rows.count, 1 / 16, turned=True),
-            "by_units": sums(self.u, self.dx, self.gradients.flat, at_out=at["IU"], based=True),
+            "back": back(self.dx, self.IU, self.dr),
+            "back_out": back(self.dr, self.out, self.dz),
+            "by_units": sums(self.stream, self.dx, self.gradients.flat, self._at("IU")["AT_IU"], 16.0),
             "of_r": sums(self.x, self.dx, self.dR, of_r=True),
-            "of_out": sums(self.z, self.du, self.gradients.flat, at_out=at["O"]),
+            "of_out": sums(self.z, self.dr, self.gradients.flat, self._at("O")["AT_O"]),
+            "of_y": sums(self.hot, self.dr, self.dy),
+            "after_units": Step(
+                wide.wide_rest,
+                ((1 + (m + vp) // TILE) * (d // bd), n),
+                (flat, self.gradients.flat, self.columns, self.exponent, self.dR, self.largest, size),
+                {**self._at("IU", "B_IN", "W_OUT", "B_OUT"), "D": d, "M": m, "VP": vp, "BW": TILE, "BD": bd, **of_tiles}
+                | {"COUNT": counted, "COUNT_P": power_of_two(counted), "num_warps": 4, "num_stages": 1},
+            ),
         }
 
     def _go(self, *names: str) -> None:
@@ -402,8 +411,8 @@ class FusedTransformer(InHalf, GridTransformer):
         self._go("read_tokens", "attend")
         self._beside(["project"], ["mix"])
         if self.wide:
-            self._go("out", "hidden", "by_rows", "slopes")
-            self._beside(["by_units", "of_r", "after_units"], ["back", "back_out", "of_out", "after_rows"])
+            self._go("stream", "hidden", "by_rows", "slopes")
+            self._beside(["by_units", "of_r", "after_units"], ["back", "back_out", "of_out", "of_y", "after_rows"])
         else:
             self._go("by_rows")
             self._beside(["by_units", "after_units"], ["after_rows"])
@@ -412,5 +421,5 @@ class FusedTransformer(InHalf, GridTransformer):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix_all", "project", *(["out_all", "hidden_all"] if self.wide else []), "judge")
+        self._go("read_tokens", "attend", "mix_all", "project", *(["stream_all", "hidden_all"] if self.wide else []), "judge")
         return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(self.pair_right, self.modulus).bool()

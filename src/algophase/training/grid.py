@@ -1,8 +1,10 @@
-"""One-layer transformers on the whole p x p grid, with the backward pass derived by hand (`grid_tables`, `grid_core`)."""
+"""One-layer transformers on the grid of pairs, from tables over tokens, with the backward pass derived by hand (`grid_tables`,
+`grid_core`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar
 
 import torch
@@ -13,13 +15,13 @@ from algophase.threads import one_thread
 from algophase.training.crew import Crew
 from algophase.training.engine import Engine, run_values
 from algophase.training.flat import Flat
-from algophase.training.grid_core import Grid
+from algophase.training.grid_core import Grid, Pairs
 from algophase.training.grid_part import Part
-from algophase.training.grid_tables import TableMaker, Tables
+from algophase.training.grid_tables import TableMaker, Tables, Terms
 from algophase.training.precision import matmul_precision
 from algophase.training.sizing import SMALL, most_threads, operations
 
-AT_ONCE = 8  # parts whose strips are computed before their shares are added up, which frees their memory
+AT_ONCE = 8  # networks whose strips are computed before their shares are added up, which frees their memory
 
 
 class GridTransformer(Engine):
@@ -39,13 +41,19 @@ class GridTransformer(Engine):
         cost = max(map(operations, self.runs))
         size = self.count if self.device.type == "cuda" else max(1, int(SMALL / cost))
         self.parts = [self._part(slice(start, start + size), rate, scale) for start in range(0, self.count, size)]
-        heads, columns = self.settings.heads, (self.hidden, self.outputs, self.table_width)
-        self.grid = Grid(self.labels, heads, *columns, self.gelu, like=self.parameters.flat)
+        pairs = int(self.weights[0].count_nonzero())
+        self.grid = Grid(self.labels, self.hidden, self.outputs, self.gelu, self.parts[0].terms, pairs)
+        terms = [one for part in self.parts for one in part.terms.each()]
+        gradients = [one for part in self.parts for one in part.d_terms.each()]
+        self.networks = list(zip(terms, gradients, map(self.grid.pairs, self.weights), strict=True))
+        if self.device.type == "cpu":
+            # Allocated and freed: glibc then keeps freed memory up to that size. Pages that are new every epoch cost 1 ms.
+            torch.empty(2**24, dtype=torch.uint8)
         self.crew = Crew(most_threads(self.device, cost * self.count))
 
     def _part(self, rows: slice, rate: Tensor, scale: Tensor) -> Part:
         maker = TableMaker(self.task, rate[rows], scale[rows], self.hidden)
-        return Part(self.task, self.parameters.part(rows), self.gradients.part(rows), self.weights[rows], maker)
+        return Part(self.task, self.parameters.part(rows), self.gradients.part(rows), maker)
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -107,43 +115,39 @@ class GridTransformer(Engine):
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
         with self._computing():
-            made = list(zip(self.parts, self._tables(), strict=True))
-            losses = [self._losses(made[start : start + AT_ONCE]) for start in range(0, len(made), AT_ONCE)]
-            self.crew.run([half for part, tables in made for half in part.backward_halves(tables)])
-        return torch.cat(losses)
+            tables = self._tables()
+            losses = [self._losses(self.networks[start : start + AT_ONCE]) for start in range(0, self.count, AT_ONCE)]
+            for part in self.parts:
+                part.maker.share_base(part.d_terms)
+            both = zip(self.parts, tables, strict=True)
+            self.crew.run([half for part, made in both for half in part.backward_halves(made)])
+        return torch.stack([loss for some in losses for loss in some])
 
     def _tables(self) -> list[Tables]:
-        """Of every part."""
-        halves: list[Callable[[], Any]] = []
-        for part in self.parts:
-            halves += [partial(part.maker.attend, part.parameters), partial(part.maker.project, part.parameters)]
-        made = self.crew.run(halves)
-        joins = zip(self.parts, made[::2], made[1::2], strict=True)
-        return self.crew.run([partial(part.maker.join, *both) for part, *both in joins])
+        """Of every part; its terms are made too."""
+        made = self.crew.run([half for part in self.parts for half in part.first_halves()])
+        halves = zip(made[::2], made[1::2], strict=True)
+        tables = [Tables(**vars(attended), projected=projected) for attended, projected in halves]
+        both = zip(self.parts, tables, strict=True)
+        self.crew.run([half for part, part_tables in both for half in part.second_halves(part_tables)])
+        return tables
 
-    def _losses(self, made: Sequence[tuple[Part, Tables]]) -> Tensor:
-        """The grid of some parts, forward and backward: the loss per network; the tables' gradients are left in the parts."""
-        strips = self.grid.strips
-        networks = [(part, tables, i) for part, tables in made for i in range(part.count)]
-        pieces = [
-            partial(self.grid.share, tables, i, strip, part.weights[i]) for part, tables, i in networks for strip in strips
-        ]
-        shares = self.crew.run(pieces, self.grid.put_back)
-        sums = [
-            partial(self.grid.add_up, shares[place * len(strips) : (place + 1) * len(strips)], i, part.table_gradients)
-            for place, (part, _, i) in enumerate(networks)
-        ]
-        losses = self.crew.run(sums)
-        for part, _ in made:
-            part.maker.share_base(part.table_gradients)
-        return torch.stack(losses)
+    def _losses(self, networks: Sequence[tuple[Terms, Terms, list[Pairs]]]) -> list[Tensor]:
+        """The grid of some networks, forward and backward: their losses; the terms' gradients are left in the parts."""
+        pieces = [partial(self.grid.share, terms, pairs) for terms, _, strips in networks for pairs in strips]
+        shares, count = iter(self.crew.run(pieces, twice=True)), len(self.grid.strips)
+        sums: list[Callable[[], Any]] = []
+        for _, gradients, strips in networks:
+            own = list(islice(shares, count))
+            sums += [partial(self.grid.add_tables, own, gradients), partial(self.grid.add_rest, own, strips, gradients)]
+        return self.crew.run(sums)[1::2]
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         with self._computing():
-            networks = [(tables, i) for tables in self._tables() for i in range(len(tables.base))]
-            pieces = [partial(self.grid.judge, *network, strip) for network in networks for strip in self.grid.strips]
-            judged = self.crew.run(pieces)
+            self._tables()
+            strips = self.grid.every
+            judged = self.crew.run([partial(self.grid.judge, terms, pairs) for terms, *_ in self.networks for pairs in strips])
         losses, rights = (torch.cat(parts).view(self.count, self.modulus, -1).mT for parts in zip(*judged, strict=True))
         return losses, rights
 

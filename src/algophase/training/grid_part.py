@@ -3,32 +3,27 @@ mostly be overhead."""
 
 from collections.abc import Callable
 from functools import partial
-
-from torch import Tensor
+from typing import Any
 
 from algophase.settings import TaskSettings
 from algophase.training.flat import Flat
-from algophase.training.grid_tables import TableGradients, TableMaker, Tables
+from algophase.training.grid_tables import TableMaker, Tables, Terms
 
 
 class Part:
-    def __init__(self, task: TaskSettings, parameters: Flat, gradients: Flat, weights: Tensor, maker: TableMaker) -> None:
-        """Parameters, their gradients and the pairs' weights (n, a, b): of these networks alone."""
-        self.parameters, self.gradients, self.weights, self.maker = parameters, gradients, weights, maker
-        self.count, p, heads = len(weights), task.modulus, parameters["O"].shape[1]
-        width, hidden = parameters["IU"].shape[2], parameters["b_in"].shape[1]
+    def __init__(self, task: TaskSettings, parameters: Flat, gradients: Flat, maker: TableMaker) -> None:
+        """Parameters and their gradients: of these networks alone."""
+        self.parameters, self.gradients, self.maker = parameters, gradients, maker
+        self.terms, self.d_terms = Terms.like(task, parameters), Terms.like(task, parameters)
+        self.d_terms.coefficients.zero_()  # and it stays so at pairs that are not trained on
 
-        def zeros(*shape: int) -> Tensor:
-            return parameters.flat.new_zeros(self.count, *shape)
+    def first_halves(self) -> list[Callable[[], Any]]:
+        """What an epoch begins with, for two threads: the tables' halves, which `second_halves` makes terms of."""
+        return [partial(half, self.parameters, self.terms) for half in (self.maker.attend, self.maker.project)]
 
-        self.table_gradients = TableGradients(
-            attention_1=zeros(heads, p, p),
-            attention_2=zeros(heads, p, p) if task.equals_sign else None,
-            tables=zeros(heads, 2 * p, width),
-            base=zeros(1 if task.equals_sign else p, width),
-            readout=zeros(hidden, width - hidden),
-        )
+    def second_halves(self, tables: Tables) -> list[Callable[[], None]]:
+        return [partial(half, tables, self.terms) for half in (self.maker.complete_first, self.maker.complete_second)]
 
     def backward_halves(self, tables: Tables) -> list[Callable[[], None]]:
-        arguments = (self.parameters, tables, self.table_gradients, self.gradients)
+        arguments = (self.parameters, tables, self.d_terms, self.gradients)
         return [partial(self.maker.backward_inputs, *arguments), partial(self.maker.backward_projection, *arguments)]

@@ -48,6 +48,10 @@ class Rows:
         b = self.pairs[:, : self.count, None] // 256
         return ((j % self.slots == b % self.slots) & (j < 3 * self.slots)).half()
 
+    def all_hot(self, across: int) -> Tensor:
+        """(n, T, across) float16: the one-hot of b itself."""
+        return (torch.arange(across, device=self.pairs.device) == self.pairs[:, : self.count, None] // 256).half()
+
 
 def slots_for(p: int, pairs: int, tile: int) -> int:
     """Enough for any tile of training pairs drawn at random: all but the first and the last b of a tile are whole, and together

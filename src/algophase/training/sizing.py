@@ -57,7 +57,7 @@ def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSetting
             work += 20 * across * (channels + d)
         elif engine == "grid":
             table = 2 * p * heads * (4 * d + 2 * outputs)
-            work = 4 * table + 6 * heads * pairs
+            work = 4 * table + (18 * heads + 10) * pairs  # of every pair attention, and which rows of the tables it takes
         else:
             # residual stream, queries, keys, values and the MLP's two 4d of every position, with their gradients
             work = pairs * (24 * d * network.layers * task.context + 4 * task.context * p + 6 * outputs)

@@ -72,8 +72,10 @@ def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int) -> No
 
 
 @LONG
+@pytest.mark.parametrize("wide", [fused.WIDE, 8])
 @pytest.mark.parametrize("state", ["middle", "late", "dead attention", "near divergence"])
-def test_gradients_stay_right(state: str) -> None:
+def test_gradients_stay_right(state: str, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "WIDE", wide)
     runs = runs_of("eight heads")
     _, error, cosine = compare(FusedTransformer, runs, DEVICE, "half", states(runs, DEVICE)[state])
     assert error < 0.1

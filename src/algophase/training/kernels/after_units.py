@@ -1,5 +1,4 @@
-"""From the sums over pairs (`by_units`) to the gradients of IU = [W_in | W_U], W_out, the biases and part of W_O. In a wide
-network `wide_sums` left all of that but dy, b_out, W_out and what W_U gets through R.
+"""From the sums over pairs (`by_units`) to the gradients of IU = [W_in | W_U], W_out, the biases and part of W_O.
 
     dIU = y^T dbase + W_O^T dQ;   dW_U += W_out^T dR + b_out^T db;   db = sum_b dbase
     dy = dbase IU^T;   dW_O = dQ IU^T [+ give v_q^T dy, in `after_attention`];   dW_out = dR W_U^T
@@ -14,7 +13,7 @@ from algophase.training.kernels.scaling import down, parts, up
 
 
 @triton.jit
-def base_gradient(DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr):
+def _base(DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr):
     """dbase of some b and columns (b, w): a sum, and what the run before left of it."""
     found = tl.load(DBASE + b[:, None] * W + w[None, :])
     for run in tl.static_range(1, RUNS):
@@ -29,7 +28,7 @@ def after_units(
     GRADIENTS,
     Y,  # (n, PA, D)
     DQ,  # (n, RUNS, W, C)
-    DBASE,  # (n, BP + CUTS, W)
+    DBASE,  # (n, BP + RUNS, W)
     PAIRS,  # (n, T + 16)
     DR,  # (n, RUNS, M, VP)
     LARGEST,  # (n, COUNT)
@@ -52,24 +51,19 @@ def after_units(
     BD: tl.constexpr,
     BB: tl.constexpr,
     RUNS: tl.constexpr,
-    CUTS: tl.constexpr,
     COUNT: tl.constexpr,
     COUNT_P: tl.constexpr,
-    WIDE: tl.constexpr,
 ):
     """BD columns or rows of D at a time. Roles: y; b_out; rows of W_O; columns of IU; rows of W_out."""
     W: tl.constexpr = M + VP
-    FIRST: tl.constexpr = M if WIDE else 0  # column of IU
-    OF_IU: tl.constexpr = 2 if WIDE else 2 + C // BC  # first role of its columns
-    OF_W_OUT: tl.constexpr = OF_IU + (W - FIRST) // BW
-    ROLES: tl.constexpr = OF_W_OUT + M // BW
+    ROLES: tl.constexpr = 2 + C // BC + W // BW + M // BW
     role = tl.program_id(0) % ROLES
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
     GRADIENTS += network * size
     DQ += network * RUNS * W * C
     DR += network * RUNS * M * VP
-    DBASE += network * (BP + CUTS) * W
+    DBASE += network * (BP + RUNS) * W
     PAIRS += network * (T + 16)
     Y += network * PA * D
     d = tl.program_id(0) // ROLES * BD + tl.arange(0, BD)
@@ -82,7 +76,7 @@ def after_units(
         for k in range(0, W, BW):
             w = k + tl.arange(0, BW)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]).to(tl.float16)
-            db = base_gradient(DBASE, PAIRS, i, w, T, W, BP, CUTS)
+            db = _base(DBASE, PAIRS, i, w, T, W, BP, RUNS)
             dy = tl.dot((db * scale).to(tl.float16), tl.trans(iu), dy)
         tl.store(DY + (network * PA + i[:, None]) * D + d[None, :], dy * back)
     elif role == 1:
@@ -90,10 +84,10 @@ def after_units(
         i = tl.arange(0, PA)
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
-            column = tl.sum(base_gradient(DBASE, PAIRS, i, w, T, W, BP, CUTS), axis=0)
+            column = tl.sum(_base(DBASE, PAIRS, i, w, T, W, BP, RUNS), axis=0)
             d_b_out += tl.sum(tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1)
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
-    elif role < OF_IU:
+    elif role < 2 + C // BC:
         c = (role - 2) * BC + tl.arange(0, BC)
         d_o = tl.zeros((BC, BD), tl.float32)
         for k in range(0, W, BW):
@@ -102,24 +96,22 @@ def after_units(
             dq = (parts(DQ, w[:, None] * C + c[None, :], W * C, RUNS) * scale).to(tl.float16)
             d_o = tl.dot(tl.trans(dq), tl.trans(iu), d_o)
         tl.store(GRADIENTS + AT_O + c[:, None] * D + d[None, :], d_o * back)
-    elif role < OF_W_OUT:
-        w = FIRST + (role - OF_IU) * BW + tl.arange(0, BW)
+    elif role < 2 + C // BC + W // BW:
+        w = (role - 2 - C // BC) * BW + tl.arange(0, BW)
         d_iu = tl.zeros((BD, BW), tl.float32)
         column = tl.zeros((BW,), tl.float32)
-        if not WIDE:
-            for k in range(0, PA, BB):
-                b = k + tl.arange(0, BB)
-                db = base_gradient(DBASE, PAIRS, b, w, T, W, BP, CUTS)
-                column += tl.sum(db, axis=0)
-                y = tl.load(Y + b[:, None] * D + d[None, :]).to(tl.float16)
-                d_iu = tl.dot(tl.trans(y), (db * scale).to(tl.float16), d_iu)
-            for k in range(0, C, BC):
-                c = k + tl.arange(0, BC)
-                o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]).to(tl.float16)
-                dq = (parts(DQ, w[:, None] * C + c[None, :], W * C, RUNS) * scale).to(tl.float16)
-                d_iu = tl.dot(tl.trans(o), tl.trans(dq), d_iu)
-        place = GRADIENTS + AT_IU + d[:, None] * W + w[None, :]
-        if role < OF_IU + (M - FIRST) // BW:
+        for k in range(0, PA, BB):
+            b = k + tl.arange(0, BB)
+            db = _base(DBASE, PAIRS, b, w, T, W, BP, RUNS)
+            column += tl.sum(db, axis=0)
+            y = tl.load(Y + b[:, None] * D + d[None, :]).to(tl.float16)
+            d_iu = tl.dot(tl.trans(y), (db * scale).to(tl.float16), d_iu)
+        for k in range(0, C, BC):
+            c = k + tl.arange(0, BC)
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]).to(tl.float16)
+            dq = (parts(DQ, w[:, None] * C + c[None, :], W * C, RUNS) * scale).to(tl.float16)
+            d_iu = tl.dot(tl.trans(o), tl.trans(dq), d_iu)
+        if role < 2 + C // BC + M // BW:
             if tl.program_id(0) < ROLES:
                 tl.store(GRADIENTS + AT_B_IN + w, column)
             d_iu *= back
@@ -130,14 +122,10 @@ def after_units(
                 dr = (parts(DR, m[:, None] * VP + v[None, :], M * VP, RUNS) * scale).to(tl.float16)
                 w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :]).to(tl.float16)
                 d_iu = tl.dot(tl.trans(w_out), dr, d_iu)
-            d_iu *= back
-            if WIDE:
-                d_iu += tl.load(place)
-            else:
-                d_iu += tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
-        tl.store(place, d_iu)
+            d_iu = d_iu * back + tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
+        tl.store(GRADIENTS + AT_IU + d[:, None] * W + w[None, :], d_iu)
     else:
-        m = (role - OF_W_OUT) * BW + tl.arange(0, BW)
+        m = (role - 2 - C // BC - W // BW) * BW + tl.arange(0, BW)
         d_w_out = tl.zeros((BW, BD), tl.float32)
         for k in range(0, VP, BW):
             v = k + tl.arange(0, BW)

@@ -19,7 +19,7 @@ PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.scaling import WEIGHT, onto, product
+from algophase.training.kernels.scaling import onto, product
 
 
 @triton.jit
@@ -177,11 +177,45 @@ def mix(
 
 
 @triton.jit
+def readout(
+    PARAMETERS,
+    R,
+    tile,
+    AT_IU: tl.constexpr,
+    AT_W_OUT: tl.constexpr,
+    D: tl.constexpr,
+    M: tl.constexpr,
+    VP: tl.constexpr,
+    BW: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """R of BW hidden units and BW outputs."""
+    m, v = tile // (VP // BW) * BW + tl.arange(0, BW), tile % (VP // BW) * BW + tl.arange(0, BW)
+    r = tl.zeros((BW, BW), tl.float32)
+    rest = tl.zeros((BW, BW), tl.float32)
+    for k in range(0, D, BK):
+        d = k + tl.arange(0, BK)
+        w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
+        r, rest = onto(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * (M + VP) + M + v[None, :]), r, rest)
+    tl.store(R + m[:, None] * VP + v[None, :], (r + rest / 2048.0).to(tl.float16))
+
+
+@triton.jit
+def in_parts(PLACE, x, stride):
+    """Store a float32 matrix as three in float16 that add up to it."""
+    first = x.to(tl.float16)
+    left = x - first.to(tl.float32)
+    second = left.to(tl.float16)
+    tl.store(PLACE, first)
+    tl.store(PLACE + stride, second)
+    tl.store(PLACE + 2 * stride, (left - second.to(tl.float32)).to(tl.float16))
+
+
+@triton.jit
 def project(
     PARAMETERS,
     Y,
-    Q,  # out (n, C, W) float16; WIDE: 16 IU instead, (n, D, W)
-    OUT,  # out (n, C, D) float16 if WIDE: 16 W_O
+    Q,  # out (n, C, W) float16
     BASE,  # out (n, 3, BP, W) float16: three parts that add up to the float32 value
     R,  # out (n, M, VP) float16
     size,
@@ -199,12 +233,9 @@ def project(
     BW: tl.constexpr,
     BC: tl.constexpr,
     BK: tl.constexpr,
-    WIDE: tl.constexpr,
 ):
-    """Roles: the base, BW columns at a time; Q, or the copy of W_O, BC rows and BW columns at a time; R, BW hidden units and BW
-    outputs."""
+    """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden units and BW outputs."""
     W: tl.constexpr = M + VP
-    ACROSS: tl.constexpr = (D if WIDE else W) // BW  # tiles of Q or the copy
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
     if tl.program_id(0) < W // BW:
@@ -217,39 +248,20 @@ def project(
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
             base, rest = onto(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest)
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
-            if WIDE:
-                tl.store(Q + (network * D + d[:, None]) * W + w[None, :], (iu * WEIGHT).to(tl.float16))
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
         base += rest / 2048.0 + bias[None, :]
-        place = BASE + (network * 3 * BP + i[:, None]) * W + w[None, :]
-        first = base.to(tl.float16)
-        left = base - first.to(tl.float32)
-        second = left.to(tl.float16)
-        tl.store(place, first)
-        tl.store(place + BP * W, second)
-        tl.store(place + 2 * BP * W, (left - second.to(tl.float32)).to(tl.float16))
-    elif tl.program_id(0) < W // BW + C // BC * ACROSS:
+        in_parts(BASE + (network * 3 * BP + i[:, None]) * W + w[None, :], base, BP * W)
+    elif tl.program_id(0) < (1 + C // BC) * (W // BW):
         role = tl.program_id(0) - W // BW
         c, w = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BW + tl.arange(0, BW)
-        if WIDE:
-            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + w[None, :])
-            tl.store(OUT + (network * C + c[:, None]) * D + w[None, :], (o * WEIGHT).to(tl.float16))
-        else:
-            q = tl.zeros((BC, BW), tl.float32)
-            rest_q = tl.zeros((BC, BW), tl.float32)
-            for k in range(0, D, BK):
-                d = k + tl.arange(0, BK)
-                o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-                q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
-            tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
-    else:
-        role = tl.program_id(0) - W // BW - C // BC * ACROSS
-        m, v = role // (VP // BW) * BW + tl.arange(0, BW), role % (VP // BW) * BW + tl.arange(0, BW)
-        r = tl.zeros((BW, BW), tl.float32)
-        rest_r = tl.zeros((BW, BW), tl.float32)
+        q = tl.zeros((BC, BW), tl.float32)
+        rest_q = tl.zeros((BC, BW), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
-            w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
-            r, rest_r = onto(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]), r, rest_r)
-        tl.store(R + (network * M + m[:, None]) * VP + v[None, :], (r + rest_r / 2048.0).to(tl.float16))
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
+            q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
+        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
+    else:
+        role = tl.program_id(0) - (1 + C // BC) * (W // BW)
+        readout(PARAMETERS, R + network * M * VP, role, AT_IU, AT_W_OUT, D, M, VP, BW, BK)

@@ -1,69 +1,122 @@
 """The grid for wide networks, whose z does not fit into the registers of a program: `by_rows` and `by_units` as plain products
 tile by tile, with hidden units and dx in memory, in float16. W_O IU is not multiplied out: that would take more than it saves.
 
-    wide_product  u = z W_O;   du = dx IU^T;   dz = du W_O^T
-    wide_hidden   x = u W_in + base[b]; kept is relu(x), or x itself for GELU
-    wide_logits   logits = act(x) R + u W_U + base[b], loss, slope
-    wide_slopes   dx = (slope R^T) act'(x), the direct logits' dx is the slope;   dbase = sum_a dx
-    wide_sums     dIU = u^T dx + y^T dbase;   dW_O = z^T du;   dR = act(x)^T slope
+    wide_weights  W_O, IU and y in float16, R, and what b_out adds to the logits
+    wide_stream   r = y[b] + z W_O
+    wide_hidden   x = r W_in + b_in; kept is relu(x), or x itself for GELU
+    wide_logits   logits = act(x) R + (r + b_out) W_U, loss, slope
+    wide_slopes   dx = (slope R^T) act'(x), the direct logits' dx is the slope;   sums of dx over rows
+    wide_back     dr = dx IU^T;   dz = dr W_O^T
+    wide_sums     dIU = r^T dx;   dW_O = z^T dr;   dy = one-hot(b)^T dr;   dR = act(x)^T slope
+    wide_rest     the rest of dW_U, dW_out, and the biases'
 
-Rows, parts of the base and the slope's scales are those of `by_rows`. u is kept as a sixteenth, weights as 16 times themselves
-(`scaling`); dx, du and dz carry the power of two of the network's largest slope, so that sums over pairs need no other.
+Rows and the slope's scales are those of `by_rows`; y joins a product as the base does there. r is kept as a sixteenth, weights
+as 16 times themselves (`scaling`); dx, dr and dz carry the power of two of the network's largest slope, so that sums over pairs
+need no other.
 """
 
 import triton
 import triton.language as tl
 
-from algophase.training.kernels.after_units import base_gradient
 from algophase.training.kernels.by_rows import of_base, one_hot, to_loss
-from algophase.training.kernels.by_units import put_down
 from algophase.training.kernels.hidden import activate_both
-from algophase.training.kernels.scaling import down, exponent, power, up
+from algophase.training.kernels.scaling import WEIGHT, down, exponent, power, up
+from algophase.training.kernels.tables import in_parts, readout
 
 
 @triton.jit
-def wide_product(
-    A,  # (n, A_ROWS, K) float16
-    B,  # (n, K, N) float16, or (n, N, K) if TURNED
-    OUT,  # out (n, OUT_ROWS, N) float16
-    A_ROWS: tl.constexpr,
-    OUT_ROWS: tl.constexpr,
-    K: tl.constexpr,
-    N: tl.constexpr,
-    ROWS: tl.constexpr,
-    BN: tl.constexpr,
+def wide_weights(
+    PARAMETERS,
+    Y,  # (n, PA, D) float32
+    IU,  # out (n, D, W) float16, 16 times itself, as are the next two
+    OUT,  # out (n, C, D) float16
+    PARTS,  # out (n, 3, BP, D) float16: y in three parts
+    R,  # out (n, M, VP) float16
+    BIAS,  # out (n, VP) float32: b_out W_U
+    size,
+    AT_O: tl.constexpr,
+    AT_IU: tl.constexpr,
+    AT_W_OUT: tl.constexpr,
+    AT_B_OUT: tl.constexpr,
+    PA: tl.constexpr,
+    BP: tl.constexpr,
+    D: tl.constexpr,
+    C: tl.constexpr,
+    M: tl.constexpr,
+    VP: tl.constexpr,
+    BW: tl.constexpr,
     BK: tl.constexpr,
-    FACTOR: tl.constexpr,
-    TURNED: tl.constexpr,
 ):
-    """FACTOR A B, or A B^T: ROWS rows and BN columns."""
+    """Roles: BW columns of IU; BW columns of W_O; BW columns of y; BW hidden units and BW outputs of R."""
+    W: tl.constexpr = M + VP
     network = tl.program_id(1).to(tl.int64)
-    row = tl.program_id(0) // (N // BN) * ROWS + tl.arange(0, ROWS)
-    n = tl.program_id(0) % (N // BN) * BN + tl.arange(0, BN)
-    A += network * A_ROWS * K
-    B += network * K * N
-    total = tl.zeros((ROWS, BN), tl.float32)
-    for first in range(0, K, BK):
-        k = first + tl.arange(0, BK)
-        a = tl.load(A + row[:, None] * K + k[None, :])
-        if TURNED:
-            total = tl.dot(a, tl.trans(tl.load(B + n[:, None] * K + k[None, :])), total)
-        else:
-            total = tl.dot(a, tl.load(B + k[:, None] * N + n[None, :]), total)
-    tl.store(OUT + (network * OUT_ROWS + row[:, None]) * N + n[None, :], (total * FACTOR).to(tl.float16))
+    role = tl.program_id(0)
+    PARAMETERS += network * size
+    if role < W // BW:
+        w = role * BW + tl.arange(0, BW)
+        bias = tl.zeros((BW,), tl.float32)
+        for k in range(0, D, BK):
+            d = k + tl.arange(0, BK)
+            iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
+            tl.store(IU + (network * D + d[:, None]) * W + w[None, :], (iu * WEIGHT).to(tl.float16))
+            bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
+        tl.store(BIAS + network * VP + w - M, bias, mask=w >= M)
+    elif role < (W + D) // BW:
+        d = (role - W // BW) * BW + tl.arange(0, BW)
+        for k in range(0, C, BK):
+            c = k + tl.arange(0, BK)
+            o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
+            tl.store(OUT + (network * C + c[:, None]) * D + d[None, :], (o * WEIGHT).to(tl.float16))
+    elif role < (W + 2 * D) // BW:
+        i, d = tl.arange(0, PA), (role - (W + D) // BW) * BW + tl.arange(0, BW)
+        y = tl.load(Y + (network * PA + i[:, None]) * D + d[None, :])
+        in_parts(PARTS + (network * 3 * BP + i[:, None]) * D + d[None, :], y * WEIGHT, BP * D)
+    else:
+        readout(PARAMETERS, R + network * M * VP, role - (W + 2 * D) // BW, AT_IU, AT_W_OUT, D, M, VP, BW, BK)
 
 
 @triton.jit
-def wide_hidden(
-    U,  # (n, MOST, D) float16
-    IU,  # (n, D, W) float16
-    BASE,  # (n, 3, BP, W) float16
+def wide_stream(
+    Z,  # (n, MOST, C) float16
+    OUT,
+    PARTS,
     PAIRS,  # (n, T + 16) int32
-    X,  # out (n, MOST, M) float16
+    STREAM,  # out (n, MOST, D) float16
     S: tl.constexpr,
     KB: tl.constexpr,
     BP: tl.constexpr,
     T: tl.constexpr,
+    MOST: tl.constexpr,
+    C: tl.constexpr,
+    D: tl.constexpr,
+    ROWS: tl.constexpr,
+    BD: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """ROWS pairs and BD columns."""
+    network = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) // (D // BD) * ROWS
+    row, d = first + tl.arange(0, ROWS), tl.program_id(0) % (D // BD) * BD + tl.arange(0, BD)
+    j = tl.arange(0, KB)
+    PAIRS += network * (T + 16)
+    Z += network * MOST * C
+    OUT += network * C * D
+    PARTS += network * 3 * BP * D + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * D
+    r = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(PARTS + d[None, :]))
+    for first_c in range(0, C, BK):
+        c = first_c + tl.arange(0, BK)
+        r = tl.dot(tl.load(Z + row[:, None] * C + c[None, :]), tl.load(OUT + c[:, None] * D + d[None, :]), r)
+    tl.store(STREAM + (network * MOST + row[:, None]) * D + d[None, :], (r * (1 / 256)).to(tl.float16))
+
+
+@triton.jit
+def wide_hidden(
+    STREAM,
+    IU,
+    PARAMETERS,
+    X,  # out (n, MOST, M) float16
+    size,
+    AT_B_IN: tl.constexpr,
     MOST: tl.constexpr,
     M: tl.constexpr,
     D: tl.constexpr,
@@ -76,17 +129,15 @@ def wide_hidden(
     """ROWS pairs and BM units."""
     W: tl.constexpr = M + VP
     network = tl.program_id(1).to(tl.int64)
-    first = tl.program_id(0) // (M // BM) * ROWS
-    row, m = first + tl.arange(0, ROWS), tl.program_id(0) % (M // BM) * BM + tl.arange(0, BM)
-    j = tl.arange(0, KB)
-    PAIRS += network * (T + 16)
-    U += network * MOST * D
+    row = tl.program_id(0) // (M // BM) * ROWS + tl.arange(0, ROWS)
+    m = tl.program_id(0) % (M // BM) * BM + tl.arange(0, BM)
+    STREAM += network * MOST * D
     IU += network * D * W
-    BASE += network * 3 * BP * W + of_base(tl.load(PAIRS + first) // 256, j, S, BP)[:, None] * W
-    x = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(BASE + m[None, :]))
-    for first_d in range(0, D, BK):
-        d = first_d + tl.arange(0, BK)
-        x = tl.dot(tl.load(U + row[:, None] * D + d[None, :]), tl.load(IU + d[:, None] * W + m[None, :]), x)
+    x = tl.zeros((ROWS, BM), tl.float32)
+    for first in range(0, D, BK):
+        d = first + tl.arange(0, BK)
+        x = tl.dot(tl.load(STREAM + row[:, None] * D + d[None, :]), tl.load(IU + d[:, None] * W + m[None, :]), x)
+    x += tl.load(PARAMETERS + network * size + AT_B_IN + m)[None, :]
     if not GELU:
         x, _ = activate_both(x, GELU)
     tl.store(X + (network * MOST + row[:, None]) * M + m[None, :], x.to(tl.float16))
@@ -94,11 +145,11 @@ def wide_hidden(
 
 @triton.jit
 def wide_logits(
-    U,
+    STREAM,
     X,
     IU,
-    BASE,
-    R,  # (n, M, VP) float16
+    R,
+    BIAS,
     PAIRS,
     WEIGHTS,  # (n, T) float32, 0 in padding
     SLOPE,  # out (n, T, VP) float16, the largest of a tile in [1, 2)
@@ -106,9 +157,6 @@ def wide_logits(
     LOSS,  # out (n, TILES) float32, or (n, T) with JUDGE
     RIGHT,  # out (n, T) int8 with JUDGE
     P: tl.constexpr,
-    S: tl.constexpr,
-    KB: tl.constexpr,
-    BP: tl.constexpr,
     T: tl.constexpr,
     MOST: tl.constexpr,
     M: tl.constexpr,
@@ -123,24 +171,22 @@ def wide_logits(
     W: tl.constexpr = M + VP
     tile = tl.program_id(0)
     network = tl.program_id(1).to(tl.int64)
-    row = tile * ROWS + tl.arange(0, ROWS)
-    v, j = tl.arange(0, VP), tl.arange(0, KB)
-    PAIRS += network * (T + 16)
-    U += network * MOST * D
+    row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
+    STREAM += network * MOST * D
     IU += network * D * W
     X += network * MOST * M
     R += network * M * VP
-    pair = tl.load(PAIRS + row)
-    base = network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
-    logits = tl.dot(one_hot(pair // 256, j, S), tl.load(BASE + base + M + v[None, :]))
+    logits = tl.zeros((ROWS, VP), tl.float32)
     for first in range(0, D, BK):
         d = first + tl.arange(0, BK)
         direct = tl.load(IU + d[:, None] * W + M + v[None, :])
-        logits = tl.dot(tl.load(U + row[:, None] * D + d[None, :]), direct, logits)
+        logits = tl.dot(tl.load(STREAM + row[:, None] * D + d[None, :]), direct, logits)
     for first in range(0, M, BK):
         m = first + tl.arange(0, BK)
         post = _active(tl.load(X + row[:, None] * M + m[None, :]), GELU)
         logits = tl.dot(post, tl.load(R + m[:, None] * VP + v[None, :]), logits)
+    logits += tl.load(BIAS + network * VP + v)[None, :]
+    pair = tl.load(PAIRS + network * (T + 16) + row)
     weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
     to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
@@ -159,17 +205,11 @@ def _active(x, GELU: tl.constexpr):
 def wide_slopes(
     X,
     R,
-    PAIRS,
     SLOPE,
     EXPONENT,
     DX,  # out (n, T, W) float16
     DZ_EXPONENT,  # out (n, TILES) int32
-    DBASE,  # out (n, BP + CUTS, W) float32
-    LARGEST,  # out (n, COUNT) int32: exponent of the largest element that a program wrote
-    S: tl.constexpr,
-    KB: tl.constexpr,
-    BP: tl.constexpr,
-    CUTS: tl.constexpr,
+    COLUMNS,  # out (n, TILES, W) float32: sums of dx over a tile of rows
     T: tl.constexpr,
     MOST: tl.constexpr,
     M: tl.constexpr,
@@ -178,57 +218,64 @@ def wide_slopes(
     ROWS: tl.constexpr,
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
-    COUNT: tl.constexpr,
     GELU: tl.constexpr,
 ):
-    """One of CUTS runs of rows and BM units, or the outputs; each step is a tile of rows, with one exponent."""
+    """A tile of rows, which has one exponent, and BM units, or the outputs."""
     W: tl.constexpr = M + VP
-    LENGTH: tl.constexpr = TILES // CUTS
     UNITS: tl.constexpr = M // BM + 1
     network = tl.program_id(1).to(tl.int64)
-    run, unit = tl.program_id(0) // UNITS, tl.program_id(0) % UNITS
-    i, v, j = tl.arange(0, ROWS), tl.arange(0, VP), tl.arange(0, KB)
-    PAIRS += network * (T + 16)
-    X += network * MOST * M
-    DX += network * T * W
-    SLOPE += network * T * VP
+    tile, unit = tl.program_id(0) // UNITS, tl.program_id(0) % UNITS
+    row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
     EXPONENT += network * TILES
-    LARGEST += network * COUNT + tl.program_id(0)
-    t = tl.arange(0, TILES_P)
-    top = tl.max(tl.load(EXPONENT + t, mask=t < TILES, other=0), axis=0)
-    whole = power(top)
-    DBASE += network * (BP + CUTS) * W
-    LEFT = DBASE + (BP + run) * W + 0 * j[None, :]
-    unfinished = (j == tl.load(PAIRS + (run + 1) * LENGTH * ROWS) // 256 % S)[None, :]
+    DX += network * T * W
+    COLUMNS += (network * TILES + tile) * W
+    top = _largest(EXPONENT, TILES, TILES_P)
+    factor = power(tl.load(EXPONENT + tile) - top + 127)
+    s = tl.load(SLOPE + (network * T + row[:, None]) * VP + v[None, :])
     if unit < M // BM:
         m = unit * BM + tl.arange(0, BM)
         r = tl.trans(tl.load(R + (network * M + m[:, None]) * VP + v[None, :]))
-        db = tl.zeros((BM, KB), tl.float32)
-        top_db = tl.zeros((BM, KB), tl.float32)
-        for tile in range(run * LENGTH, (run + 1) * LENGTH):
-            row = tile * ROWS + i
-            factor = power(tl.load(EXPONENT + tile) - top + 127)
-            s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
-            _, steep = activate_both(tl.load(X + row[:, None] * M + m[None, :]).to(tl.float32), GELU)
-            dx = (tl.dot(s, r) * (steep * factor)).to(tl.float16)
-            tl.store(DX + row[:, None] * W + m[None, :], dx)
-            db = tl.dot(tl.trans(dx), one_hot(tl.load(PAIRS + row) // 256, j, S), db)
-            db, top_db = put_down(DBASE, db, top_db, whole, PAIRS, tile, j, m, S, W, ROWS)
-        tl.store(LEFT + m[:, None], db * whole, mask=unfinished)
-        tl.store(LARGEST, exponent(top_db * whole))
+        _, steep = activate_both(tl.load(X + (network * MOST + row[:, None]) * M + m[None, :]).to(tl.float32), GELU)
+        dx = tl.dot(s, r) * (steep * factor)
+        tl.store(DX + row[:, None] * W + m[None, :], dx.to(tl.float16))
+        tl.store(COLUMNS + m, tl.sum(dx, axis=0))
     else:
-        db_direct = tl.zeros((VP, KB), tl.float32)
-        top_direct = tl.zeros((VP, KB), tl.float32)
-        for tile in range(run * LENGTH, (run + 1) * LENGTH):
-            row = tile * ROWS + i
-            factor = power(tl.load(EXPONENT + tile) - top + 127)
-            slope = (tl.load(SLOPE + row[:, None] * VP + v[None, :]).to(tl.float32) * factor).to(tl.float16)
-            tl.store(DX + row[:, None] * W + M + v[None, :], slope)
-            db_direct = tl.dot(tl.trans(slope), one_hot(tl.load(PAIRS + row) // 256, j, S), db_direct)
-            db_direct, top_direct = put_down(DBASE, db_direct, top_direct, whole, PAIRS, tile, j, M + v, S, W, ROWS)
-            tl.store(DZ_EXPONENT + network * TILES + tile, top + 12)  # so that `down` gives the power
-        tl.store(LEFT + M + v[:, None], db_direct * whole, mask=unfinished)
-        tl.store(LARGEST, exponent(top_direct * whole))
+        slope = s.to(tl.float32) * factor
+        tl.store(DX + row[:, None] * W + M + v[None, :], slope.to(tl.float16))
+        tl.store(COLUMNS + M + v, tl.sum(slope, axis=0))
+        tl.store(DZ_EXPONENT + network * TILES + tile, top + 12)  # so that `down` gives the power
+
+
+@triton.jit
+def _largest(EXPONENTS, COUNT: tl.constexpr, COUNT_P: tl.constexpr):
+    i = tl.arange(0, COUNT_P)
+    return tl.max(tl.load(EXPONENTS + i, mask=i < COUNT, other=0), axis=0)
+
+
+@triton.jit
+def wide_back(
+    A,  # (n, T, K) float16
+    B,  # (n, N, K) float16, 16 times a weight
+    OUT,  # out (n, T, N) float16
+    T: tl.constexpr,
+    K: tl.constexpr,
+    N: tl.constexpr,
+    ROWS: tl.constexpr,
+    BN: tl.constexpr,
+    BK: tl.constexpr,
+):
+    """A B^T / 16: ROWS rows and BN columns."""
+    network = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0) // (N // BN) * ROWS + tl.arange(0, ROWS)
+    n = tl.program_id(0) % (N // BN) * BN + tl.arange(0, BN)
+    A += network * T * K
+    B += network * N * K
+    total = tl.zeros((ROWS, BN), tl.float32)
+    for first in range(0, K, BK):
+        k = first + tl.arange(0, BK)
+        a = tl.load(A + row[:, None] * K + k[None, :])
+        total = tl.dot(a, tl.trans(tl.load(B + n[:, None] * K + k[None, :])), total)
+    tl.store(OUT + (network * T + row[:, None]) * N + n[None, :], (total * (1 / 16)).to(tl.float16))
 
 
 @triton.jit
@@ -237,11 +284,7 @@ def wide_sums(
     B,  # (n, T, WB) float16: N columns from FIRST_B on
     OUT,  # out (n, size) float32, K by N from AT on
     EXPONENT,
-    LARGEST,  # (n, COUNT) int32; out, from FIRST on, if FIRST >= 0
-    PARAMETERS,
-    Y,  # (n, PA, D) float32
-    DBASE,
-    PAIRS,
+    LARGEST,  # out (n, programs) int32 with TOLD: exponent of the largest element that a program wrote
     size,
     A_ROWS: tl.constexpr,
     K: tl.constexpr,
@@ -249,28 +292,17 @@ def wide_sums(
     FIRST_B: tl.constexpr,
     N: tl.constexpr,
     AT: tl.constexpr,
-    AT_B_IN: tl.constexpr,
-    AT_B_OUT: tl.constexpr,
-    PA: tl.constexpr,
-    BP: tl.constexpr,
-    CUTS: tl.constexpr,
     T: tl.constexpr,
-    M: tl.constexpr,
     BK: tl.constexpr,
     BN: tl.constexpr,
-    BB: tl.constexpr,
     ROWS: tl.constexpr,
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
-    FIRST: tl.constexpr,
-    COUNT: tl.constexpr,
-    COUNT_P: tl.constexpr,
     FACTOR: tl.constexpr,
-    BASED: tl.constexpr,
     GELU: tl.constexpr,
+    TOLD: tl.constexpr,
 ):
-    """FACTOR A^T B: BK columns of A by BN of B. GELU: A holds pre-activations. BASED: dIU, with what comes through the base,
-    and the gradient of b_in."""
+    """FACTOR A^T B: BK columns of A by BN of B. GELU: A holds pre-activations."""
     ACROSS: tl.constexpr = (N + BN - 1) // BN
     network = tl.program_id(1).to(tl.int64)
     i, k = tl.arange(0, ROWS), tl.program_id(0) // ACROSS * BK + tl.arange(0, BK)
@@ -278,33 +310,87 @@ def wide_sums(
     inside = n < N
     A += network * A_ROWS * K
     B += network * T * WB + FIRST_B
-    OUT += network * size
-    t = tl.arange(0, TILES_P)
-    whole = power(tl.max(tl.load(EXPONENT + network * TILES + t, mask=t < TILES, other=0), axis=0))
     total = tl.zeros((BK, BN), tl.float32)
     for first in range(0, T, ROWS):
         row = first + i
         a = _active(tl.load(A + row[:, None] * K + k[None, :]), GELU)
         b = tl.load(B + row[:, None] * WB + n[None, :], mask=inside[None, :], other=0.0)
         total = tl.dot(tl.trans(a), b, total)
-    total *= whole * FACTOR
-    if BASED:
-        PARAMETERS += network * size
-        of_slopes = tl.arange(0, COUNT_P)
-        top = tl.max(tl.load(LARGEST + network * COUNT + of_slopes, mask=of_slopes < FIRST, other=0), axis=0)
-        w = tl.minimum(n, N - 1)
-        column = tl.zeros((BN,), tl.float32)
-        through = tl.zeros((BK, BN), tl.float32)
-        for first in range(0, PA, BB):
-            b_place = first + tl.arange(0, BB)
-            db = base_gradient(DBASE + network * (BP + CUTS) * N, PAIRS + network * (T + 16), b_place, w, T, N, BP, CUTS)
-            column += tl.sum(db, axis=0)
-            y = tl.load(Y + (network * PA + b_place[:, None]) * K + k[None, :]).to(tl.float16)
-            through = tl.dot(tl.trans(y), (db * up(top)).to(tl.float16), through)
-        direct = tl.where(w >= M, column, 0.0)
-        total += through * down(top) + tl.load(PARAMETERS + AT_B_OUT + k)[:, None] * direct[None, :]
-        if tl.program_id(0) < ACROSS:
-            tl.store(OUT + AT_B_IN + n, column, mask=n < M)
-    tl.store(OUT + AT + k[:, None] * N + n[None, :], total, mask=inside[None, :])
-    if FIRST >= 0 and not BASED:
-        tl.store(LARGEST + network * COUNT + FIRST + tl.program_id(0), exponent(total))
+    total *= power(_largest(EXPONENT + network * TILES, TILES, TILES_P)) * FACTOR
+    tl.store(OUT + network * size + AT + k[:, None] * N + n[None, :], total, mask=inside[None, :])
+    if TOLD:
+        tl.store(LARGEST + network * tl.num_programs(0) + tl.program_id(0), exponent(total))
+
+
+@triton.jit
+def _columns(COLUMNS, w, W: tl.constexpr, TILES: tl.constexpr, TILES_P: tl.constexpr):
+    """Sums of dx over all rows."""
+    t = tl.arange(0, TILES_P)
+    return tl.sum(tl.load(COLUMNS + t[:, None] * W + w[None, :], mask=(t < TILES)[:, None], other=0.0), axis=0)
+
+
+@triton.jit
+def wide_rest(
+    PARAMETERS,
+    GRADIENTS,
+    COLUMNS,
+    EXPONENT,
+    DR,  # (n, M, VP) float32
+    LARGEST,  # (n, COUNT)
+    size,
+    AT_IU: tl.constexpr,
+    AT_B_IN: tl.constexpr,
+    AT_W_OUT: tl.constexpr,
+    AT_B_OUT: tl.constexpr,
+    D: tl.constexpr,
+    M: tl.constexpr,
+    VP: tl.constexpr,
+    BW: tl.constexpr,
+    BD: tl.constexpr,
+    TILES: tl.constexpr,
+    TILES_P: tl.constexpr,
+    COUNT: tl.constexpr,
+    COUNT_P: tl.constexpr,
+):
+    """BD rows or columns of D at a time. Roles: b_out; columns of W_U, which `wide_sums` has begun; rows of W_out, and b_in."""
+    W: tl.constexpr = M + VP
+    ROLES: tl.constexpr = 1 + W // BW
+    role = tl.program_id(0) % ROLES
+    network = tl.program_id(1).to(tl.int64)
+    PARAMETERS += network * size
+    GRADIENTS += network * size
+    COLUMNS += network * TILES * W
+    DR += network * M * VP
+    d = tl.program_id(0) // ROLES * BD + tl.arange(0, BD)
+    whole = power(_largest(EXPONENT + network * TILES, TILES, TILES_P))
+    top = _largest(LARGEST + network * COUNT, COUNT, COUNT_P)
+    if role == 0:
+        d_b_out = tl.zeros((BD,), tl.float32)
+        for k in range(0, VP, BW):
+            w = M + k + tl.arange(0, BW)
+            column = _columns(COLUMNS, w, W, TILES, TILES_P) * whole
+            d_b_out += tl.sum(tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1)
+        tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
+    elif role <= VP // BW:
+        v = (role - 1) * BW + tl.arange(0, BW)
+        d_u = tl.zeros((BD, BW), tl.float32)
+        for k in range(0, M, BW):
+            m = k + tl.arange(0, BW)
+            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * up(top)).to(tl.float16)
+            w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :]).to(tl.float16)
+            d_u = tl.dot(tl.trans(w_out), dr, d_u)
+        column = _columns(COLUMNS, M + v, W, TILES, TILES_P) * whole
+        place = GRADIENTS + AT_IU + d[:, None] * W + M + v[None, :]
+        d_u = d_u * down(top) + tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * column[None, :]
+        tl.store(place, tl.load(place) + d_u)
+    else:
+        m = (role - 1 - VP // BW) * BW + tl.arange(0, BW)
+        d_w_out = tl.zeros((BW, BD), tl.float32)
+        for k in range(0, VP, BW):
+            v = k + tl.arange(0, BW)
+            w_u = tl.load(PARAMETERS + AT_IU + d[:, None] * W + M + v[None, :]).to(tl.float16)
+            dr = (tl.load(DR + m[:, None] * VP + v[None, :]) * up(top)).to(tl.float16)
+            d_w_out = tl.dot(dr, tl.trans(w_u), d_w_out)
+        tl.store(GRADIENTS + AT_W_OUT + m[:, None] * D + d[None, :], d_w_out * down(top))
+        if tl.program_id(0) < ROLES:
+            tl.store(GRADIENTS + AT_B_IN + m, _columns(COLUMNS, m, W, TILES, TILES_P) * whole)
