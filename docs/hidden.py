@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from algophase import Analysis, Runs, analyze, load, train, without_interactions
 from algophase.analysis.catalogue import label
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
-from algophase.runs.phase_shift import HIDDEN, RESAMPLES, phase_shifts
+from algophase.runs.phase_shift import RESAMPLES, phase_shifts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
-NETWORKS = sorted([*(GALLERY / "fixed-width" / "networks").glob("*.safetensors"), *(GALLERY / "exhibits").glob("*.safetensors")])
+NETWORKS = [path for folder in ("fixed-width/networks", "exhibits") for path in sorted((GALLERY / folder).glob("*.safetensors"))]
 TRAINED = GALLERY / "clock-training" / "networks"
 IMAGES = ROOT / "docs" / "images"
 EARLY = (0, 25, 50, 75, 100, 125, 150, 200, 250, 300)

@@ -1,6 +1,6 @@
 """Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's rules and by our verdict.
 
-Run it from the root of the repository: `python docs/verdicts.py`. Every run of `gallery/fixed-width` is counted, in both panels.
+Run it from the root of the repository: `python docs/verdicts.py`. Both panels count every run of `gallery/fixed-width`.
 """
 
 from pathlib import Path
