@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
-NETWORKS = [path for folder in ("fixed-width/networks", "exhibits") for path in sorted((GALLERY / folder).glob("*.safetensors"))]
+NETWORKS = [path for some in ("fixed-width/networks", "exhibits") for path in sorted((GALLERY / some).glob("*.safetensors"))]
 TRAINED = GALLERY / "clock-training" / "networks"
 IMAGES = ROOT / "docs" / "images"
 EARLY = (0, 25, 50, 75, 100, 125, 150, 200, 250, 300)
