@@ -13,6 +13,13 @@ from algophase.paper.sources import Sources
 TABLES = {"isolation", "isolationside"}
 HIGHLY_ACCURATE = "after isolation a subset of predictions remains highly accurate, determined by the circle's k"
 
+# What holds for the authors' two networks and not for ours: a circle of our Pizza is right somewhere at every a - b, and 94.9%
+# of what one circle of our Clock writes depends on a + b and c, where the rule asks for 95%.
+MISSED = {
+    "corlogitpizza": {"Model A's accuracy drops to zero at specific values of a - b"},
+    "corlogitclock": {"after isolation of a Clock's circle inputs with common sums a + b produce the same logits"},
+}
+
 
 def printed(made: Made) -> list[tuple[str, str, str]]:
     """The claims that compare a printed number."""
@@ -105,7 +112,7 @@ def test_stand_ins_are_shown_and_not_judged_by_numbers(ours: dict[str, Made], la
     assert "our network" in made.source
     assert {row[2] for row in printed(made)} <= {"not tested", "paper contradicts itself"}
     failed = {claim.text for claim in made.claims if claim.published == "-" and claim.verdict != "supported"}
-    assert failed <= {HIGHLY_ACCURATE}
+    assert failed - {HIGHLY_ACCURATE} == MISSED.get(label, set())
 
 
 def check_files(made: Made) -> None:
