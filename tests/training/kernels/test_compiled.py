@@ -53,7 +53,7 @@ for (name, _), step in steps.items():
 
 
 CASES = [
-    *(("TaskSettings()", f"TransformerSettings({width})") for width in (128, 256, 512)),
+    *(("TaskSettings()", f"TransformerSettings({width})") for width in (128, 256, 384, 512)),
     ("TaskSettings(7)", "TransformerSettings(16)"),
     ("TaskSettings(113, equals_sign=True)", "TransformerSettings()"),
     *(("TaskSettings()", f"LinearSettings({model!r})") for model in ("beta", "delta")),

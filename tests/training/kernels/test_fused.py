@@ -55,6 +55,14 @@ def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeyp
 
 
 @LONG
+def test_a_wide_networks_width_is_no_power_of_two() -> None:
+    run = RunSettings(task=SHARED, network=TransformerSettings(300, 1, 4, "gelu", 0.37))
+    assert FusedTransformer.padded([run], DEVICE) == TransformerSettings(384, 1, 4, "gelu")
+    parameter, error, _ = compare(FusedTransformer, [run], DEVICE, "half")
+    assert error < 5e-3, parameter
+
+
+@LONG
 def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
     monkeypatch.setattr(FusedTransformer, "rows_for", staticmethod(lambda channels: 128))
