@@ -28,6 +28,10 @@ WIDE_TILE = 128  # the same in the products of a wide network
 GROUPS = 4  # parts the values of b are cut into on the way back to the scores
 
 
+def _round_width(width: int) -> int:
+    return round_width(width) if width <= WIDE else -(-width // WIDE_TILE) * WIDE_TILE
+
+
 class FusedTransformer(InHalf, GridTransformer):
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -47,8 +51,8 @@ class FusedTransformer(InHalf, GridTransformer):
 
     @classmethod
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        """As in other engines, but above `WIDE` to a multiple of `WIDE_TILE`: three quarters of 512 have half of its products."""
-        return padded_settings(runs, lambda width: round_width(width) if width <= WIDE else -(-width // WIDE_TILE) * WIDE_TILE)
+        """Above `WIDE` to a multiple of `WIDE_TILE`: three quarters of 512 have half of its products."""
+        return padded_settings(runs, _round_width)
 
     @property
     def table_width(self) -> int:
