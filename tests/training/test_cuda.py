@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from same_runs import assert_same
 
 from algophase.networks import initialise
 from algophase.settings import (
@@ -21,7 +22,7 @@ from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training import loop
 from algophase.training.plan import plan
 from algophase.training.train import train
-from algophase.training.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
 from algophase.training.turns import MOST_AT_ONCE, together
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -44,16 +45,6 @@ CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
 def runs_of(case: str, epochs: int, count: int = 3) -> list[RunSettings]:
     _, task, network = CASES[case]
     return [RunSettings(task, network, TrainingSettings(epochs=epochs), seed) for seed in range(count)]
-
-
-def assert_same(first: list[TrainedRun], second: list[TrainedRun]) -> None:
-    for one, other in zip(first, second, strict=True):
-        for name in CURVES:
-            np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
-        assert one.network is not None
-        assert other.network is not None
-        for name, value in one.network.state_dict().items():
-            assert torch.equal(value, other.network.state_dict()[name]), name
 
 
 @pytest.mark.parametrize("case", CASES)

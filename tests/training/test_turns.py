@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import numpy as np
 import pytest
 import torch
+from same_runs import assert_same
 
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
@@ -17,7 +17,7 @@ from algophase.training.grid import GridTransformer
 from algophase.training.loop import Ensemble, Watch
 from algophase.training.plan import ENGINES, Group, plan
 from algophase.training.train import train, train_groups
-from algophase.training.trained import CURVES, OutOfTime, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
 from algophase.training.turns import FULL, in_turns, together
 
 TASK, LONG, SHORT = TaskSettings(modulus=7), TrainingSettings(epochs=30), TrainingSettings(epochs=12)
@@ -28,18 +28,6 @@ RUNS = [
     RunSettings(TASK, TransformerSettings(width=8, layers=2), LONG, 3),
 ]
 GPU = torch.device("cuda", 0)
-
-
-def assert_same(first: Sequence[TrainedRun], second: Sequence[TrainedRun]) -> None:
-    """Bit for bit."""
-    for one, other in zip(first, second, strict=True):
-        assert (one.run, one.epochs, one.history.epochs) == (other.run, other.epochs, other.history.epochs)
-        for name in CURVES:
-            np.testing.assert_array_equal(getattr(one.history, name), getattr(other.history, name))
-        assert one.network is not None
-        assert other.network is not None
-        for name, value in one.network.state_dict().items():
-            assert torch.equal(value, other.network.state_dict()[name]), name
 
 
 @pytest.fixture

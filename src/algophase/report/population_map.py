@@ -27,10 +27,15 @@ _SHAPES = {
 }
 
 
-def _marks(verdict: str, places: Iterable[tuple[int, int]], opacity: float = 1.0) -> str:
+def _ink(verdict: str) -> tuple[str, str]:
+    """A verdict's colour and marker; black is no colour for a dark page."""
     colour, marker = VERDICTS.get(verdict, (COLOURS[4], "P"))
+    return "currentColor" if colour == BLACK else colour, marker
+
+
+def _marks(verdict: str, places: Iterable[tuple[int, int]], opacity: float = 1.0) -> str:
+    ink, marker = _ink(verdict)
     shape, lines = _SHAPES[marker]
-    ink = "currentColor" if colour == BLACK else colour  # black is no colour for a dark page
     look = f'fill="none" stroke="{ink}" {lines}' if lines else f'fill="{ink}"'
     path = "".join(f"M{x} {y}{shape}" for x, y in places)
     return f'<path d="{path}" {look} opacity="{opacity:g}"/>'
@@ -72,9 +77,8 @@ def draw_shares(counts: Mapping[str, int]) -> str:
     """One bar, cut by verdict."""
     total, begun, parts = sum(counts.values()), 0, []
     for verdict, count in counts.items():
-        colour = VERDICTS.get(verdict, (COLOURS[4], ""))[0]
-        ink = "currentColor" if colour == BLACK else colour
-        parts.append(f'<rect x="{100 * begun / total:.2f}" width="{100 * count / total:.2f}" height="4" fill="{ink}"/>')
+        across = f'x="{100 * begun / total:.2f}" width="{100 * count / total:.2f}"'
+        parts.append(f'<rect {across} height="4" fill="{_ink(verdict)[0]}"/>')
         begun += count
     return f'<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{"".join(parts)}</svg>'
 

@@ -69,9 +69,8 @@ def read_population(path: Path) -> Population:
     count = len(next(iter(columns.values()), []))
     if not count and not problems:
         problems.append("no run is finished yet")
-    by = verdict_column(columns)
-    verdicts = outcomes(columns.get(by, [None] * count), columns)
-    nothing: list[Any] = [None] * count
+    by, nothing = verdict_column(columns), [None] * count
+    verdicts = outcomes(columns.get(by, nothing), columns)
     accuracies = columns.get("validation_accuracy", nothing)
     points: dict[str, list[tuple[float, float]]] = {}
     for verdict, x, y in zip(verdicts, columns.get(SYMMETRICITY, nothing), columns.get(IRRELEVANCE, nothing), strict=True):
@@ -110,10 +109,8 @@ def _origin(sittings: Sequence[object]) -> str:
     records = [sitting for sitting in sittings if isinstance(sitting, Mapping)]
     commits = list(dict.fromkeys(str(record["commit"]) for record in records if record.get("commit")))
     devices = list(dict.fromkeys(str(record["device"]) for record in records if record.get("device")))
-    named = [days(records)] if days(records) else []
-    if commits:
-        named.append(f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}")
-    return ", ".join([*named, *([_few(devices)] if devices else [])])
+    made = f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}" if commits else ""
+    return ", ".join(filter(None, [days(records), made, _few(devices)]))
 
 
 def _few(names: Sequence[str]) -> str:

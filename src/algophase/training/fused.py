@@ -247,7 +247,7 @@ class FusedTransformer(InHalf, GridTransformer):
 
     def _core(self, rows: Rows) -> dict[str, Any]:
         (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
-        of_base = {"S": rows.slots, "KB": rows.columns, "BP": (self.y_parts if self.wide else self.base).shape[2]}
+        of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.y.shape[1] + rows.slots}
         return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
 
     def _grid(self) -> dict[str, Step]:

@@ -209,8 +209,8 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
         for activation in ("relu", "gelu"):
             yield f"1 layer, p {p}, {activation}", _transformers(TaskSettings(modulus=p), rates, widths, 1, activation)
     for layers in (2,) if small else (2, 4):
-        least = 7 if small else 23
-        yield f"{layers} layers, p {least}, relu", _transformers(TaskSettings(modulus=least), rates, widths, layers, "relu")
+        for p in (7,) if small else (7, 23):
+            yield f"{layers} layers, p {p}, relu", _transformers(TaskSettings(modulus=p), rates, widths, layers, "relu")
         if not small:
             yield f"{layers} layers, p 59, gelu", _transformers(TaskSettings(), rates, widths, layers, "gelu")
     p = 7 if small else 59
