@@ -53,9 +53,14 @@ def in_child(
     sys.stdout.flush()
     with tempfile.TemporaryFile() as output:
         begun = time.monotonic()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child can answer it
         pid = os.fork()
         if pid == 0:
-            _do(work, output.fileno())
+            try:
+                _do(work, output.fileno())
+            finally:
+                os._exit(BROKEN)  # whatever happens, no second campaign goes on from here
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         sent, hung = False, False
         while True:
             done, status, usage = os.wait4(pid, os.WNOHANG)
@@ -77,6 +82,7 @@ def in_child(
 
 
 def _do(work: Callable[[], Any], output: int) -> None:
+    """The child's whole life. Ctrl-C reaches it while it works, not while it is set up or says how it ended."""
     os.setsid()
     for handle in (1, 2):
         os.dup2(output, handle)
@@ -84,7 +90,11 @@ def _do(work: Callable[[], Any], output: int) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = 0
     try:
-        work()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        try:
+            work()
+        finally:
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     except InputError as error:
         print(f"refused: {error}")
         code = REFUSED
