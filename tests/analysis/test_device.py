@@ -60,12 +60,16 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
     """On the meta device tensors have no values: asking for one, as whatever waits for a GPU does, is an error."""
     subject = Subject(networks()[index], "meta")
     with OneDevice():
-        numbers, known = analysis_of._measure(subject, alone := [circle.frequency for circle in subject.circles])
-    assert {tensor.device.type for tensor in numbers.values()} == {"meta"}
-    assert {quantity.name for quantity in metrics() if not quantity.arrived} <= {*known, *numbers}
-    assert (analysis_of.UNITS in numbers) == has_units(subject.network)
+        launched = analysis_of._launch_measures(subject)
+        sums = analysis_of._launch(subject, alone := [[circle.frequency] for circle in subject.circles], with_sums=True)
+    assert launched.flat.device.type == sums.device.type == "meta"
+    assert len(launched.flat) == sum(shape.numel() for shape in launched.shapes.values())
+    known = analysis_of._measured_here(subject, launched)
+    assert {quantity.name for quantity in metrics() if not quantity.arrived} <= {*known, *launched.shapes}
+    assert not known.keys() & launched.shapes.keys()
+    assert (analysis_of.UNITS in launched.shapes) == has_units(subject.network)
     there, p = 1 + len(alone), subject.modulus
-    assert len(numbers[analysis_of.SUMS]) == 3 * there + there**2 + there * p + there * p * p + p * p
+    assert len(sums) == 3 * there + there**2 + there * p + there * p * p + p * p
 
 
 @pytest.mark.parametrize("index", range(len(networks())))
@@ -189,7 +193,7 @@ def test_components_do_not_depend_on_the_number_of_threads(two_threads: None) ->
 def test_the_cpu_has_one_thread_while_a_gpu_works(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[int]()
 
-    def started(network: Network, device: torch.device) -> InputError:
+    def started(network: Network, device: torch.device, measure: object) -> InputError:
         seen.append(torch.get_num_threads())
         return InputError("started")
 

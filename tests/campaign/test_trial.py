@@ -2,15 +2,11 @@
 
 import os
 import signal
-import sys
 import time
-from pathlib import Path
+from typing import NoReturn
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from trial import INTERRUPTED, in_child  # noqa: E402
+from trial import INTERRUPTED, in_child
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
@@ -23,6 +19,11 @@ def test_an_interrupt_waits_until_the_work_begins(monkeypatch: pytest.MonkeyPatc
 
 def test_an_interrupt_after_the_work_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     leave = os._exit
-    monkeypatch.setattr(os, "_exit", lambda code: (os.kill(os.getpid(), signal.SIGINT), leave(code)))
+
+    def late(code: int) -> NoReturn:
+        os.kill(os.getpid(), signal.SIGINT)
+        leave(code)
+
+    monkeypatch.setattr(os, "_exit", late)
     ended = in_child(lambda: None)
     assert (ended.code, ended.said) == (0, "")

@@ -31,7 +31,7 @@ from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.cautions import launch_cautions, read_cautions
 from algophase.analysis.checks import not_finite
-from algophase.analysis.device import Download, in_float64, overlapped
+from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
 from algophase.analysis.evidence import CircleEvidence, read_evidence
 from algophase.analysis.hidden import read_units
 from algophase.analysis.instances import (
@@ -56,6 +56,7 @@ from algophase.analysis.paper_label import (
 )
 from algophase.analysis.program import Program, program_of_sums
 from algophase.analysis.record import record_of
+from algophase.analysis.replay import Replays
 from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
 from algophase.analysis.thresholds import Thresholds
@@ -226,7 +227,8 @@ def analyze_each(
         raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
     check_thresholds(thresholds)
     there = choose_device(device)
-    first = overlapped(networks, lambda each: _start(each, there), _second_round, there)
+    measure = Replays(_launch_measures) if there.type == "cuda" else _launch_measures
+    first = overlapped(networks, lambda each: _start(each, there, measure), _second_round, there)
     second = overlapped(first, lambda begun: begun, _third_round, there)
     yield from overlapped(second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there)
 
@@ -235,7 +237,7 @@ def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> 
     """`analyze` of a network under measurement, which keeps what was computed of it."""
     known = subject.given.known if isinstance(subject.given, Recorded) else None
     with torch.inference_mode(False):
-        begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject)))
+        begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject, _launch_measures)))
         result = _finish(begun, thresholds)
     if isinstance(result, InputError):
         raise result
@@ -254,6 +256,7 @@ class _First:
     embedded: list[int]
     alone: list[int]
     numbers: Download
+    sums: Download
 
 
 @dataclass(frozen=True)
@@ -281,50 +284,50 @@ class _Third:
     numbers: Download
 
 
-def _start(network: Network, device: torch.device) -> _First | Analysis | InputError:
+def _start(network: Network, device: torch.device, measure: Callable[[Subject], Packed]) -> _First | Analysis | InputError:
     if isinstance(network, Recorded) and isinstance(network.known, Analysis):
         return replace(network.known, id=network.id)
     try:
         with torch.inference_mode(False):  # whose tensors have no gradients
-            return _first_round(Subject(network, device))
+            return _first_round(Subject(network, device), measure)
     except InputError as error:
         return error
 
 
-def _first_round(subject: Subject) -> _First:
+@torch.no_grad()
+def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _First:
+    """Queue everything heavy on the device. measure: `_launch_measures`, or a recording of it."""
     embedded = list(dict.fromkeys([*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]))
     alone = embedded
     if subject.device.type != "cpu":  # their doubles are cheaper there than a round of their own, should the program want them
         alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
-    numbers, known = _measure(subject, alone)
-    return _First(subject, known, embedded, alone, Download(numbers))
+    packed = measure(subject)
+    numbers = Download(packed)
+    sums = Download(pack({SUMS: _launch(subject, [[k] for k in alone], with_sums=True)}))
+    return _First(subject, _measured_here(subject, packed), embedded, alone, numbers, sums)
 
 
-@torch.no_grad()
-def _measure(subject: Subject, alone: Sequence[int]) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """Queue everything heavy on the device. Nothing here waits for it.
-
-    Returns what is computed there, and what is known on the CPU already, by name.
-    """
+def _launch_measures(subject: Subject) -> Packed:
+    """Whatever depends on the weights alone, by name. Nothing here waits for the device, or looks at a number."""
     subject.run()
     numbers = {"largest logit": subject.logits.abs().max()}
-    known: dict[str, float] = {}
     for quantity in metrics():
-        assert quantity.measure is not None
-        if quantity.arrived:
-            continue
-        value = quantity.measure(subject)
-        if isinstance(value, Tensor):
-            numbers[quantity.name] = value
-        else:
-            known[quantity.name] = float(value)
+        if quantity.measure is not None and not quantity.arrived:
+            value = quantity.measure(subject)
+            if isinstance(value, Tensor):
+                numbers[quantity.name] = value
     if has_second_relu(subject.network):
         numbers["without second ReLU"] = measure_without_second_relu(subject.network)
     numbers |= launch_cautions(subject)
     if subject.unit_numbers is not None:
         numbers[UNITS] = subject.unit_numbers
-    numbers[SUMS] = _launch(subject, [[k] for k in alone], with_sums=True)
-    return numbers, known
+    return pack(numbers)
+
+
+def _measured_here(subject: Subject, launched: Packed) -> dict[str, float]:
+    """The metrics that are known on the CPU at once, by name."""
+    wanted = [each for each in metrics() if not each.arrived and each.name not in launched.shapes]
+    return {each.name: float(each.measure(subject)) for each in wanted if each.measure is not None}
 
 
 def _launch(
@@ -344,14 +347,14 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     p, components = subject.modulus, subject.components
     if UNITS in numbers:
         subject.units = read_units(numbers.pop(UNITS), p)
-    sums = read_sums(numbers.pop(SUMS), p, 1 + len(begun.alone), with_sums=True)
+    sums = read_sums(begun.sums.get()[SUMS], p, 1 + len(begun.alone), with_sums=True)
     evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
     # A tie is decided once, by the network's own arithmetic.
     program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
     circles = read_circles(sums, begun.alone, components)
     wanted = list(dict.fromkeys([*begun.embedded, *candidates(program, components)]))
     missing = [k for k in wanted if k not in begun.alone]
-    launched = Download({SUMS: _launch(subject, [[k] for k in missing])}) if missing else None
+    launched = Download(pack({SUMS: _launch(subject, [[k] for k in missing])})) if missing else None
     return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
 
 
@@ -367,7 +370,7 @@ def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | 
     by_frequency = {circle.frequency: circle for circle in circles}
     circles = [by_frequency[k] for k in begun.wanted]
     groups = grouped(begun.program, circles, stands_out(components))
-    return _Third(begun, circles, groups, Download({SUMS: _launch(subject, groups, groups)}))
+    return _Third(begun, circles, groups, Download(pack({SUMS: _launch(subject, groups, groups)})))
 
 
 def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> Analysis | InputError:

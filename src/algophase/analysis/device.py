@@ -7,8 +7,8 @@ analysis needs goes over in one such copy, and its results come back in another 
 import copy
 import types
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -64,12 +64,23 @@ def overlapped(
         yield result
 
 
-class Download:
-    """Named tensors on their way to the CPU, in one copy. `get` waits for them alone, not for what was queued after them."""
+class Packed(NamedTuple):
+    """Named tensors as one, so that one copy takes them to the CPU."""
 
-    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
-        self._shapes = {name: tensor.shape for name, tensor in tensors.items()}
-        flat = torch.cat([tensor.double().flatten() for tensor in tensors.values()]) if tensors else torch.zeros(0)
+    shapes: dict[str, torch.Size]
+    flat: Tensor
+
+
+def pack(tensors: Mapping[str, Tensor]) -> Packed:
+    flat = torch.cat([tensor.double().flatten() for tensor in tensors.values()]) if tensors else torch.zeros(0)
+    return Packed({name: tensor.shape for name, tensor in tensors.items()}, flat)
+
+
+class Download:
+    """Packed tensors on their way to the CPU. `get` waits for them alone, not for what was queued after them."""
+
+    def __init__(self, packed: Packed) -> None:
+        self._shapes, flat = packed
         self._numbers = flat.to("cpu", non_blocking=True)  # page-locked memory if it comes from a GPU
         self._arrived = torch.cuda.Event() if flat.device.type == "cuda" else None
         if self._arrived is not None:
@@ -101,17 +112,26 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
     moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
     moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
-    if all(_is_plain(module) for module in network.modules()):
+    if is_plain(network):
         return _copied(network, moved, {}).eval()
     known: dict[int, object] = {id(old): new for old, new in moved.items()}  # wherever a tensor is held, its copy is
     return copy.deepcopy(network, known).eval()
 
 
+def is_plain(network: nn.Module) -> bool:
+    """Whether its modules hold parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
+    return all(_is_plain(module) for module in network.modules())
+
+
 def _is_plain(module: nn.Module) -> bool:
-    """Whether a module holds parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
     rest = [value for name, value in vars(module).items() if name not in REGISTRIES]
     plain = all((type(value) in EMPTIED and not value) or _may_be_shared(value) for value in rest)
     return plain and not hasattr(module, "__deepcopy__")
+
+
+def plain_values(module: nn.Module) -> Iterator[tuple[str, Hashable]]:
+    """A module's own numbers, names and settings, by their names."""
+    return ((name, value) for name, value in vars(module).items() if _may_be_shared(value))
 
 
 def _may_be_shared(value: object) -> bool:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.device import Download, overlapped, upload
+from algophase.analysis.device import Download, overlapped, pack, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_launched
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers, share_right
 from algophase.analysis.metrics import irrelevance
@@ -112,7 +112,7 @@ def _start(network: Network, analysis: Analysis, device: torch.device) -> _Start
         tables.append(without_circles(subject.components, accompanying))
     numbers = _look(subject, tables, len(pairs)) if tables else {}
     numbers |= launch_evidence(subject.network, pairs, subject.components)
-    return _Started(subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(numbers))
+    return _Started(subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(pack(numbers)))
 
 
 @torch.no_grad()

@@ -40,6 +40,13 @@ class Subject:
         self.resolution = resolution_of(network)
         self.network: Network = in_float64(network, device)
 
+    def beside(self, network: Network) -> "Subject":
+        """The same with another copy in float64, of which nothing is computed yet."""
+        other = object.__new__(Subject)
+        other.given, other.seen, other.tables, other.resolution = self.given, self.seen, self.tables, self.resolution
+        other.network = network
+        return other
+
     @property
     def modulus(self) -> int:
         return self.network.task.modulus

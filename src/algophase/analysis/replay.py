@@ -1,0 +1,153 @@
+"""What a GPU computes of networks of one kind, recorded once and then played again with other weights.
+
+Python takes longer to queue the hundreds of operations of an analysis than the GPU takes to compute them. Those that depend
+on a network's weights alone are the same for every network of a kind: the same settings, the same shapes. They are recorded
+as a CUDA graph, which is queued as one. Its operations are those that would be queued one by one.
+
+A recording is not trusted at once: what it gives of its first networks is compared with what is computed one by one.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from algophase.analysis.device import Packed, in_float64, is_plain, plain_values
+from algophase.analysis.subject import Subject
+from algophase.networks import Linear, Transformer
+
+log = logging.getLogger(__name__)
+
+ONE_BY_ONE = 3  # networks of a kind before it is recorded: what libraries set up on first use is in place then
+MOST_KINDS = 4  # each recording holds its own memory
+CHECKED = 2  # networks for which a recording is compared: that it was recorded with, and one of other weights
+SAME = 1e-9  # relative or absolute; both are in float64
+NAMES = ("id", "run", "notes", "training")  # what tells networks of a kind apart, and is nothing they compute with
+
+
+class Recording(Protocol):
+    """Work that can be played again. numbers: its results, which the next play overwrites."""
+
+    numbers: Packed
+
+    def play(self) -> None: ...
+
+
+class Graph:
+    """A recording on a GPU."""
+
+    def __init__(self, work: Callable[[], Packed]) -> None:
+        self._graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            work()  # for what libraries set up with each stream
+        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"), Borrowed() as borrowed:
+            self.numbers = work()
+        self._borrowed = borrowed.tensors
+
+    def play(self) -> None:
+        self._graph.replay()
+
+
+class Borrowed(TorchDispatchMode):
+    """Holds on to what operations read and did not make themselves: a graph knows places in memory, not tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: dict[int, Tensor] = {}
+        self._made: set[int] = set()
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        return list(self._held.values())
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for tensor in _tensors((args, kwargs)):
+            if (place := _place(tensor)) not in self._made:
+                self._held.setdefault(place, tensor)
+        found = func(*args, **(kwargs or {}))
+        self._made.update(place for tensor in _tensors(found) if (place := _place(tensor)) not in self._held)
+        return found
+
+
+class Replays:
+    """`work` of one subject after the other. From the fourth of a kind on, it is played from a recording.
+
+    work: queues everything on the subject's device, waits for nothing, and looks at no number.
+    """
+
+    def __init__(self, work: Callable[[Subject], Packed], record: Callable[[Callable[[], Packed]], Recording] = Graph) -> None:
+        self._work, self._record = work, record
+        self._seen: Counter[Hashable] = Counter()
+        self._recorded: dict[Hashable, _Recorded | None] = {}
+
+    def __call__(self, subject: Subject) -> Packed:
+        """The results. Read or copy them, on the same stream, before the next call: it may overwrite them."""
+        kind = kind_of(subject)
+        if kind is None:
+            return self._work(subject)
+        self._seen[kind] += 1
+        if self._seen[kind] > ONE_BY_ONE and kind not in self._recorded and len(self._recorded) < MOST_KINDS:
+            self._recorded[kind] = self._recording(subject)
+        known = self._recorded.get(kind)
+        if known is None:
+            return self._work(subject)
+        torch._foreach_copy_(known.weights, _weights(subject))
+        known.recording.play()
+        if known.checked == CHECKED:
+            return known.recording.numbers
+        expected, known.checked = self._work(subject), known.checked + 1
+        if not _same(known.recording.numbers, expected):
+            log.warning("%s: its recorded analysis gives other numbers, and is not used", subject.given.settings)
+            self._recorded[kind] = None
+        return expected
+
+    def _recording(self, subject: Subject) -> "_Recorded | None":
+        """None where it cannot be recorded, for want of memory, say: such a kind goes on one by one."""
+        own = subject.beside(in_float64(subject.network, subject.device))
+        try:
+            return _Recorded(_weights(own), self._record(lambda: self._work(own.beside(own.network))))
+        except RuntimeError as error:
+            log.debug("the analysis of %s is not recorded: %s", subject.given.settings, error)
+            return None
+
+
+@dataclass
+class _Recorded:
+    """weights: those it reads; checked: for how many networks it was compared."""
+
+    weights: list[Tensor]
+    recording: Recording
+    checked: int = 0
+
+
+def _same(found: Packed, expected: Packed) -> bool:
+    return found.shapes == expected.shapes and torch.allclose(found.flat, expected.flat, SAME, SAME, equal_nan=True)
+
+
+def kind_of(subject: Subject) -> Hashable | None:
+    """What decides which operations are queued; None for a network that may do anything in its forward pass."""
+    network = subject.network
+    if type(network) not in (Transformer, Linear) or not is_plain(network):
+        return None
+    traits = tuple((name, value) for module in network.modules() for name, value in plain_values(module) if name not in NAMES)
+    shapes = tuple(weight.shape for weight in _weights(subject))
+    return type(network), traits, shapes, subject.resolution, subject.device
+
+
+def _tensors(nested: object) -> Iterable[Tensor]:
+    return (leaf for leaf in tree_leaves(nested) if isinstance(leaf, Tensor))
+
+
+def _place(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _weights(subject: Subject) -> list[Tensor]:
+    return [tensor.detach() for tensor in [*subject.network.parameters(), *subject.network.buffers()]]
