@@ -1,8 +1,8 @@
 """What a GPU computes of networks of one kind, recorded once and then played again with other weights.
 
 Python takes longer to queue the hundreds of operations of an analysis than the GPU takes to compute them. Those that depend
-on a network's weights alone are the same for every network of a kind: the same settings, the same shapes. They are recorded
-as a CUDA graph, which is queued as one. Its operations are those that would be queued one by one.
+on a network's weights and attention rate alone are the same for every network of a kind: the same other settings, the same
+shapes. They are recorded as a CUDA graph, which is queued as one. Its operations are those that would be queued one by one.
 
 A recording is not trusted at once: what it gives of its first networks is compared with what is computed one by one.
 """
@@ -10,7 +10,7 @@ A recording is not trusted at once: what it gives of its first networks is compa
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
@@ -20,7 +20,9 @@ from torch.utils._pytree import tree_leaves
 
 from algophase.analysis.device import Packed, in_float64, is_plain, plain_values
 from algophase.analysis.subject import Subject
-from algophase.networks import Linear, Transformer
+from algophase.networks import Linear, Network, Transformer
+from algophase.networks.transformer import Attention
+from algophase.settings import TransformerSettings
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ ONE_BY_ONE = 3  # networks of a kind before it is recorded: what libraries set u
 MOST_KINDS = 4  # each recording holds its own memory
 CHECKED = 2  # networks for which a recording is compared: that it was recorded with, and one of other weights
 SAME = 1e-9  # relative or absolute; both are in float64
-NAMES = ("id", "run", "notes", "training")  # what tells networks of a kind apart, and is nothing they compute with
+NAMES = ("id", "run", "notes", "training", "attention_rate")  # what tells networks of a kind apart; a recording reads the last
 
 
 class Recording(Protocol):
@@ -43,11 +45,12 @@ class Graph:
     """A recording on a GPU."""
 
     def __init__(self, work: Callable[[], Packed]) -> None:
-        self._graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
+        self._graph, stream, now = torch.cuda.CUDAGraph(), torch.cuda.Stream(), torch.cuda.current_stream()
+        stream.wait_stream(now)
         with torch.cuda.stream(stream):
             work()  # for what libraries set up with each stream
-        with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"), Borrowed() as borrowed:
+        capture = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
+        with torch.cuda.stream(now), capture, Borrowed() as borrowed:  # a capture that fails would leave us on its stream
             self.numbers = work()
         self._borrowed = borrowed.tensors
 
@@ -98,7 +101,9 @@ class Replays:
         known = self._recorded.get(kind)
         if known is None:
             return self._work(subject)
-        torch._foreach_copy_(known.weights, _weights(subject))
+        torch._foreach_copy_(known.weights, _weights(subject.network))
+        for held, rate in zip(known.rates, _rates(subject.network), strict=True):
+            held.fill_(rate)
         known.recording.play()
         if known.checked == CHECKED:
             return known.recording.numbers
@@ -110,9 +115,12 @@ class Replays:
 
     def _recording(self, subject: Subject) -> "_Recorded | None":
         """None where it cannot be recorded, for want of memory, say: such a kind goes on one by one."""
-        own = subject.beside(in_float64(subject.network, subject.device))
+        network = in_float64(subject.network, subject.device)
+        rates = [torch.tensor(rate, dtype=torch.float64, device=subject.device) for rate in _rates(network)]
+        for attention, rate in zip(_attentions(network), rates, strict=True):
+            attention.attention_rate = rate
         try:
-            return _Recorded(_weights(own), self._record(lambda: self._work(own.beside(own.network))))
+            return _Recorded(_weights(network), rates, self._record(lambda: self._work(subject.beside(network))))
         except RuntimeError as error:
             log.debug("the analysis of %s is not recorded: %s", subject.given.settings, error)
             return None
@@ -120,9 +128,10 @@ class Replays:
 
 @dataclass
 class _Recorded:
-    """weights: those it reads; checked: for how many networks it was compared."""
+    """weights, rates: those it reads; checked: for how many networks it was compared."""
 
     weights: list[Tensor]
+    rates: list[Tensor]
     recording: Recording
     checked: int = 0
 
@@ -136,8 +145,13 @@ def kind_of(subject: Subject) -> Hashable | None:
     network = subject.network
     if type(network) not in (Transformer, Linear) or not is_plain(network):
         return None
-    traits = tuple((name, value) for module in network.modules() for name, value in plain_values(module) if name not in NAMES)
-    shapes = tuple(weight.shape for weight in _weights(subject))
+    traits = tuple(
+        (name, replace(value, attention_rate=0.0) if isinstance(value, TransformerSettings) else value)
+        for module in network.modules()
+        for name, value in plain_values(module)
+        if name not in NAMES
+    )
+    shapes = tuple(weight.shape for weight in _weights(network))
     return type(network), traits, shapes, subject.resolution, subject.device
 
 
@@ -149,5 +163,13 @@ def _place(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def _weights(subject: Subject) -> list[Tensor]:
-    return [tensor.detach() for tensor in [*subject.network.parameters(), *subject.network.buffers()]]
+def _weights(network: Network) -> list[Tensor]:
+    return [tensor.detach() for tensor in [*network.parameters(), *network.buffers()]]
+
+
+def _attentions(network: Network) -> list[Attention]:
+    return [module for module in network.modules() if isinstance(module, Attention)]
+
+
+def _rates(network: Network) -> list[float]:
+    return [float(attention.attention_rate) for attention in _attentions(network)]

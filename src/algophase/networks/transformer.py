@@ -36,13 +36,13 @@ class Unembed(nn.Module):
 class Attention(nn.Module):
     """sum_h M'_h x W_V^h W_O^h with the interpolated pattern M' = rate * softmax(q k / sqrt(e)) + (1 - rate) (section 4.2).
 
-    The rate applies to every entry: rows of M' do not sum to one unless the rate is 1.
+    The rate applies to every entry: rows of M' do not sum to one unless the rate is 1. It may be a tensor without axes.
     """
 
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
         heads, width, size = settings.heads, settings.width, settings.head_size
-        self.attention_rate = settings.attention_rate
+        self.attention_rate: float | Tensor = settings.attention_rate
         self.W_Q = nn.Parameter(torch.empty(heads, width, size))
         self.W_K = nn.Parameter(torch.empty(heads, width, size))
         self.W_V = nn.Parameter(torch.empty(heads, width, size))
