@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from commands import invoke
 
+from algophase.analysis.hidden_summary import look_inside
 from algophase.settings import TransformerSettings
+from algophase.storage import load
 from algophase.storage.runs_table import read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
@@ -24,6 +26,8 @@ GOLDEN = {
     "data": ["ad5fe0c7e977", "f961f5a5b977"],
     "decay": ["eca5091c6de1", "90b70cffdc20"],
     "heads": ["1a673006fbd1", "7e076d10129a"],
+    "emergence": ["b7d9a6eb6dcf", "bac6b9b98c14"],
+    "hidden-layer": ["8d0b2164d1b0", "baf649a28b7f"],
 }
 
 
@@ -56,7 +60,7 @@ def test_every_cell_has_its_hundred_runs() -> None:
     assert sizes == {(1, 128), (2, 64), (4, 32), (8, 16)}
 
 
-@pytest.mark.parametrize(("name", "ensembles"), [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4)])
+@pytest.mark.parametrize(("name", "ensembles"), [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4), ("emergence", 1)])
 def test_runs_of_one_shape_train_together(name: str, ensembles: int) -> None:
     space = FIELD_SPACES[name]
     groups = plan(space.sample(range(2 * space.cells)), device="cpu", ensemble_size=2 * space.cells)
@@ -72,6 +76,37 @@ def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
     assert [(row["modulus"], row["attention_rate"]) for row in rows] == [(8, 0.0), (8, 0.5), (8, 1.0)]
     assert all(row["verdict"] for row in rows)
     assert isinstance(space.run(0).network, TransformerSettings)
+
+
+def test_the_first_epochs_are_looked_at_to_the_end(tmp_path: Path) -> None:
+    space = FIELD_SPACES["emergence"]
+    assert {run.training.epochs for run in space.sample(range(3))} == {600}
+    assert max(space.snapshots) < 600
+    small = {"task.modulus": Fixed(7), "network.width": Fixed(8), "training.epochs": Fixed(25)}
+    followed = replace(space, settings={**space.settings, **small}, snapshots=(10,))
+    sweep(Request(followed, 3, options=Options(device="cpu", snapshot_epochs=(10,))), SweepDirectory(tmp_path))
+    moments = SweepDirectory(tmp_path).moments()
+    assert moments is not None
+    assert moments["epoch"].to_pylist() == [10, 25] * 3
+    assert all(value is not None for value in moments["program.answer_accuracy"].to_pylist())
+
+
+def test_a_sweep_looks_inside_hidden_layers_as_analyze_does(tmp_path: Path) -> None:
+    settings = ["[task]", "modulus = 7", "[network]", "width = 8", "attention_rate = 0.9", "[training]", "epochs = 20"]
+    (tmp_path / "small.toml").write_text("\n".join(["runs = 2", *settings]))
+    done = invoke("sweep", tmp_path / "small.toml", "--hidden", "--out", tmp_path / "out", "--keep-weights", "all")
+    assert done.exit_code == 0, done.output
+    for row in read_table(tmp_path / "out").to_pylist():
+        inside = look_inside(load(tmp_path / "out" / "networks" / f"{row['run_id']}.safetensors")).to_dict()
+        assert row["hidden.interaction_share"] == pytest.approx(inside["geometry"]["interaction_share"])
+        assert row["hidden.clusters.units"] == [each["units"] for each in inside["geometry"]["clusters"]]
+        assert row["hidden.quadrature.error"] == pytest.approx([each["error"] for each in inside["neurons"]["quadrature"]])
+        without = inside["without_interactions"]
+        assert row["hidden.without_interactions.accuracy"] == without["accuracy"]
+        assert row["hidden.without_interactions.gradient_symmetricity"] == pytest.approx(without["gradient_symmetricity"])
+    plain = invoke("sweep", tmp_path / "small.toml", "--runs", "3", "--out", tmp_path / "out")
+    # its rows would lack the columns
+    assert "was begun with a look inside hidden layers: say --hidden, or choose another directory" in str(plain.exception)
 
 
 def test_the_list_says_whose_they_are() -> None:

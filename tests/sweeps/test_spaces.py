@@ -178,7 +178,10 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("colour = 1", "a space has no entry colour; choose from name, title, runs, snapshots, task, network, training"),
+        (
+            "colour = 1",
+            "a space has no entry colour; choose from name, title, runs, snapshots, hidden, task, network, training",
+        ),
         ("network = 3", "network is 3; it must be a table of settings"),
         ("title = 3", "title of a space is 3; it must be text"),
         ("name = 3", "name of a space is 3; it must be text"),
@@ -187,6 +190,7 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         ('name = ".."', "the name of a space is '..'; .* no dot at the beginning"),
         (f'name = "{"x" * 61}"', "use 1 to 60 letters"),
         ("snapshots = 3", "snapshots of a space is 3; it must be a list of epochs"),
+        ("hidden = 1", "hidden of a space is 1; it must be true or false"),
         ("snapshots = [2, -1]", "a snapshot of space file is -1; it must be an epoch"),
         ("runs = 0", "runs of space file is 0; it must be an integer from 1 to 1,000,000"),
         ("runs = 1000001", "runs of space file is 1000001; it must be an integer from 1 to 1,000,000"),

@@ -1,7 +1,9 @@
-"""What `algophase analyze --hidden` adds: geometry, neurons and progress measures, and the network without interactions."""
+"""What `--hidden` adds to an analysis or a sweep: geometry, neurons, progress, and the network without interactions."""
 
 from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from algophase.analysis.geometry import Geometry, geometry
 from algophase.analysis.hidden import has_units
@@ -16,7 +18,9 @@ from algophase.networks.ordered import ordered
 from algophase.wording import floored
 
 CLUSTER_HEAD = ["frequency", "units", "disc", "torus", "circle", "logits' circle", "products", "integral's error"]
-KEPT = ("accuracy", "gradient_symmetricity", "distance_irrelevance", "verdict", "sentence", "instances")
+KEPT = ("accuracy", "gradient_symmetricity", "distance_irrelevance", "verdict", "sentence", "pizza_logit_share", "instances")
+OF_INSTANCES = ("frequencies", "form", "share", "pizza_part")  # what a row keeps of them
+OF_SHAPES = ("logits_circle", "interaction_share", "aligned", "silent", "clusters")
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,17 @@ class HiddenLayer:
                 "without_interactions": self.without,
             }
         )
+        return plain
+
+    def columns(self) -> dict[str, Any]:
+        """What a row of a sweep keeps: no single unit, and nothing that every row has."""
+        record: dict[str, Any] = {}
+        if self.shapes is not None and self.units is not None:
+            record = {name: getattr(self.shapes, name) for name in OF_SHAPES} | {"quadrature": self.units.quadrature}
+        if self.without is not None:
+            instances = [{name: each[name] for name in OF_INSTANCES} for each in self.without["instances"]]
+            record["without_interactions"] = {**self.without, "instances": instances}
+        plain: dict[str, Any] = to_plain(record)
         return plain
 
     def lines(self) -> list[str]:
@@ -81,13 +96,13 @@ class HiddenLayer:
         return [[cell.replace("nan", "-") for cell in row] for row in rows]
 
 
-def look_inside(network: Network) -> HiddenLayer:
+def look_inside(network: Network, device: torch.device | str = "cpu") -> HiddenLayer:
     """Everything about the first hidden layer of one network. It takes about as long as its analysis."""
     there = has_units(ordered(network))
-    without = record_of(without_interactions(network)) if can_lose_interactions(ordered(network)) else None
+    without = record_of(without_interactions(network, device=device)) if can_lose_interactions(ordered(network)) else None
     return HiddenLayer(
-        geometry(network) if there else None,
-        neurons(network) if there else None,
-        progress_measures(network),
+        geometry(network, device) if there else None,
+        neurons(network, device) if there else None,
+        progress_measures(network, device),
         None if without is None else {name: without[name] for name in KEPT},
     )

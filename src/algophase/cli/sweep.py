@@ -1,5 +1,6 @@
 """`algophase sweep`: train and analyse many runs of a space, into a table."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,6 +58,10 @@ def sweep(
             show_default="the space's own",
         ),
     ] = None,
+    hidden: Annotated[
+        bool,
+        typer.Option("--hidden", help="Also look inside the networks' hidden layers, as analyze --hidden: columns hidden.*"),
+    ] = False,
     engine: Engine = "auto",
     device: Device = "auto",
     strict_device: StrictDevice = False,
@@ -100,6 +105,7 @@ def sweep(
     if executor is not Executor.ray and (address is not None or shard is not None):
         raise InputError("--address and --shard go with --executor ray")
     chosen = find_space(space)
+    chosen = replace(chosen, hidden=hidden or chosen.hidden)
     request = Request(
         chosen,
         runs=chosen.runs if runs is None else runs,
@@ -114,6 +120,7 @@ def sweep(
             ensemble_size=ensemble_size,
             checkpoint_seconds=checkpoint_seconds,
             snapshot_epochs=tuple(snapshot or chosen.snapshots),
+            hidden=chosen.hidden,
             strict_device=strict_device,
         ),
         command=typed(),

@@ -16,6 +16,7 @@ from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.circles import Circle
 from algophase.analysis.evidence import CircleEvidence, Role
 from algophase.analysis.forms import FITTED
+from algophase.analysis.hidden_summary import HiddenLayer
 from algophase.analysis.instances import Instance, Instances
 from algophase.analysis.moments import MomentDetails
 from algophase.analysis.paper_label import Measurements, PaperLabel, PaperVerdict, Shape, circularity_name
@@ -42,11 +43,16 @@ def settings_columns(run: RunSettings) -> dict[str, Any]:
 
 
 def make_row(
-    space: str, index: int, trained: TrainedRun, analysis: Analysis | None, curves: Mapping[str, float] | None = None
+    space: str,
+    index: int,
+    trained: TrainedRun,
+    analysis: Analysis | None,
+    curves: Mapping[str, float] | None = None,
+    hidden: HiddenLayer | None = None,
 ) -> Row:
     """analysis: None for a network that diverged; its metrics are null and `diverged_at` says when.
 
-    curves: the history's numbers, by default those after the last epoch.
+    curves: the history's numbers, by default those after the last epoch. hidden: what was seen inside its hidden layer.
     """
     if curves is None:
         curves = {name: float(getattr(trained.history, name)[-1]) for name in CURVES}
@@ -62,7 +68,8 @@ def make_row(
         del record["program"]["profiles"]
     if record["anatomy"] is None:  # its fields are columns, where a network has one
         del record["anatomy"]
-    return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record)}
+    inside = {} if hidden is None else flat_columns({"hidden": hidden.columns()})
+    return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record), **inside}
 
 
 def make_moment(

@@ -19,7 +19,7 @@ MOMENTS = "moments"
 
 
 def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two descriptions give the same i-th run. Title, count and a space's own snapshots may differ."""
+    """Whether two descriptions give the same i-th run. Title, count and what else a space asks to look at may differ."""
     return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(second["space"])
 
 
@@ -31,7 +31,7 @@ def identity(description: Mapping[str, Any]) -> str:
 
 def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What makes the i-th run: all rules, and the order of the grids."""
-    rules = {key: value for key, value in space.items() if key not in ("title", "runs", "snapshots")}
+    rules = {key: value for key, value in space.items() if key not in ("title", "runs", "snapshots", "hidden")}
     sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
     grids = [
         f"{key}.{name}" for key, value in sections for name, rule in value.items() if isinstance(rule, dict) and "grid" in rule

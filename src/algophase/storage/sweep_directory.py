@@ -142,6 +142,12 @@ class SweepDirectory:
                     f"{self.path} holds a sweep of {reason}; it cannot take runs of space {other} with seed {seed}: "
                     "choose another directory"
                 )
+            inside = bool(held["space"].get("hidden"))
+            if inside != bool(space.get("hidden")):
+                raise InputError(
+                    f"{self.path} was begun {'with' if inside else 'without'} a look inside hidden layers: "
+                    f"{'say' if inside else 'omit'} --hidden, or choose another directory"
+                )
             followed = held.get("snapshots", [])
             if followed != list(snapshots):
                 raise InputError(

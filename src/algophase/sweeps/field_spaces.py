@@ -1,19 +1,22 @@
-"""Spaces beyond the paper's: how what networks learn depends on the modulus, the data, the weight decay and the heads.
+"""Spaces beyond the paper's: how what networks learn depends on the modulus, the data, the weight decay and the heads, how it
+emerges in the first epochs, and what their hidden layers hold.
 
-Each is a grid with the same number of runs in every cell, whole cells at any multiple of the number of cells. Runs of one
-modulus, training fraction or number of heads have one shape and train together; runs of any weight decay do.
+All but the last are grids with the same number of runs in every cell, whole cells at any multiple of the number of cells. Runs
+of one modulus, training fraction or number of heads have one shape and train together; runs of any weight decay do.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 from algophase.errors import InputError
-from algophase.sweeps.distributions import Distribution, Grid, Uniform
+from algophase.sweeps.distributions import Distribution, Fixed, Grid, Uniform
 from algophase.sweeps.paper_spaces import PAPER_SPACES
 from algophase.sweeps.spaces import Space, load_space
 
 PER_CELL = 100
 PRIMES = (17, 23, 31, 43, 59, 73, 89, 101, 113, 127)
 COMPOSITES = (60, 64, 100)
+_FIRST = (10, 25, 50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500)  # the end, at 600, is looked at anyway
 _RATE: dict[str, Distribution] = {"network.attention_rate": Uniform(0.0, 1.0)}
 
 
@@ -41,6 +44,21 @@ _SPACES = [
         "heads",
         {"network.heads": Grid((1, 2, 4, 8)), **_RATE},
         "one layer, width 128, 1 to 8 heads that share the width, attention rate uniform in [0, 1]",
+    ),
+    replace(
+        _space(
+            "emergence",
+            {"training.epochs": Fixed(600), "network.attention_rate": Grid((0.0, 0.5, 1.0))},
+            "one layer, width 128, attention rates 0, 0.5 and 1, the first 600 epochs, looked at 15 times",
+        ),
+        snapshots=_FIRST,
+    ),
+    Space(
+        "hidden-layer",
+        {"network.attention_rate": Uniform(0.5, 1.0)},  # below, gradients are symmetric and there is no product to take out
+        title="one layer, width 128, attention rate uniform in [0.5, 1], with a look inside each hidden layer",
+        runs=500,
+        hidden=True,
     ),
 ]
 FIELD_SPACES = {space.name: space for space in _SPACES}

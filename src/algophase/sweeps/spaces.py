@@ -36,6 +36,7 @@ class Space:
     title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
     figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its released table says.
     snapshots: epochs at which a sweep looks at its networks along training, unless told otherwise.
+    hidden: whether it also looks inside their hidden layers (`analyze --hidden`), into columns `hidden.*`.
 
     >>> from algophase import Space
     >>> space = Space.from_dict({"name": "rates", "network": {"attention_rate": {"uniform": [0, 1]}}})
@@ -51,6 +52,7 @@ class Space:
     figures: tuple[str, ...] = ()
     paper_runs: int | None = None
     snapshots: tuple[int, ...] = ()
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         _check(self)
@@ -98,6 +100,8 @@ class Space:
         record: dict[str, Any] = {"name": self.name, "title": self.title, "runs": self.runs}
         if self.snapshots:
             record["snapshots"] = list(self.snapshots)
+        if self.hidden:
+            record["hidden"] = True
         record["network"] = {"kind": self.kind}
         for name, rule in self.settings.items():
             section, _, setting = name.partition(".")
@@ -107,7 +111,7 @@ class Space:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """A space from the form of a space file. Everything is checked here, before anything runs."""
-        allowed = ("name", "title", "runs", "snapshots", *SECTIONS)
+        allowed = ("name", "title", "runs", "snapshots", "hidden", *SECTIONS)
         unknown = [str(key) for key in data if key not in allowed]
         if unknown:
             raise InputError(f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}")
@@ -128,8 +132,17 @@ class Space:
         snapshots = data.get("snapshots", [])
         if not isinstance(snapshots, list):
             raise InputError(f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs")
+        hidden = data.get("hidden", False)
+        if not isinstance(hidden, bool):
+            raise InputError(f"hidden of a space is {shown(hidden)}; it must be true or false")
         return cls(
-            data.get("name", ""), settings, kind, data.get("title", ""), data.get("runs", 100), snapshots=tuple(snapshots)
+            data.get("name", ""),
+            settings,
+            kind,
+            data.get("title", ""),
+            data.get("runs", 100),
+            snapshots=tuple(snapshots),
+            hidden=hidden,
         )
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from algophase.analysis.analyze import Analysis, analyze_each
+from algophase.analysis.hidden_summary import HiddenLayer, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
 from algophase.errors import InputError
 from algophase.interrupts import held_interrupts
@@ -31,6 +32,7 @@ class Options:
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
     snapshot_epochs: where along training each network is analysed too, for the table of moments.
+    hidden: whether the hidden layers of the trained networks are looked at too, as the space says.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
     """
 
@@ -41,6 +43,7 @@ class Options:
     history_stride: int = 1000
     checkpoint_seconds: float = 300.0
     snapshot_epochs: tuple[int, ...] = ()
+    hidden: bool = False
     strict_device: bool = False
 
     def __post_init__(self) -> None:
@@ -164,6 +167,7 @@ def _analysed(
     earlier = [network for networks in along.values() for network in networks.values()]
     analyses = _analyses(group, [*ends, *earlier], analysing)
     details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
+    inside = _inside(group, ends, analyses) if options.hidden else {}
     moments = []
     for trained in outcomes:
         networks = dict(along[trained.id])
@@ -173,7 +177,10 @@ def _analysed(
             found = analyses.get(network.id), details.get(network.id)
             moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
     return Finished(
-        rows=[make_row(space, indices[trained.run], trained, analyses.get(trained.id)) for trained in outcomes],
+        rows=[
+            make_row(space, indices[trained.run], trained, analyses.get(trained.id), hidden=inside.get(trained.id))
+            for trained in outcomes
+        ],
         networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
         training_seconds=sum(trained.seconds for trained in outcomes),
         analysis_seconds=time.monotonic() - started,
@@ -203,3 +210,15 @@ def _details(group: Group, networks: Iterable[Network], analyses: Mapping[str, A
     analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
     found = details_of_each(analysed, group.device)
     return {network.id: details for (network, _), details in zip(analysed, found, strict=True)}
+
+
+def _inside(group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]) -> dict[str, HiddenLayer]:
+    """By the networks' ids. One that cannot be looked into is logged."""
+    found = {}
+    for network in networks:
+        if network.id in analyses:
+            try:
+                found[network.id] = look_inside(network, group.device)
+            except InputError as error:
+                log.warning("%s", error)
+    return found
