@@ -11,12 +11,12 @@ from algophase.analysis.analyze import analyze
 from algophase.analysis.grid import grid_logits
 from algophase.analysis.principal import network_components
 from algophase.analysis.program import program_of_logits
-from algophase.analysis.progress_measures import embedding_gini, progress_measures
+from algophase.analysis.progress_measures import embedding_gini, held_out_answers, progress_measures
 from algophase.analysis.restricted import key_frequencies_there, restricted_and_excluded
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.task import split
+from algophase.task import labels, split
 
 
 def untrained(p: int, **task: bool) -> Network:
@@ -107,3 +107,33 @@ def test_gini_by_the_definition() -> None:
     with torch.no_grad():
         constant.embed.weight.fill_(1.0)
     assert math.isnan(embedding_gini(network_components(constant)))
+
+
+@pytest.mark.parametrize("known", [1.0, 0.2])
+def test_what_is_known_by_heart_is_no_answer_of_held_out_pairs(known: float) -> None:
+    """Of all pairs the answer-following part is right everywhere: the reason for looking at held-out pairs alone."""
+    p, draw = 59, torch.Generator().manual_seed(1)
+    training = split(TaskSettings(p), seed=0).training
+    learned = training[torch.rand(len(training), generator=draw) < known]
+    logits = torch.randn(p * p, p, generator=draw, dtype=torch.float64)
+    logits[learned, labels(p).flatten()[learned]] += 10
+    program = program_of_logits(logits.view(p, p, p))
+    assert program.answer_accuracy == 1
+    assert program.accuracy < 0.85 * known + 0.1
+    assert held_out_answers(logits.view(p, p, p), training) < 0.2  # chance is 1/59
+
+
+def test_held_out_answers_by_their_definition() -> None:
+    network = untrained(7)
+    assert network.run is not None
+    training = set(split(network.run.task, network.run.seed).training.tolist())
+    logits, right, known = grid_logits(network).double(), 0, 0
+    for d in range(7):
+        pairs = [(a, (a - d) % 7) for a in range(7) if 7 * a + (a - d) % 7 not in training]
+        if pairs:
+            means = [torch.stack([logits[a, b, (a + b - r) % 7] for a, b in pairs]).mean().item() for r in range(7)]
+            known, right = known + 1, right + (means[0] > max(means[1:]))
+    assert progress_measures(network).held_out_answers == pytest.approx(right / known)
+    assert math.isnan(progress_measures(handmade_pizza(13)).held_out_answers)  # nobody trained it
+    assert held_out_answers(grid_logits(handmade_pizza(13)), torch.arange(100)) == 1
+    assert held_out_answers(grid_logits(handmade_pizza(13)), torch.arange(169)).isnan()  # nothing is held out

@@ -3,6 +3,7 @@
 Early in training an embedding has no clean circles yet, so the paper isolates principal components, "possibly non-circle"
 (appendix J). Each of the first pairs is kept alone and its logits are compared with the closed forms of its strongest
 frequency. And every circle in the accompanying role is removed at once, to see what they are worth (appendix K).
+Whether held-out pairs add up to the right answers is asked as well (`progress_measures`).
 """
 
 import math
@@ -19,6 +20,7 @@ from algophase.analysis.device import Download, overlapped, pack, upload
 from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_launched
 from algophase.analysis.grid import correct_logits, grid_logits, right_answers, share_right
 from algophase.analysis.metrics import irrelevance
+from algophase.analysis.progress_measures import held_out_answers, training_pairs
 from algophase.analysis.subject import Subject
 from algophase.devices import choose_device
 from algophase.networks import Network
@@ -64,17 +66,20 @@ class MomentDetails:
     """pairs: the first three at most. accompanying: how many circles have that role.
 
     accuracy_without_accompanying: over all pairs, with all of those removed from the embedding.
+    held_out_answers: of the `ProgressMeasures`.
     """
 
     pairs: tuple[PairEvidence, ...]
     accompanying: int
     accuracy_without_accompanying: float
+    held_out_answers: float
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "pairs": [pair.to_dict() for pair in self.pairs],
             "accompanying": self.accompanying,
             "accuracy_without_accompanying": self.accuracy_without_accompanying,
+            "held_out_answers": self.held_out_answers if math.isfinite(self.held_out_answers) else None,
         }
 
 
@@ -112,6 +117,9 @@ def _start(network: Network, analysis: Analysis, device: torch.device) -> _Start
         tables.append(without_circles(subject.components, accompanying))
     numbers = _look(subject, tables, len(pairs)) if tables else {}
     numbers |= launch_evidence(subject.network, pairs, subject.components)
+    training = training_pairs(network)
+    if training is not None:
+        numbers["held-out answers"] = held_out_answers(subject.logits, training)
     return _Started(subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(pack(numbers)))
 
 
@@ -132,4 +140,5 @@ def _finish(started: _Started) -> MomentDetails:
     without = numbers["accuracy without"].tolist() if started.accompanying else [started.accuracy]
     evidence = read_launched(started.modulus, started.pairs, numbers)
     found = tuple(PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True))
-    return MomentDetails(found, started.accompanying, without[0])
+    held_out = numbers["held-out answers"].item() if "held-out answers" in numbers else math.nan
+    return MomentDetails(found, started.accompanying, without[0], held_out)
