@@ -172,7 +172,8 @@ def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict
         reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: "
         reasons = [f"{reason}{measured.wrong_pairs} of all pairs are answered wrong"]
         if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
-            reasons.append(f"the answer-following part of its logits alone is right on {floored(measured.answer_accuracy)}")
+            right = floored(measured.answer_accuracy)
+            reasons.append(f"the answer-following part of its logits alone is right on {right}; memorised pairs can cause that")
         return verdict("not learned", "not learned", *reasons)
     if not reaches(named_share, thresholds.named):
         return verdict(*_unnamed(measured, thresholds, named_share))
