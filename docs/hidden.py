@@ -1,29 +1,27 @@
 """Draw the findings on hidden layers: their shapes, networks without interactions, and progress along training.
 
-Run it from the root of the repository: `python docs/hidden.py`. It trains one network for 300 epochs: minutes on two cores.
+Run it from the root of the repository: `python docs/hidden.py`. It reads `gallery/emergence` and a few networks.
 With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move with the phase, and draws them by rate.
 """
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase import Analysis, Runs, analyze, load, train, without_interactions
+from algophase import Analysis, Runs, analyze, load, without_interactions
 from algophase.analysis.catalogue import label
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
 from algophase.runs.phase_shift import RESAMPLES, phase_shifts
+from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
 NETWORKS = [path for some in ("fixed-width/networks", "exhibits") for path in sorted((GALLERY / some).glob("*.safetensors"))]
-TRAINED = GALLERY / "clock-training" / "networks"
 IMAGES = ROOT / "docs" / "images"
-EARLY = (0, 25, 50, 75, 100, 125, 150, 200, 250, 300)
-LATER = {400: ".epoch400", 600: ".epoch600", 1000: ".epoch1000", 20_000: ""}
 LEAST = 10  # runs behind a median
 BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#E69F00", "#009E73", "#222222"
 
@@ -64,56 +62,45 @@ def draw_moves(axes: "Axes", rates: list[float], before: list[float], after: lis
     axes.set(title=name, ylim=(0, 1.15))
 
 
-def follow_training() -> dict[int, Analysis]:
-    """A network of the gallery along training, by epoch: its first 300 epochs again, later ones from what is kept."""
-    network = load(TRAINED / "2824c7604f8b.safetensors")
-    assert network.run is not None
-    run = replace(network.run, training=replace(network.run.training, epochs=max(EARLY)))
-    (trained,) = train([run], device="cpu", snapshot_epochs=EARLY)
-    seen = {epoch: analyze(each) for epoch, each in trained.snapshots.items()}
-    return seen | {epoch: analyze(load(TRAINED / f"2824c7604f8b{name}.safetensors")) for epoch, name in LATER.items()}
-
-
-def draw_progress(seen: dict[int, Analysis]) -> None:
-    epochs = sorted(seen)
+def draw_emergence(moments: "DataFrame", picture: Path) -> None:
+    """How answers, losses, embedding and products develop: medians over the runs of each rate, and the middle 80% of them."""
+    rates = sorted(moments.attention_rate.unique())
+    shades = dict(zip(rates, ((ORANGE, "s-"), (GREEN, "^-"), (BLUE, "o-")), strict=True))
     with house_style():
-        figure = new_figure(8.4, 3.6)
-        right, losses, products = figure.subplots(1, 3)
-        early = [epoch for epoch in epochs if epoch <= max(EARLY)]
-        right.plot(
-            early, [seen[epoch].program.answer_accuracy for epoch in early], "s-", color=GREEN, label="answer-following part"
-        )
-        right.plot(early, [seen[epoch].accuracy for epoch in early], "o-", color=BLACK, label="network")
-        right.set(title="pairs answered right", xlabel="epoch", ylim=(0, 1.05))
-        for name, style, colour in (
-            ("excluded_loss", "^-", ORANGE),
-            ("cross_entropy", "o-", BLACK),
-            ("restricted_loss", "s-", BLUE),
-        ):
-            losses.plot(epochs, [seen[epoch].metrics[name] for epoch in epochs], style, color=colour, label=label(name))
-        losses.set(title="loss, all pairs", xlabel="epoch", yscale="log")
-        products.plot(
-            epochs, [seen[epoch].embedding_gini for epoch in epochs], "o-", color=BLACK, label=label("embedding_gini")
-        )
-        products.plot(epochs, [seen[epoch].disc_cka for epoch in epochs], "s-", color=BLUE, label=label("disc_cka"))
-        products.plot(
-            epochs,
-            [10 * seen[epoch].product_share for epoch in epochs],
-            "^-",
-            color=ORANGE,
-            label="ten times the product share",
-        )
-        products.set(title="embedding and hidden units", xlabel="epoch", ylim=(0, 1.05))
-        for axes in (losses, products):
-            axes.set(xscale="log", xlim=(20, 25_000))
-            axes.set_xticks([100, 1000, 10_000], ["100", "1,000", "10,000"])
-        for axes in (right, losses, products):
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), frameon=False)
-        save_figure(figure, IMAGES / "hidden-progress.png")
-    for epoch in epochs:
-        each = seen[epoch]
-        answers = f"{each.accuracy:.1%} right, its answer-following part {each.program.answer_accuracy:.1%}"
-        print(f"epoch {epoch}: {answers}; restricted loss {each.restricted_loss:.3g}, products {each.product_share:.2%}")
+        figure = new_figure(8.4, 5.4)
+        top, bottom = figure.subplots(2, 3)
+        for axes, rate in zip(top, rates, strict=True):
+            some = moments[moments.attention_rate == rate]
+            draw_band(axes, some, "program.answer_accuracy", ":", "0.55", "all pairs together")
+            draw_band(axes, some, "held_out_answers", "s-", GREEN, "held-out pairs together")
+            draw_band(axes, some, "validation_accuracy", "o-", BLACK, "held-out pairs, each by itself")
+            axes.set(title=f"answered right, rate {rate:g}", ylim=(0, 1.05))
+        losses, gini, products = bottom
+        some = moments[moments.attention_rate == rates[-1]]
+        draw_band(losses, some, "excluded_loss", "^-", ORANGE, label("excluded_loss"))
+        draw_band(losses, some, "cross_entropy", "o-", BLACK, "loss")
+        draw_band(losses, some, "restricted_loss", "s-", BLUE, label("restricted_loss"))
+        losses.set(title=f"loss over all pairs, rate {rates[-1]:g}", yscale="log")
+        for rate, (colour, style) in shades.items():
+            some = moments[moments.attention_rate == rate]
+            draw_band(gini, some, "embedding_gini", style, colour, f"rate {rate:g}")
+            draw_band(products, some, "product_share", style, colour, f"rate {rate:g}")
+        gini.set(title=label("embedding_gini"))
+        products.set(title=label("product_share"))
+        for axes in (*top, *bottom):
+            axes.set(xlabel="epoch", xscale="log")
+            axes.set_xticks([10, 30, 100, 300], ["10", "30", "100", "300"])
+            axes.minorticks_off()
+        for axes in (top[0], losses, gini):
+            axes.legend(loc="best", frameon=False)
+        save_figure(figure, picture)
+
+
+def draw_band(axes: "Axes", moments: "DataFrame", column: str, style: str, colour: str, name: str) -> None:
+    by_epoch = moments.groupby("epoch")[column]
+    low, median, high = (by_epoch.quantile(share) for share in (0.1, 0.5, 0.9))
+    axes.fill_between(median.index, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.plot(median.index, median, style, color=colour, markersize=3, linewidth=1.2, label=name)
 
 
 def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
@@ -146,4 +133,6 @@ if __name__ == "__main__":
         draw_sweep(Runs.read(sys.argv[1]), IMAGES / "hidden-by-rate.png")
     else:
         draw_shapes()
-        draw_progress(follow_training())
+        followed = SweepDirectory(GALLERY / "emergence").moments()
+        assert followed is not None
+        draw_emergence(followed.to_pandas(), IMAGES / "emergence.png")
