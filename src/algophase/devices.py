@@ -7,6 +7,7 @@ import torch
 
 from algophase.errors import InputError
 from algophase.settings import shown
+from algophase.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -42,4 +43,4 @@ def device_name(device: torch.device) -> str:
     """What the hardware is called, as a sweep's table keeps it."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    return f"CPU, {torch.get_num_threads()} threads"
+    return f"CPU, {counted(torch.get_num_threads(), 'thread')}"

@@ -74,7 +74,7 @@ def test_products_alone_can_be_taken_out(p: int) -> None:
 
 def test_only_one_layer_of_attention_is_taken_apart() -> None:
     for network in (handmade_pizza(7, (1,)), untrained(7, 1.0, layers=2)):
-        with pytest.raises(InputError, match="is no one-layer transformer"):
+        with pytest.raises(InputError, match="is not a one-layer transformer"):
             without_interactions(network)
 
 

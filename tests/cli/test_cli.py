@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+import typer
 from commands import PATIENCE, call, python
 from commands import invoke as run
 
 import algophase
 from algophase.analysis.analyze import Analysis
-from algophase.cli import main
+from algophase.cli import app, main
 from algophase.interop.model_card import model_card
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import load, save
@@ -29,9 +30,10 @@ def networks(tmp_path: Path) -> Path:
 def test_help_shows_every_command_with_an_example() -> None:
     overview = run("--help")
     assert overview.exit_code == 0
-    for command in ("analyze", "handmade"):
-        assert command in overview.output
-        assert "Example:" in run(command, "--help").output
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        assert name in overview.output
+        assert f"Example:  algophase {name}" in run(name, "--help").output
+        assert all("\n" not in paragraph for paragraph in command.help.split("\n\n")), name  # the terminal wraps it
 
 
 def test_summary_is_readable(networks: Path) -> None:

@@ -63,6 +63,15 @@ def test_a_run_that_diverged_lacks_no_weights_and_makes_up_for_none(space: Path)
     assert lacking(sweep(space, 4, "--keep-weights", "all")) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "given"), [(("--shard", 4), "shard is 4"), (("--address", "auto", "--shard", 4), "address is 'auto'")]
+)
+def test_options_of_ray_are_refused_without_it(space: Path, options: tuple[object, ...], given: str) -> None:
+    result = sweep(space, 2, *options)
+    assert str(result.exception) == f"{given}, but executor is local; --address and --shard go with --executor ray"
+    assert not (space.parent / "out").exists()
+
+
 @pytest.mark.parametrize("runs", [0, 1_000_001, 10**12])
 def test_more_runs_than_can_be_drawn_are_refused_at_once(space: Path, runs: int) -> None:
     result = sweep(space, runs)

@@ -176,7 +176,7 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: 
     [
         (("--model", "omega"), "model is 'omega'; choose one of transformer, alpha, beta, gamma, delta, alpha-prime"),
         (("--model", "beta", "--layers", 2), "--layers goes with --model transformer; model beta has none"),
-        (("--hidden", 9), "--hidden goes with a linear model"),
+        (("--hidden", 9), "hidden is 9, which goes with a linear model; choose --model alpha, "),
         (("--attention-rate", 2), "attention_rate is 2.0; it must be a number in [0, 1]"),
         (("--seeds", 0), "seeds is 0; it must be an integer of at least 1"),
         (("--engine", "warp"), "engine is 'warp'; choose one of auto, plain, stacked, grid, fused"),

@@ -126,4 +126,4 @@ def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
     assert table.count == 2
     assert table.axes == ["index", "y"]
     assert any("no column of run ids" in line for line in table.problems)
-    assert any("b.parquet is no shard of a sweep: the index of a run is 'x'" in line for line in table.problems)
+    assert any("b.parquet is not a sweep shard: the index of a run is 'x'" in line for line in table.problems)

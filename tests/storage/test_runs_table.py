@@ -224,7 +224,7 @@ def test_along_training_each_run_is_read_once_at_each_epoch(tmp_path: Path) -> N
 def test_an_index_that_is_no_integer_is_named_with_its_file(tmp_path: Path, values: list[Any], told: str) -> None:
     bad = [{"index": value, "run_id": name} for value, name in zip(values, "ab", strict=True)]
     shards(tmp_path, [{"index": 2, "run_id": "c"}], bad)
-    message = rf"/runs-1.parquet is no shard of a sweep: the index of a run is {told}; it must be an integer"
+    message = rf"/runs-1.parquet is not a sweep shard: the index of a run is {told}; it must be an integer"
     for read in (read_runs, read_table):
         with pytest.raises(InputError, match=message):
             read(tmp_path)

@@ -84,7 +84,7 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
 def test_what_is_no_shard_of_a_sweep_is_named(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(InputError, match=r"other.parquet has no column 'index': it is no shard of a sweep"):
+    with pytest.raises(InputError, match=r"other.parquet has no column 'index': it is not a sweep shard"):
         directory.finished()
     with pytest.raises(InputError, match=r"holds Parquet files but no sweep.json"):
         directory.describe(SPACE, 0)

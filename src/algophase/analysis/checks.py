@@ -60,7 +60,7 @@ def check_network(network: object) -> None:
 
 def _check_tables(name: str, tables: object, modulus: int) -> None:
     if not isinstance(tables, tuple | list) or len(tables) != 2 or not all(isinstance(table, Tensor) for table in tables):
-        raise InputError(f"{name}: operand_tables must give two tensors, one an operand, each ({modulus}, width)")
+        raise InputError(f"{name}: operand_tables must give two tensors, one per operand, each ({modulus}, width)")
     shapes = [tuple(table.shape) for table in tables]
     if any(len(shape) != 2 or shape[0] != modulus or shape[1] == 0 for shape in shapes) or shapes[0] != shapes[1]:
         given = " and ".join(map(str, shapes))
@@ -72,7 +72,7 @@ def _check_tables(name: str, tables: object, modulus: int) -> None:
 def check_logits(network: Network, logits: object, pairs: int) -> None:
     """What `logits_from_embeddings` gave for so many pairs. More outputs than labels are allowed: they are wrong answers."""
     p = network.task.modulus
-    wanted = f"it must give ({pairs}, {p}), one row a pair and one logit a label (or more outputs than labels)"
+    wanted = f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more outputs than labels)"
     if not isinstance(logits, Tensor):
         raise InputError(f"network {network.id}: logits_from_embeddings gives no tensor but {type(logits).__name__}; {wanted}")
     if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:

@@ -57,7 +57,9 @@ class _Without(Subject):
         super().__init__(network, device)
         inner = self.network
         if not can_lose_interactions(inner):
-            raise InputError(f"network {network.id} is no one-layer transformer; only its hidden units read interactions here")
+            raise InputError(
+                f"network {network.id} is not a one-layer transformer; only its hidden units read interactions here"
+            )
         assert isinstance(inner, Transformer)
         block = inner.blocks[0]
         assert isinstance(block, Block)

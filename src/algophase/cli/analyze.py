@@ -30,7 +30,8 @@ def analyze(
     hidden: Annotated[
         bool,
         typer.Option(
-            "--hidden", help="Also look inside the first hidden layer: shapes, phases, progress, life without products."
+            "--hidden",
+            help="Also look inside the first hidden layer: shapes, phases, progress, and the network without products.",
         ),
     ] = False,
 ) -> None:

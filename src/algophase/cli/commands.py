@@ -51,6 +51,11 @@ app = typer.Typer(
 )
 
 
+def flowing(text: str) -> str:
+    """Every paragraph on one line, so that a terminal of any width wraps it: typer would keep the lines of a docstring."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from algophase import __version__
@@ -85,7 +90,8 @@ for module in (
     report,
     explore,
 ):
-    app.command(epilog=f"Example:  {module.EXAMPLE}")(getattr(module, module.__name__.rpartition(".")[2]))
+    command = getattr(module, module.__name__.rpartition(".")[2])
+    app.command(epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(command)
 
 
 def main() -> None:

@@ -15,7 +15,9 @@ DIFFER = 3  # exit code; 2 means a wrong option, in every command
 
 
 def compare(
-    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, or a Parquet file of runs.")],
+    sweep: Annotated[
+        Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, a Parquet file of runs, or a shipped one.")
+    ],
     other: Annotated[
         Path | None, typer.Argument(metavar="OTHER", help="Another sweep to compare it with.", show_default=False)
     ] = None,

@@ -28,8 +28,8 @@ def distil(
 ) -> None:
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
-    The file computes the logits and the answer of any pair. Its header says how well it is the network.
-    Run as a script, it checks itself on all pairs.
+    The file computes the logits and the answer of any pair. Its header says how closely it matches the
+    network. Run as a script, it checks itself on all pairs.
     """
     from algophase.analysis.analyze import analyze
     from algophase.analysis.distil import distil as distil_network

@@ -31,7 +31,7 @@ def explore(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
-    """Explore sweeps: choose a population on a map of all, then a run on the map of its phase diagram, to see its network.
+    """Explore sweeps in a browser: choose a population on a map of all, then a run in its phase diagram, and see its network.
 
     The page works without a network connection and sends nothing anywhere. Ctrl-C ends it.
     """

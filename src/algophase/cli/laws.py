@@ -13,7 +13,9 @@ EXAMPLE = "algophase laws gallery/fixed-width"
 
 
 def laws(
-    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, or a Parquet file of runs.")],
+    sweep: Annotated[
+        Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, a Parquet file of runs, or a shipped one.")
+    ],
     level: Annotated[float, typer.Option(help="Chance of seeing a law where there is none, over all tests.")] = 0.01,
     starts: Annotated[
         bool, typer.Option(help="Draw every network's start again from its seed: does it predict the keys?")
@@ -23,7 +25,7 @@ def laws(
 ) -> None:
     """Test which laws the choice of key frequencies follows, in the accurate networks of a sweep.
 
-    Does their number go with a setting? Is every frequency equally likely? Are k and 2k chosen together? Does the start
+    Does their number depend on a setting? Is every frequency equally likely? Are k and 2k chosen together? Does the start
     predict the choice? Each test first states its power.
     """
     from algophase.runs.laws import selection_laws

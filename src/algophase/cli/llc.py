@@ -9,7 +9,7 @@ import typer
 from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
 from algophase.cli.output import echo
 
-EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors --chains 4"
+EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors --figure chains.png"
 
 
 def llc(
@@ -20,7 +20,7 @@ def llc(
     step: Annotated[float, typer.Option(help="Step size: the variance of the noise per step.")] = 1e-4,
     localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 1000.0,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="The loss over all pairs, for a network whose training pairs are unknown.")
+        bool, typer.Option("--all-pairs", help="Use the loss over all pairs, for a network whose training pairs are unknown.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the chains.")] = 0,
     engine: Engine = "auto",
@@ -29,7 +29,7 @@ def llc(
     figure: Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the chains: PATH.png, .svg or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the local learning coefficient of networks: how many directions in the space of weights the loss feels.
+    """Estimate the local learning coefficient of networks: how many directions of the weights change the loss.
 
     Chains of Langevin dynamics start at the trained weights. The estimate depends on step and localisation; both are in the
     output. Warnings say when chains drift, disagree or go below the network's own loss.

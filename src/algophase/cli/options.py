@@ -22,10 +22,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 Activation = Annotated[
     str | None, typer.Option(help="Activation of a network whose file does not say: relu, gelu, square, ...")
 ]
-Format = Annotated[str | None, typer.Option("--format", metavar="NAME", help="Format of the files.", show_default="found")]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="NAME", help="Format of the files (docs/elsewhere.md).", show_default="found in each"),
+]
 Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}")]
 Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}")]
-EnsembleSize = Annotated[int | None, typer.Option(help="Networks that train together.", show_default="as many as fit")]
+EnsembleSize = Annotated[int | None, typer.Option(help="Most networks that train together.", show_default="as many as fit")]
 FigureFormat = Annotated[ImageFormat, typer.Option(help="Format of the pictures.")]
 Figures = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")]
 MinAccuracy = Annotated[

@@ -24,14 +24,12 @@ def report(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Set networks among the runs of this sweep.",
+            help="Show networks among the runs of this sweep.",
             show_default="the gallery's fixed-width, for networks of its kind",
         ),
     ] = None,
     released: Released = None,
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The page's title.", show_default="what it is about")
-    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The page's title.", show_default="its contents")] = None,
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,

@@ -26,7 +26,7 @@ def retrain(
             show_default="DIR/networks, or DIR/retrained if it is not the table's",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Train although the network is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Train even if the network is already there.")] = False,
     engine: Annotated[str | None, typer.Option(help=ENGINES, show_default="the table's, where it runs")] = None,
     device: Annotated[str | None, typer.Option(help=DEVICES, show_default="the table's, where there is one")] = None,
     strict_device: StrictDevice = False,
@@ -36,7 +36,7 @@ def retrain(
 
     Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to the same width. With the
     other engines rounding depends on what trains together, and on every engine it depends on the machine. Training amplifies
-    rounding. Rows of an engine that is gone (fused in tf32) are trained by today's.
+    rounding. Rows of an engine that is gone (fused in tf32) are trained by today's engines, on a GPU in half.
     """
     from algophase.sweeps.retrain import retrain_run
     from algophase.training.trained import TrainingInterrupted

@@ -103,7 +103,8 @@ def sweep(
     if space is None:
         raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
     if executor is not Executor.ray and (address is not None or shard is not None):
-        raise InputError("--address and --shard go with --executor ray")
+        given = f"address is {address!r}" if address is not None else f"shard is {shard}"
+        raise InputError(f"{given}, but executor is {executor.value}; --address and --shard go with --executor ray")
     chosen = find_space(space)
     chosen = replace(chosen, hidden=hidden or chosen.hidden)
     request = Request(

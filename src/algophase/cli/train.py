@@ -147,7 +147,7 @@ def _networks(
     only_transformer = {"--attention-rate": rates, "--layers": layers, "--heads": heads, "--activation": activation}
     if model == "transformer":
         if hidden is not None:
-            raise InputError(f"--hidden goes with a linear model: choose --model {', '.join(LINEAR_MODELS)}")
+            raise InputError(f"hidden is {hidden}, which goes with a linear model; choose --model {', '.join(LINEAR_MODELS)}")
         given = {"width": width, "layers": layers, "heads": heads, "activation": activation}
         options = {name: value for name, value in given.items() if value is not None}
         rates = list(dict.fromkeys(rates or [1.0]))

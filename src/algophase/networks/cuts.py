@@ -227,7 +227,7 @@ class FirstLayer:
         with _patched(module.get_submodule(self.name), forward):
             module(*arguments)
         if len(given) != 1 or given[0].shape[0] != len(a) or given[0].dim() != 2:
-            raise InputError(f"embedding {self.name} must read one row a pair, once; it reads {[shape_of(x) for x in given]}")
+            raise InputError(f"embedding {self.name} must read one row per pair, once; it reads {[shape_of(x) for x in given]}")
         return given[0]
 
     def _times(self, module: nn.Module, x: Tensor) -> Tensor:

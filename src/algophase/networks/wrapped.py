@@ -186,7 +186,7 @@ def _check_cut(network: Wrapped) -> None:
     expected = network.logits_of(pairs[:, 0], pairs[:, 1])
     found = network.logits_from_embeddings(first[pairs[:, 0]], second[pairs[:, 1]])
     if found.dim() != 2 or found.shape[1] < p:
-        raise InputError(f"it gives logits of shape {shape_of(found)}; it must give {p} or more a pair (see `answer`)")
+        raise InputError(f"it gives logits of shape {shape_of(found)}; it must give {p} or more per pair (see `answer`)")
     apart, largest = (found - expected).abs().max().item(), expected.abs().max().item()
     if not apart <= AGREEMENT * max(largest, 1e-30):
         raise InputError(
@@ -278,7 +278,7 @@ def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, l
             logits = torch.stack([_tensor(function(a, b)).flatten() for a, b in pairs.tolist()])
             logits = read(logits)
     if logits.shape[1] < p:
-        raise InputError(f"function {name} gives {logits.shape[1]} logits a pair; it must give {p} or more")
+        raise InputError(f"function {name} gives {logits.shape[1]} logits per pair; it must give {p} or more")
     kept = logits.dtype if logits.dtype == torch.float32 else torch.float64
     return of_logits(task, name if name.isidentifier() else "function", logits.to(kept).view(p, p, -1))
 

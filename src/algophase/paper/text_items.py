@@ -65,7 +65,7 @@ def _shapes(sources: Sources) -> list[Claim]:
         return []
     network = found.given
     if not isinstance(network, Transformer):
-        raise InputError(f"{found.source} is no transformer")
+        raise InputError(f"{found.source} is not a transformer")
     weights = dict(network.named_parameters())
     width, p = weights["embed.W_E"].shape[1], network.task.modulus
     sizes = {

@@ -209,7 +209,7 @@ def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
     for value in column.to_pylist():
         if isinstance(value, bool) or not isinstance(value, int):
             what = "missing" if value is None else shown(value)
-            raise InputError(f"{path} is no shard of a sweep: the index of a run is {what}; it must be an integer")
+            raise InputError(f"{path} is not a sweep shard: the index of a run is {what}; it must be an integer")
 
 
 def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
@@ -229,7 +229,7 @@ def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "py
     for key in KEYS:
         without = [shard for shard, table in shards.items() if key not in table.column_names]
         if 0 < len(without) < len(shards):
-            raise InputError(f"{without[0]} has no column {key!r}, as other files of {path} have: it is no shard of a sweep")
+            raise InputError(f"{without[0]} has no column {key!r}, as other files of {path} have: it is not a sweep shard")
     tables = [table.replace_schema_metadata(None) for table in shards.values()]
     try:
         return pyarrow.concat_tables(tables, promote_options="permissive")

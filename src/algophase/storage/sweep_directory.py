@@ -184,7 +184,7 @@ class SweepDirectory:
             try:
                 indices, ids = shard["index"], shard["run_id"]
             except KeyError as error:
-                raise InputError(f"{path} has no column {error}: it is no shard of a sweep; move it elsewhere") from None
+                raise InputError(f"{path} has no column {error}: it is not a sweep shard; move it elsewhere") from None
             found |= dict(zip(indices, zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True), strict=True))
         return found
 

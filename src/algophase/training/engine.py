@@ -71,7 +71,7 @@ class Engine:
 
     @classmethod
     def block(cls, run: RunSettings) -> int:
-        """How many networks like this run's take as long as one."""
+        """Block size: up to this many networks like this run's cost the same as one."""
         return 1
 
     @property
