@@ -92,6 +92,11 @@ def test_a_frequency_that_shares_a_divisor_with_p_has_fewer_points() -> None:
     assert found.hole == pytest.approx(betti_of(shape("torus", 13, 2), 13, 2).hole)
 
 
+def test_points_without_anything_in_between_are_pieces() -> None:
+    """Waves of frequency 5 do not change by a step of frequency 6 modulo 15, which is 3."""
+    assert betti_of(shape("torus", 15, 5), 15, 6).numbers == (9, 0, 0)
+
+
 def test_neither_size_nor_place_nor_direction_matters() -> None:
     points = shape("torus", 23)
     turned = 7 + 1e4 * points @ torch.linalg.qr(random(5, 4))[0].T

@@ -106,7 +106,7 @@ def _betti_rows(clusters: tuple[ClusterBetti, ...]) -> list[list[str]]:
 def look_inside(network: Network, betti: bool = False) -> HiddenLayer:
     """Everything about the first hidden layer of one network. It takes about as long as its analysis.
 
-    betti: its Betti numbers as well. They need the extra `topology`, and about a second for each of their rows.
+    betti: its Betti numbers as well. They need the extra `topology`, and about half a second for each of their rows.
     """
     there = has_units(ordered(network))
     without = record_of(without_interactions(network)) if can_lose_interactions(ordered(network)) else None
