@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from algophase.analysis.progress_measures import progress_measures as progress_measures
     from algophase.analysis.specimen import Specimen as Specimen
     from algophase.analysis.thresholds import Thresholds as Thresholds
+    from algophase.analysis.topology import betti_numbers as betti_numbers
     from algophase.errors import InputError as InputError
     from algophase.interop.hub import from_pretrained as from_pretrained
     from algophase.interop.hub import push_to_hub as push_to_hub
@@ -86,6 +87,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "progress_measures": "algophase.analysis.progress_measures",
     "Specimen": "algophase.analysis.specimen",
     "Thresholds": "algophase.analysis.thresholds",
+    "betti_numbers": "algophase.analysis.topology",
     "InputError": "algophase.errors",
     "from_pretrained": "algophase.interop.hub",
     "push_to_hub": "algophase.interop.hub",

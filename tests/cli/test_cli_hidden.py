@@ -1,12 +1,14 @@
-"""`algophase analyze --hidden`: what it adds to the text and to the JSON."""
+"""`algophase analyze --hidden`: what it adds to the text and to the JSON. `--betti` adds Betti numbers."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from algophase.cli import app
+from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -49,3 +51,42 @@ def test_json(networks: Path) -> None:
     assert clock["progress_measures"]["frequencies"] == [1, 2]
     assert set(transformer["without_interactions"]) >= {"accuracy", "gradient_symmetricity", "verdict", "instances"}
     assert deep["neurons"]["resultant"] is deep["neurons"]["phase_out"][0] is deep["without_interactions"] is None
+    assert pizza["betti_numbers"] is None  # nobody asked
+
+
+def test_betti_numbers(tmp_path: Path) -> None:
+    pytest.importorskip("ripser", reason='ripser is not installed: pip install "algophase[topology]"')
+    save(handmade_pizza(13, (1,)), tmp_path / "pizza")
+    save(handmade_pizza(5, (1,)), tmp_path / "small")
+    save(handmade_clock(13, (1,)), tmp_path / "clock")
+    done = CliRunner().invoke(app, ["analyze", "--hidden", "--betti", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("a hole counts if its persistence is above 1.41") == 2
+    rows = [line.split() for line in done.stdout.splitlines() if "1, 0, 0 (disc)" in line]
+    assert [row[:7] for row in rows] == [
+        ["1", "hidden", "units", "1,", "0,", "0", "(disc)"],
+        ["1", "logits", "1,", "0,", "0", "(disc)", rows[1][6]],
+    ]
+    assert rows[0][7:] == ["2.73", "1.00", "0.40"]  # an ideal disc's
+    assert "undecided" in done.stdout
+    assert "too coarse or too noisy: balls of radius 0.49 are needed to cover it, above 0.35" in done.stdout
+    found = CliRunner().invoke(app, ["analyze", "--hidden", "--betti", "--json", str(tmp_path)])
+    pizza, small, clock = (
+        next(each["hidden_layer"]["betti_numbers"] for each in json.loads(found.stdout) if Path(each["path"]).stem == name)
+        for name in ("pizza", "small", "clock")
+    )
+    assert pizza[0]["hidden"]["numbers"] == [1, 0, 0]
+    assert small[0]["hidden"]["numbers"] is clock is None
+    assert small[0]["hidden"]["reason"].startswith("too coarse")
+
+
+def test_betti_numbers_that_cannot_be_had(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pizza = str(networks / "pizza.safetensors")
+    done = CliRunner().invoke(app, ["analyze", "--betti", pizza])
+    assert isinstance(done.exception, InputError)
+    assert "--betti goes with --hidden" in str(done.exception)
+    monkeypatch.setitem(sys.modules, "ripser", None)
+    done = CliRunner().invoke(app, ["analyze", "--hidden", "--betti", pizza])
+    assert isinstance(done.exception, InputError)
+    assert 'pip install "algophase[topology]"' in str(done.exception)
+    assert not done.stdout

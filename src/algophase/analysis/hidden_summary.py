@@ -1,4 +1,7 @@
-"""What `--hidden` adds to an analysis or a sweep: geometry, neurons, progress, and the network without interactions."""
+"""What `--hidden` adds to an analysis or a sweep: geometry, neurons, progress, and the network without interactions.
+
+With `--betti`, an analysis has Betti numbers as well.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +16,13 @@ from algophase.analysis.plain import to_plain
 from algophase.analysis.progress_measures import ProgressMeasures, progress_measures
 from algophase.analysis.record import record_of
 from algophase.analysis.summary import aligned
+from algophase.analysis.topology import LINE, Betti, ClusterBetti, betti_numbers
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.wording import floored
 
 CLUSTER_HEAD = ["frequency", "units", "disc", "torus", "circle", "logits' circle", "products", "integral's error"]
+BETTI_HEAD = ["frequency", "shape of", "Betti numbers", "counted", "not counted", "radius", ""]
 KEPT = ("accuracy", "gradient_symmetricity", "distance_irrelevance", "verdict", "sentence", "pizza_logit_share", "instances")
 OF_INSTANCES = ("frequencies", "form", "share", "pizza_part")  # what a row keeps of them
 OF_SHAPES = ("logits_circle", "interaction_share", "aligned", "silent", "clusters")
@@ -26,18 +31,21 @@ OF_SHAPES = ("logits_circle", "interaction_share", "aligned", "silent", "cluster
 @dataclass(frozen=True)
 class HiddenLayer:
     """shapes, units: None for a network without hidden units to look at. without: the record of its analysis without
-    interactions, for one-layer transformers; `instances` there say what each circle is without them."""
+    interactions, for one-layer transformers; `instances` there say what each circle is without them. betti: None unless asked
+    for."""
 
     shapes: Geometry | None
     units: Neurons | None
     progress: ProgressMeasures
     without: dict[str, Any] | None
+    betti: tuple[ClusterBetti, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, null for what is undefined."""
         plain: dict[str, Any] = to_plain(
             {
                 "geometry": self.shapes and {**vars(self.shapes), "distances": self.shapes.distances.tolist()},
+                "betti_numbers": self.betti,
                 "neurons": self.units and self.units.to_dict(),
                 "progress_measures": self.progress,
                 "without_interactions": self.without,
@@ -69,6 +77,9 @@ class HiddenLayer:
                     "nan", "undefined"
                 )
             )
+        if self.betti:
+            said += [f"  {line}" for line in aligned(_betti_rows(self.betti), left=(1, 2, 6))]
+            said.append(f"    a hole counts if its persistence is above {LINE:.2f}; loops of a smaller radius may be missed")
         found = self.progress
         said.append(
             f"    loss {found.loss:.3g}, restricted {found.restricted_loss:.3g}, excluded {found.excluded_loss:.3g}; "
@@ -96,8 +107,22 @@ class HiddenLayer:
         return [[cell.replace("nan", "-") for cell in row] for row in rows]
 
 
-def look_inside(network: Network, device: torch.device | str = "cpu") -> HiddenLayer:
-    """Everything about the first hidden layer of one network. It takes about as long as its analysis."""
+def _betti_rows(clusters: tuple[ClusterBetti, ...]) -> list[list[str]]:
+    rows = [BETTI_HEAD]
+    for each in clusters:
+        drawn: dict[str, Betti | None] = {"hidden units": each.hidden, "logits": each.logits}
+        for name, found in drawn.items():
+            if found is not None:
+                numbers = [f"{value:.2f}" for value in (found.counted, found.not_counted, found.hole)]
+                rows.append([str(each.frequency), name, str(found), *numbers, found.reason])
+    return [[cell.replace("nan", "-") for cell in row] for row in rows]
+
+
+def look_inside(network: Network, device: torch.device | str = "cpu", *, betti: bool = False) -> HiddenLayer:
+    """Everything about the first hidden layer of one network. It takes about as long as its analysis.
+
+    betti: its Betti numbers as well. They need the extra `topology`, and about half a second for each of their rows.
+    """
     there = has_units(ordered(network))
     without = record_of(without_interactions(network, device=device)) if can_lose_interactions(ordered(network)) else None
     return HiddenLayer(
@@ -105,4 +130,5 @@ def look_inside(network: Network, device: torch.device | str = "cpu") -> HiddenL
         neurons(network, device) if there else None,
         progress_measures(network, device),
         None if without is None else {name: without[name] for name in KEPT},
+        betti_numbers(network) if there and betti else None,
     )

@@ -34,6 +34,13 @@ def analyze(
             help="Also look inside the first hidden layer: shapes, phases, progress, and the network without products.",
         ),
     ] = False,
+    betti: Annotated[
+        bool,
+        typer.Option(
+            "--betti",
+            help="With --hidden, also Betti numbers of the shapes; some seconds per network. Needs algophase\\[topology].",
+        ),
+    ] = False,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
@@ -43,9 +50,14 @@ def analyze(
     from algophase.analysis.hidden_summary import look_inside
     from algophase.analysis.summary import summary
     from algophase.analysis.thresholds import Thresholds
+    from algophase.analysis.topology import import_ripser
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
 
+    if betti and not hidden:
+        raise InputError("--betti goes with --hidden, whose shapes it counts the holes of")
+    if betti:
+        import_ripser()  # say what is missing before anything is computed
     files, problems = network_files(paths)
     for problem in problems:
         complain(problem)
@@ -58,7 +70,7 @@ def analyze(
                     bar.complain(found.problem)
                     failed += 1
                     continue
-                inside = look_inside(found.network) if hidden else None
+                inside = look_inside(found.network, betti=betti) if hidden else None
                 records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
                 if inside is not None:
                     records[-1]["hidden_layer"] = inside.to_dict()
