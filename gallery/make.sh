@@ -22,7 +22,8 @@ if [[ -z ${ALGOPHASE_COMMIT:-} ]] && ! git rev-parse --verify --quiet HEAD >/dev
 fi
 spaces=("$@")
 ((${#spaces[@]})) || spaces=(fixed-width varying-width layers-2 layers-3 layers-4 gelu separate-vocabularies equals-sign \
-  linear-alpha linear-beta linear-gamma linear-delta linear-alpha-prime wide clock-training pizza-training)
+  linear-alpha linear-beta linear-gamma linear-delta linear-alpha-prime wide clock-training pizza-training \
+  hidden-layer emergence moduli data decay heads)
 
 # Runs that a table has, by the names of its shards (runs-FIRST-COUNT-ID.parquet), and that its space asks for.
 runs() { find "$1" -maxdepth 1 -name 'runs-*.parquet' | awk -F- '{count += $(NF - 1)} END {print count + 0}'; }
