@@ -17,9 +17,9 @@ def loss_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     logs = torch.log_softmax(logits, -1)
     of_label = logs.gather(-1, at_label)
     wrong = logs.exp_().scatter_(-1, at_label, 0.0)
-    total = wrong.sum(-1, keepdim=True)
-    loss = torch.where(total < 0.5, -torch.log1p(-total), -of_label)
-    return loss.squeeze(-1), wrong.scatter_(-1, at_label, -total)
+    minus_s = wrong.sum(-1, keepdim=True).neg_()
+    loss = torch.where(minus_s > -0.5, torch.log1p(minus_s), of_label).neg_()
+    return loss.squeeze(-1), wrong.scatter_(-1, at_label, minus_s)
 
 
 def loss_and_right(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
