@@ -121,7 +121,7 @@ class GridTransformer(Engine):
                 part.maker.share_base(part.d_terms)
             both = zip(self.parts, tables, strict=True)
             self.crew.run([half for part, made in both for half in part.backward_halves(made)])
-        # from here on in the caller's mode: what is made in inference mode may not be changed outside
+        # In the caller's mode: tensors made in inference mode could not be changed outside it.
         return torch.stack([loss for some in losses for loss in some])
 
     def _tables(self) -> list[Tables]:

@@ -49,9 +49,9 @@ class Pairs:
         self.places, self.own, self.labels = places, torch.cat(list(own)), labels
         self.own_sizes = [len(run) for run in own]
         self.each = rows.shape[1]
-        self.of_heads, self.pair_of_head = rows[:, :-1].flatten(), _pair_of_each(rows[:, :-1])
-        self.rows = rows.flatten()
+        self.rows, self.of_heads = rows.flatten(), rows[:, :-1].flatten()
         self.starts = torch.arange(0, len(self.rows) + 1, self.each, device=rows.device, dtype=rows.dtype)
+        self.pair_of_head = (torch.arange(len(self.of_heads), device=rows.device) // (self.each - 1)).to(rows)
 
     def taken(self, coefficients: Tensor) -> Tensor:
         """(R, 2 h + 1) of the whole grid's (b, a, 2 h + 1)."""
@@ -77,16 +77,8 @@ class Pairs:
         own = torch.searchsorted(self.own, self.rows)
         order = torch.argsort(own, stable=True)
         starts = torch.bincount(own, minlength=len(self.own)).cumsum(0)
-        return (
-            order.to(self.rows.dtype),
-            _pair_of_each(self.rows.view(-1, self.each))[order],
-            torch.cat([starts.new_zeros(1), starts]).to(self.rows),
-        )
-
-
-def _pair_of_each(rows: Tensor) -> Tensor:
-    """Given the rows that each pair takes (R, k), the pair of each (R k)."""
-    return torch.arange(len(rows), device=rows.device, dtype=rows.dtype).repeat_interleave(rows.shape[1])
+        starts = torch.cat([starts.new_zeros(1), starts])
+        return order.to(self.rows), (order // self.each).to(self.rows), starts.to(self.rows)
 
 
 def _bags(table: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
@@ -136,13 +128,9 @@ class Grid:
 
     def _forward(self, t: Terms, pairs: Pairs, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these are one tensor."""
-        raw, direct = self._columns(pairs.sums(t.table, weights))
+        raw, direct = pairs.sums(t.table, weights).tensor_split((self.hidden,), dim=1)
         post = gelu(raw) if self.gelu else raw.relu_()
         return torch.addmm(direct, post, t.readout.T), post, raw
-
-    def _columns(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden columns and direct logits of (R, W)."""
-        return values[:, : self.hidden], values[:, self.hidden :]
 
     def share(self, t: Terms, pairs: Pairs) -> Share:
         """Of one network: what some of its training pairs add to the loss and the gradients."""

@@ -107,7 +107,7 @@ class TableMaker:
         self.total = task.context - (task.context - 1) * self.rate[:, 0]  # what a head's weights of all positions add up to
 
     def _input(self, P: Flat, position: int) -> Tensor:
-        """x_1, x_2 (n, p, d) or the equals sign's x_3 (n, 1, d), counted from 0."""
+        """x_1, x_2 (n, p, d) or the equals sign's x_3 (n, 1, d), for position 0, 1 or 2."""
         start = self.p if position == 1 and self.task.separate_vocabularies else 0
         tokens = slice(start, start + self.p) if position < 2 else slice(-1, None)
         return P["embed"][:, tokens] + P["pos"][:, position : position + 1]

@@ -63,7 +63,7 @@ class AdamW:
             coefficients(loss, self.settings, self.steps, self.alive, diverged_at, self.held)
             adamw(self.parameters, gradients.flat, self.first_moment, self.second_moment, self.held, self.steps, count=True)
             return
-        if loss.device.type == "cpu" and all(map(math.isfinite, loss.tolist())):  # as always; fewer operations
+        if loss.device.type == "cpu" and all(map(math.isfinite, loss.tolist())):  # the usual case, in fewer operations
             self.step(gradients)
             return
         diverged = ~torch.isfinite(loss)
