@@ -128,6 +128,12 @@ def test_ensembles_in_inference_mode() -> None:
     assert all(map(torch.equal, state(inside), state(outside)))
 
 
+def test_what_it_returns_may_be_changed_outside_inference_mode() -> None:
+    engine = GridTransformer(runs("relu", 2), CPU, "float32")
+    for found in (engine.loss_and_gradient(), *engine.all_pairs()):
+        found.zero_()
+
+
 def note(pace: Pace, per_epoch: dict[int, float], seconds: float) -> Iterator[int]:
     """The numbers of threads that work while so many seconds of training pass."""
     while seconds > 0:

@@ -20,6 +20,20 @@ def test_an_answer_is_strictly_the_largest_logit() -> None:
     torch.testing.assert_close(losses, loss_and_slope(rows, torch.tensor(0))[0], rtol=0, atol=0, equal_nan=True)
 
 
+@pytest.mark.parametrize("margin", [-150.0, -8.0, 0.0, 8.0, 17.0, 40.0])
+def test_loss_and_slope_keep_their_digits_in_float32(margin: float) -> None:
+    """Against log1p(s), s = sum over c != y of exp(l_c - l_y), in float64: losses from 150 down to 1e-17."""
+    logits = 3 * torch.randn(200, 59, generator=torch.Generator().manual_seed(0))
+    label = torch.arange(200)[:, None] % 59
+    logits.scatter_add_(1, label, torch.full((200, 1), margin))
+    exact = logits.double()
+    wrong = torch.exp(exact - exact.gather(1, label)).scatter(1, label, 0.0)
+    s = wrong.sum(1, keepdim=True)
+    loss, slope = loss_and_slope(logits, label[:, 0])
+    torch.testing.assert_close(loss.double(), torch.log1p(s)[:, 0], rtol=1e-5, atol=0)
+    torch.testing.assert_close(slope.double(), (wrong / (1 + s)).scatter(1, label, -s / (1 + s)), rtol=1e-5, atol=0)
+
+
 def test_training_and_analysis_agree_on_what_is_right() -> None:
     logits = torch.randint(0, 4, (7, 7, 7), generator=torch.Generator().manual_seed(0)).float()  # many ties
     right = right_answers(logits)

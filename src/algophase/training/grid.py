@@ -121,6 +121,7 @@ class GridTransformer(Engine):
                 part.maker.share_base(part.d_terms)
             both = zip(self.parts, tables, strict=True)
             self.crew.run([half for part, made in both for half in part.backward_halves(made)])
+        # In the caller's mode: tensors made in inference mode could not be changed outside it.
         return torch.stack([loss for some in losses for loss in some])
 
     def _tables(self) -> list[Tables]:
@@ -153,5 +154,6 @@ class GridTransformer(Engine):
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        with matmul_precision(self.device, self.precision), one_thread(self.device.type == "cpu"):
+        precision, threads = matmul_precision(self.device, self.precision), one_thread(self.device.type == "cpu")
+        with precision, threads, torch.inference_mode():  # which costs each operation less than no_grad
             yield

@@ -24,7 +24,7 @@ from torch.nn.functional import embedding_bag, gelu
 from algophase.training.grid_tables import Terms
 from algophase.training.loss import loss_and_right, loss_and_slope
 
-STRIP_BYTES = 9 * 2**17  # of a strip's pre-activations on a CPU: with their gradient they are about as large as a core's cache
+STRIP_BYTES = 7 * 2**18  # of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
 MOST_STRIPS = 12  # each has a sum for every a, and these are added up
 
 
@@ -32,24 +32,26 @@ MOST_STRIPS = 12  # each has a sum for every a, and these are added up
 class Share:
     """What one strip adds to the loss and the gradients."""
 
-    loss: Tensor  # ()
+    loss: Tensor  # of its pairs (R,)
     readout: Tensor  # (v, m)
-    table: Tensor  # of the strip's own rows of T
-    coefficients: Tensor  # of its pairs (R, 2 h + 1)
+    table: Sequence[Tensor]  # of the strip's own rows of T: those of every a, of its values of b, and of the base
+    attention: Tensor  # of its pairs (R, 2 h)
 
 
 class Pairs:
     """Some pairs of a strip, R of them.
 
     places: b p + a of each. rows: those of T that each takes (R, 2 h + 1). own: those that the strip may take, in ascending
-    order.
+    order, in three runs.
     """
 
-    def __init__(self, places: Tensor, rows: Tensor, own: Tensor, labels: Tensor) -> None:
-        self.places, self.own, self.labels = places, own, labels
+    def __init__(self, places: Tensor, rows: Tensor, own: Sequence[Tensor], labels: Tensor) -> None:
+        self.places, self.own, self.labels = places, torch.cat(list(own)), labels
+        self.own_sizes = [len(run) for run in own]
         self.each = rows.shape[1]
-        self.rows = rows.flatten()
+        self.rows, self.of_heads = rows.flatten(), rows[:, :-1].flatten()
         self.starts = torch.arange(0, len(self.rows) + 1, self.each, device=rows.device, dtype=rows.dtype)
+        self.pair_of_head = (torch.arange(len(self.of_heads), device=rows.device) // (self.each - 1)).to(rows)
 
     def taken(self, coefficients: Tensor) -> Tensor:
         """(R, 2 h + 1) of the whole grid's (b, a, 2 h + 1)."""
@@ -59,19 +61,15 @@ class Pairs:
         """(R, W): weights (R, 2 h + 1) times rows of T."""
         return _bags(table, self.rows, self.starts, weights.flatten())
 
-    def weights_backward(self, table: Tensor, back: Tensor) -> Tensor:
-        """d weights (R, 2 h + 1) of `sums`, given d sums."""
+    def attention_backward(self, table: Tensor, back: Tensor) -> Tensor:
+        """d weights (R, 2 h) of `sums`, given d sums; that of the base is always 1."""
         backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-        return backward(back, table, self.rows, self.starts, self._pair_of_row, 0).view(-1, self.each)
+        return backward(back, table, self.of_heads, self.starts, self.pair_of_head, 0).view(-1, self.each - 1)
 
-    def table_backward(self, weights: Tensor, back: Tensor) -> Tensor:
+    def table_backward(self, weights: Tensor, back: Tensor) -> Sequence[Tensor]:
         """d T of `sums`, its own rows only, given d sums."""
         order, rows, starts = self._turned
-        return _bags(back, rows, starts, weights.flatten().index_select(0, order))
-
-    @cached_property
-    def _pair_of_row(self) -> Tensor:
-        return torch.arange(len(self.rows), device=self.rows.device, dtype=self.rows.dtype) // self.each
+        return _bags(back, rows, starts, weights.flatten().index_select(0, order)).split(self.own_sizes)
 
     @cached_property
     def _turned(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -79,7 +77,8 @@ class Pairs:
         own = torch.searchsorted(self.own, self.rows)
         order = torch.argsort(own, stable=True)
         starts = torch.bincount(own, minlength=len(self.own)).cumsum(0)
-        return order.to(self.rows.dtype), self._pair_of_row[order], torch.cat([starts.new_zeros(1), starts]).to(self.rows)
+        starts = torch.cat([starts.new_zeros(1), starts])
+        return order.to(self.rows), (order // self.each).to(self.rows), starts.to(self.rows)
 
 
 def _bags(table: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
@@ -104,39 +103,34 @@ class Grid:
         edges = [p * index // count for index in range(count + 1)]  # all strips about as large
         self.strips = [slice(start, stop) for start, stop in pairwise(edges)]
         self.labels = labels.T.flatten()  # (b a)
-        whole_base = like.base.shape[1] == p
-        self.own = [self._own(strip, whole_base) for strip in self.strips]
+        self.whole_base = like.base.shape[1] == p
         a, b = torch.arange(p, device=device).repeat(p)[:, None], torch.arange(p, device=device).repeat_interleave(p)[:, None]
         head = torch.arange(self.heads, device=device)
-        base = 2 * p * self.heads + b * whole_base
+        base = 2 * p * self.heads + b * self.whole_base
         self.rows = torch.cat([a * self.heads + head, (p + b) * self.heads + head, base], dim=1).int()
         self.every = self.pairs(torch.ones_like(labels))
 
-    def _own(self, strip: slice, whole_base: bool) -> list[slice]:
+    def _own(self, strip: slice) -> list[Tensor]:
         """The rows of T that a strip takes: of every a, of its values of b, and the base."""
         p, heads, start, stop = self.p, self.heads, strip.start, strip.stop
-        base = slice(2 * p * heads + start, 2 * p * heads + stop) if whole_base else slice(2 * p * heads, 2 * p * heads + 1)
-        return [slice(0, p * heads), slice((p + start) * heads, (p + stop) * heads), base]
+        base = (2 * p * heads + start, 2 * p * heads + stop) if self.whole_base else (2 * p * heads, 2 * p * heads + 1)
+        runs = [(0, p * heads), ((p + start) * heads, (p + stop) * heads), base]
+        return [torch.arange(*run, device=self.labels.device, dtype=torch.int32) for run in runs]
 
     def pairs(self, weights: Tensor) -> list[Pairs]:
         """The pairs of each strip that have a weight other than 0 in (a, b)."""
         chosen = weights.T.flatten().nonzero()[:, 0]
         made = []
-        for strip, slices in zip(self.strips, self.own, strict=True):
+        for strip in self.strips:
             places = chosen[(chosen >= strip.start * self.p) & (chosen < strip.stop * self.p)]
-            own = torch.cat([torch.arange(rows.start, rows.stop, device=chosen.device) for rows in slices]).int()
-            made.append(Pairs(places, self.rows[places], own, self.labels[places]))
+            made.append(Pairs(places, self.rows[places], self._own(strip), self.labels[places]))
         return made
 
     def _forward(self, t: Terms, pairs: Pairs, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these are one tensor."""
-        raw, direct = self._columns(pairs.sums(t.table, weights))
+        raw, direct = pairs.sums(t.table, weights).tensor_split((self.hidden,), dim=1)
         post = gelu(raw) if self.gelu else raw.relu_()
         return torch.addmm(direct, post, t.readout.T), post, raw
-
-    def _columns(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Hidden columns and direct logits of (R, W)."""
-        return values[:, : self.hidden], values[:, self.hidden :]
 
     def share(self, t: Terms, pairs: Pairs) -> Share:
         """Of one network: what some of its training pairs add to the loss and the gradients."""
@@ -144,37 +138,49 @@ class Grid:
         logits, post, raw = self._forward(t, pairs, weights)
         loss, slope = loss_and_slope(logits[:, : self.outputs], pairs.labels)
         back = slope.new_empty(len(slope), t.table.shape[1])
-        hidden, d_logits = self._columns(back)
-        torch.mul(slope, self.weight, out=d_logits[:, : self.outputs])
-        d_logits[:, self.outputs :].zero_()
-        torch.mm(d_logits, t.readout, out=hidden)
+        hidden, d_logits, padding = back.tensor_split((self.hidden, self.hidden + self.outputs), dim=1)
+        torch.mul(slope, self.weight, out=d_logits)
+        padding.zero_()
+        d_readout = torch.mm(d_logits.T, post)
+        torch.mm(d_logits, t.readout[: self.outputs], out=hidden)
         if self.gelu:
             torch.ops.aten.gelu_backward.grad_input(hidden, raw, grad_input=hidden)
         else:
             torch.ops.aten.threshold_backward.grad_input(hidden, post, 0.0, grad_input=hidden)
         return Share(
-            loss=loss.sum() * self.weight,
-            readout=torch.mm(d_logits.T, post),
+            loss=loss,
+            readout=d_readout,
             table=pairs.table_backward(weights, back),
-            coefficients=pairs.weights_backward(t.table, back),
+            attention=pairs.attention_backward(t.table, back),
         )
 
     def add_tables(self, shares: Sequence[Share], out: Terms) -> None:
         """One network's d T, given the shares of all strips in their order."""
-        out.table.zero_()
-        for share, own in zip(shares, self.own, strict=True):
-            for rows, part in zip(own, share.table.split([rows.stop - rows.start for rows in own]), strict=True):
-                out.table[rows].add_(part)
+        first, second, base = zip(*(share.table for share in shares), strict=True)
+        rows = self.p * self.heads
+        _add_up(first, out.table[:rows])
+        torch.cat(second, out=out.table[rows : 2 * rows])
+        if self.whole_base:
+            torch.cat(base, out=out.table[2 * rows :])
+        else:
+            _add_up(base, out.table[2 * rows :])
 
     def add_rest(self, shares: Sequence[Share], training: Sequence[Pairs], out: Terms) -> Tensor:
         """The other gradients, and the loss, which is returned."""
-        out.readout.zero_()
+        _add_up([share.readout for share in shares], out.readout[: self.outputs])
+        attention = out.coefficients.view(self.p**2, -1)[:, :-1]
         for share, pairs in zip(shares, training, strict=True):
-            out.readout.add_(share.readout)
-            out.coefficients.view(self.p**2, -1).index_copy_(0, pairs.places, share.coefficients)
-        return torch.stack([share.loss for share in shares]).sum()
+            attention.index_copy_(0, pairs.places, share.attention)
+        return torch.cat([share.loss for share in shares]).sum() * self.weight
 
     def judge(self, t: Terms, pairs: Pairs) -> tuple[Tensor, Tensor]:
         """Of one network: loss of every pair, and whether it is right, each (R,)."""
         logits = self._forward(t, pairs, pairs.taken(t.coefficients))[0]
         return loss_and_right(logits[:, : self.outputs], pairs.labels)
+
+
+def _add_up(parts: Sequence[Tensor], out: Tensor) -> None:
+    """In their order."""
+    out.copy_(parts[0])
+    for part in parts[1:]:
+        out.add_(part)

@@ -106,14 +106,11 @@ class TableMaker:
         self.rest, self.rate_scale = 1 - self.rate, self.rate * self.scale
         self.total = task.context - (task.context - 1) * self.rate[:, 0]  # what a head's weights of all positions add up to
 
-    def _inputs(self, P: Flat) -> Tensor:
-        """x_1, x_2 and, with an equals sign, x_3, stacked: (n, 2p or 2p + 1, d)."""
-        p, embed, pos = self.p, P["embed"], P["pos"]
-        second = embed[:, p : 2 * p] if self.task.separate_vocabularies else embed[:, :p]
-        parts = [embed[:, :p] + pos[:, :1], second + pos[:, 1:2]]
-        if self.task.equals_sign:
-            parts.append(embed[:, -1:] + pos[:, 2:3])
-        return torch.cat(parts, dim=1)
+    def _input(self, P: Flat, position: int) -> Tensor:
+        """x_1, x_2 (n, p, d) or the equals sign's x_3 (n, 1, d), for position 0, 1 or 2."""
+        start = self.p if position == 1 and self.task.separate_vocabularies else 0
+        tokens = slice(start, start + self.p) if position < 2 else slice(-1, None)
+        return P["embed"][:, tokens] + P["pos"][:, position : position + 1]
 
     @property
     def _asking(self) -> slice:
@@ -122,7 +119,7 @@ class TableMaker:
 
     def attend(self, P: Flat, terms: Terms) -> Attended:
         """What does not need the projection. The readout is left in the terms."""
-        p, x = self.p, self._inputs(P)
+        p, x = self.p, torch.cat([self._input(P, position) for position in range(self.task.context)], dim=1)
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
         torch.bmm(P["IU"][:, :, self.hidden :].mT, P["W_out"].mT, out=terms.readout)
@@ -154,7 +151,7 @@ class TableMaker:
         """W_O [W_in | W_U] (n, h, e, W): what needs no attention. The base without the heads' outputs is left in the terms."""
         heads, size = P["O"].shape[1:3]
         bias = torch.cat([P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, self.hidden :])[:, 0]], dim=1)
-        torch.baddbmm(bias[:, None], self._inputs(P)[:, self._asking], P["IU"], out=terms.base)
+        torch.baddbmm(bias[:, None], self._input(P, self.task.context - 1), P["IU"], out=terms.base)
         return torch.bmm(P["O"].flatten(1, 2), P["IU"]).unflatten(1, (heads, size))
 
     def complete_first(self, t: Tables, terms: Terms) -> None:
@@ -247,9 +244,8 @@ class TableMaker:
         p, rate, asking = self.p, self.rate, self._asking
         q, k, (d_attention_1, d_attention_2) = t.queries, t.keys, g.attention
         if t.softmax_2 is None:
-            d_score = (
-                torch.ops.aten.sigmoid_backward(d_attention_1 - d_attention_2, t.softmax_1) * self.rate_scale
-            )  # (n, h, a, b)
+            d_softmax = torch.sub(d_attention_1, d_attention_2, out=torch.empty_like(t.softmax_1))  # contiguous, unlike both
+            d_score = torch.ops.aten.sigmoid_backward(d_softmax, t.softmax_1).mul_(self.rate_scale)  # (n, h, a, b)
             over_a = d_score.sum(2)[..., None]  # (n, h, b, 1)
             d_qkv[:, asking, 0] = (d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]).transpose(1, 2)
             d_qkv[:, :p, 1] = (d_score @ q).transpose(1, 2)

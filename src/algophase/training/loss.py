@@ -1,9 +1,8 @@
 """Cross-entropy whose gradient keeps its digits in float32.
 
-Near the end of training the loss is about 1e-7 and a float32 log-softmax cannot represent its gradient. With l the
-logits, y the label and s = sum over c != y of exp(l_c - l_y), the loss is log1p(s), its gradient at a wrong class exp(l_c
-- l_y) / (1 + s), and at the label minus the sum of the others: nothing cancels. A shift by m = max(0, max_c(l_c - l_y))
-keeps the exponentials finite.
+Near the end of training the loss is about 1e-7. A float32 log-softmax has then no digits left at the label, and all of them
+at the wrong classes. So with q_c the probability of class c, y the label and s = sum over c != y of q_c, the gradient is q_c
+at a wrong class and -s at the label, and the loss is -log1p(-s), or -log q_y where s is not small: nothing cancels.
 """
 
 from typing import Any
@@ -15,15 +14,12 @@ from torch import Tensor
 def loss_and_slope(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Loss (...) and d loss / d logits (..., outputs) of each row, for labels (...) that broadcast to the rows."""
     at_label = labels.expand(logits.shape[:-1])[..., None]
-    margins = (logits - logits.gather(-1, at_label)).scatter_(-1, at_label, 0.0)
-    shift = margins.amax(-1, keepdim=True)  # at least the label's own 0
-    wrong = margins.sub_(shift).exp_().scatter_(-1, at_label, 0.0)
-    total = wrong.sum(-1, keepdim=True)
-    whole = total + torch.exp(-shift)
-    slope = wrong.div_(whole).scatter_(-1, at_label, -(total / whole))
-    # log1p(total * exp(shift)) without overflow: exact where the shift is 0, and shift + log(whole) where it is not.
-    loss = torch.where(shift > 0, shift + torch.log(whole), torch.log1p(total))
-    return loss.squeeze(-1), slope
+    logs = torch.log_softmax(logits, -1)
+    of_label = logs.gather(-1, at_label)
+    wrong = logs.exp_().scatter_(-1, at_label, 0.0)
+    minus_s = wrong.sum(-1, keepdim=True).neg_()
+    loss = torch.where(minus_s > -0.5, torch.log1p(minus_s), of_label).neg_()
+    return loss.squeeze(-1), wrong.scatter_(-1, at_label, minus_s)
 
 
 def loss_and_right(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ with t counted from 1: the first update of a warmed-up network has rate zero. Th
 a whole epoch can be captured in a CUDA graph.
 """
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -61,6 +62,9 @@ class AdamW:
 
             coefficients(loss, self.settings, self.steps, self.alive, diverged_at, self.held)
             adamw(self.parameters, gradients.flat, self.first_moment, self.second_moment, self.held, self.steps, count=True)
+            return
+        if loss.device.type == "cpu" and all(map(math.isfinite, loss.tolist())):  # the usual case, in fewer operations
+            self.step(gradients)
             return
         diverged = ~torch.isfinite(loss)
         diverged_at.copy_(torch.where(diverged & (diverged_at < 0), self.steps.long(), diverged_at))
