@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from matplotlib.ticker import PercentFormatter
+
 from algophase import Analysis, Runs, analyze, load, without_interactions
 from algophase.analysis.catalogue import label
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
@@ -87,11 +89,13 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
             draw_band(products, some, "product_share", style, colour, f"rate {rate:g}")
         gini.set(title=label("embedding_gini"))
         products.set(title=label("product_share"))
+        products.yaxis.set_major_formatter(PercentFormatter(1, decimals=1))
         for axes in (*top, *bottom):
             axes.set(xlabel="epoch", xscale="log")
             axes.set_xticks([10, 30, 100, 300], ["10", "30", "100", "300"])
             axes.minorticks_off()
-        for axes in (top[0], losses, gini):
+        figure.legend(*top[0].get_legend_handles_labels(), loc="outside upper center", ncol=3, frameon=False)
+        for axes in (losses, gini):
             axes.legend(loc="best", frameon=False)
         save_figure(figure, picture)
 
