@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from algophase.analysis.device import upload
 from algophase.analysis.principal import PrincipalComponents
 from algophase.analysis.restricted import key_frequencies_there
 from algophase.analysis.subject import Subject
@@ -95,7 +96,7 @@ def training_pairs(network: Network) -> Tensor | None:
 def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
     """Share of the differences at which H of logits (a, b, outputs) is right, of those with a held-out pair; a tie is not."""
     p, device = len(logits), logits.device
-    held = torch.ones(p * p, dtype=logits.dtype).index_fill_(0, training.cpu(), 0.0).view(p, p).to(device)
+    (held,) = upload([torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)], device, logits.dtype)
     a, d, r = torch.arange(p, device=device)[:, None], torch.arange(p, device=device), torch.arange(p, device=device)
     b = (a - d) % p
     weights = held[a, b]  # (a, d)
