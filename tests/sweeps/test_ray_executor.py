@@ -137,7 +137,7 @@ def test_the_table_is_that_of_a_local_sweep(one_thread: None, tmp_path: Path, sa
     assert any(line.startswith("12 runs in ") for line in said)
     assert kill_sweep.difference(tmp_path / "local", tmp_path / "ray") is None
     [about, *_] = SweepDirectory(tmp_path / "ray").sittings()
-    assert about["device"] == "CPU, 1 threads"
+    assert about["device"] == "CPU, 1 thread"
     again = sweep_on_ray(request, SweepDirectory(tmp_path / "ray"))
     assert (again.ended, again.new) == ("complete", 0)
 
