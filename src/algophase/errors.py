@@ -1,7 +1,10 @@
 """The one error a user's input can cause. The command line prints its message as a single line and exits non-zero.
 
-And how the one that a machine's size causes is told from others.
+And how the one that a machine's size causes is told from others, and what is said where an extra is not installed.
 """
+
+import importlib
+from typing import Any
 
 
 class InputError(ValueError):
@@ -20,3 +23,11 @@ def out_of_memory(error: BaseException) -> bool:
     """Of a GPU's memory or the machine's own: torch raises a RuntimeError for both."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+def import_extra(module: str, needs: str, extra: str) -> Any:
+    """A module that one of the package's extras brings. needs: who needs what, for the message where it is missing."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f'{needs}, which is not installed ({error}): pip install "algophase[{extra}]"') from None

@@ -109,6 +109,12 @@ def test_a_sweep_looks_inside_hidden_layers_as_analyze_does(tmp_path: Path) -> N
     assert "was begun with a look inside hidden layers: say --hidden, or choose another directory" in str(plain.exception)
 
 
+def test_the_space_says_whether_to_look_inside() -> None:
+    """A table that says so without the columns would be a trap."""
+    assert Request(FIELD_SPACES["hidden-layer"], 1).options.hidden
+    assert not Request(FIELD_SPACES["heads"], 1, options=Options(hidden=True)).options.hidden
+
+
 def test_the_list_says_whose_they_are() -> None:
     listed = invoke("sweep", "--list").output
     assert "moduli" in listed

@@ -21,7 +21,6 @@ A circle of radius r, filled at r sqrt 3, is not seen if r is small against rho:
 answer. More landmarks see smaller loops; voids are looked for with the first 256. docs/method.md has ideal shapes with noise.
 """
 
-import importlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +33,7 @@ from algophase.analysis.geometry import subject_with_units
 from algophase.analysis.hidden import LEAST_CLUSTER, activation, readout
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
-from algophase.errors import InputError
+from algophase.errors import InputError, import_extra
 from algophase.networks import Network
 from algophase.threads import one_thread
 
@@ -90,12 +89,7 @@ class ClusterBetti:
 
 
 def import_ripser() -> Any:
-    try:
-        return importlib.import_module("ripser")
-    except ImportError as error:
-        raise InputError(
-            f'Betti numbers need ripser, which is not installed ({error}): pip install "algophase[topology]"'
-        ) from None
+    return import_extra("ripser", "Betti numbers need ripser", "topology")
 
 
 @torch.no_grad()

@@ -121,7 +121,6 @@ def sweep(
             ensemble_size=ensemble_size,
             checkpoint_seconds=checkpoint_seconds,
             snapshot_epochs=tuple(snapshot or chosen.snapshots),
-            hidden=chosen.hidden,
             strict_device=strict_device,
         ),
         command=typed(),

@@ -15,7 +15,7 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.errors import InputError, import_extra
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
 from algophase.report.figures import draw_correct_logits
@@ -141,12 +141,7 @@ def _is_repository(name: str) -> bool:
 
 
 def _import_hub() -> Any:
-    try:
-        return importlib.import_module("huggingface_hub")
-    except ImportError as error:
-        raise InputError(
-            f'the Hub needs huggingface_hub, which is not installed ({error}): pip install "algophase[hub]"'
-        ) from None
+    return import_extra("huggingface_hub", "the Hub needs huggingface_hub", "hub")
 
 
 def _download(hub: Any, name: str, file: str, revision: str | None, options: dict[str, Any]) -> str:

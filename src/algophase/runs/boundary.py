@@ -168,8 +168,8 @@ def phase_boundary(
     return Boundary(
         runs,
         count,
-        rate=Estimate(float(estimate[0]), _interval(sampled[0], gap) if usable else None),
-        slope=None if logs is None else Estimate(float(estimate[1]), _interval(sampled[1]) if usable else None),
+        rate=Estimate(float(estimate[0]), bootstrap_interval(sampled[0], gap) if usable else None),
+        slope=None if logs is None else Estimate(float(estimate[1]), bootstrap_interval(sampled[1]) if usable else None),
         width=None if logs is None else float(2**middle),
         gap=gap,
         no_boundary=single,
@@ -205,7 +205,8 @@ def _boundaries(design: Floats, rates: Floats, inside: Floats, weights: Floats, 
     return result
 
 
-def _interval(values: Floats, gap: tuple[float, float] | None = None) -> tuple[float, float]:
+def bootstrap_interval(values: Floats, gap: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Between which 95% of the resampled values lie; at least as wide as the gap."""
     low, high = numpy.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return (float(low), float(high)) if gap is None else (min(float(low), gap[0]), max(float(high), gap[1]))
 
@@ -226,5 +227,5 @@ def difference(ours: Boundary, theirs: Boundary) -> Estimate | None:
     if ours.rate is None or theirs.rate is None:
         return None
     count = min(len(ours.samples), len(theirs.samples))
-    interval = _interval(ours.samples[:count] - theirs.samples[:count]) if count else None
+    interval = bootstrap_interval(ours.samples[:count] - theirs.samples[:count]) if count else None
     return Estimate(ours.rate.value - theirs.rate.value, interval)

@@ -15,8 +15,8 @@ import numpy
 
 from algophase.analysis.lines import reaches
 from algophase.errors import InputError
-from algophase.runs.boundary import Estimate
-from algophase.runs.statistics import CONFIDENCE, Share
+from algophase.runs.boundary import Estimate, bootstrap_interval
+from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     import pandas
@@ -79,13 +79,12 @@ def emergence(
         raise InputError(f"there is no run in which both {first} and {then} arrive")
     leads = (other - one)[both].to_numpy()
     again = numpy.random.default_rng(seed).integers(count, size=(resamples, count))
-    ends = numpy.quantile(numpy.median(leads[again], axis=1), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return Emergence(
         first,
         then,
         earlier=Share(int((leads > 0).sum()), count),
         later=Share(int((leads < 0).sum()), count),
-        lead=Estimate(float(numpy.median(leads)), (float(ends[0]), float(ends[1]))),
+        lead=Estimate(float(numpy.median(leads)), bootstrap_interval(numpy.median(leads[again], axis=1))),
         arrived=(float(one[both].median()), float(other[both].median())),
         open=len(both) - count,
     )

@@ -17,9 +17,9 @@ import numpy
 
 from algophase.analysis.catalogue import SYMMETRICITY, label, line
 from algophase.errors import InputError
-from algophase.runs.boundary import Boundary, Estimate, phase_boundary
+from algophase.runs.boundary import Boundary, Estimate, bootstrap_interval, phase_boundary
 from algophase.runs.runs import Runs
-from algophase.runs.statistics import CONFIDENCE, Floats
+from algophase.runs.statistics import Floats
 
 HIDDEN = ("disc_cka", "torus_cka", "product_share", "single_frequency_fit", "phase_resultant")
 RESAMPLES = 500
@@ -106,8 +106,7 @@ def _estimate(value: float, samples: Floats) -> Estimate:
     known = samples[~numpy.isnan(samples)]
     if not len(known):
         return Estimate(value, None)
-    low, high = numpy.percentile(known, [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)])
-    return Estimate(value, (float(low), float(high)))
+    return Estimate(value, bootstrap_interval(known))
 
 
 def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:

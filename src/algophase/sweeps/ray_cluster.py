@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from algophase.errors import InputError
+from algophase.errors import InputError, import_extra
 
 log = logging.getLogger(__name__)
 
@@ -33,10 +33,7 @@ SETTINGS = {
 def import_ray() -> Any:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    try:
-        return importlib.import_module("ray")
-    except ImportError as error:
-        raise InputError(f'executor ray needs Ray, which is not installed ({error}): pip install "algophase[ray]"') from None
+    return import_extra("ray", "executor ray needs Ray", "ray")
 
 
 def check_address(address: str | None) -> None:

@@ -8,7 +8,7 @@ import platform
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,6 +58,7 @@ class Request:
     mix_versions: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "options", replace(self.options, hidden=self.space.hidden))
         number, count = self.part
         check_runs("runs", self.runs)
         if not 1 <= number <= count:

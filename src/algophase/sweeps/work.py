@@ -32,7 +32,7 @@ class Options:
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
     checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
     snapshot_epochs: where along training each network is analysed too, for the table of moments.
-    hidden: whether the hidden layers of the trained networks are looked at too, as the space says.
+    hidden: whether the hidden layers of the trained networks are looked at too; a request takes it from its space.
     strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
     """
 
