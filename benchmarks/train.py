@@ -166,14 +166,15 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
         results.append(row(name, engine, chosen, count, seconds, tflops=work / 1e12, of_ceiling=work / rate, **more))
 
 
-def others(device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]) -> None:
-    """Every kind of network with the engine and precision that `auto` chooses."""
+def others(device: torch.device, precision: str | None, budget: float, only: str, results: list[dict[str, Any]]) -> None:
+    """Every kind of network whose name has `only` in it, with the engine and precision that `auto` chooses."""
     equals, separate = TaskSettings(modulus=59, equals_sign=True), TaskSettings(modulus=59, separate_vocabularies=True)
     linear = ("alpha", "beta", "gamma", "delta", "alpha-prime")
     cases: list[tuple[str, TaskSettings, NetworkSettings, int]] = [
         ("one layer, width 128", TASK, TransformerSettings(), 512),
         ("one layer, alone", TASK, TransformerSettings(), 1),
         ("one layer, p = 113", TaskSettings(modulus=113), TransformerSettings(), 128),
+        ("one layer, width 1024", TASK, TransformerSettings(width=1024), 16),
         ("one layer, width 512", TASK, TransformerSettings(width=512), 64),
         ("one layer, width 256", TASK, TransformerSettings(width=256), 128),
         ("one layer, width 64", TASK, TransformerSettings(width=64), 512),
@@ -187,6 +188,8 @@ def others(device: torch.device, precision: str | None, budget: float, results: 
     ]
     gpu = device.type == "cuda"
     for name, task, network, most in cases:
+        if only not in name:
+            continue
         count = most if gpu else 1
         plain = measure(runs_of(network, 1, task), "plain", device, "float32", budget / 2)
         (group,) = plan(runs_of(network, count, task), "auto", str(device), precision, ensemble_size=count)
@@ -219,6 +222,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="time to spend on each measurement")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to time")
+    parser.add_argument("--only", default="", help="of the networks, those with this in their name, such as width")
     options = parser.parse_args()
     device = torch.device(options.device)
     precision = options.precision or ("tf32" if device.type == "cuda" else "float32")
@@ -236,7 +240,7 @@ def main() -> None:
     for result in results:
         show(result)
     if "networks" in options.parts:
-        others(device, options.precision, options.seconds, results)
+        others(device, options.precision, options.seconds, options.only, results)
     if "growth" in options.parts:
         growth(device, options.precision, options.seconds, results)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -249,6 +249,21 @@ def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: 
     assert (tmp_path / "other" / file).read_bytes() == (sweep / "networks" / file).read_bytes()
 
 
+def test_a_sample_is_counted(sweep: Path) -> None:
+    told = done("retrain", sweep, "--sample", 6, "--precision", "float64")
+    assert told.startswith(
+        "0 of 6 runs drawn from 6: every number measured is equal to the bit\nrun 0: not the network of the table"
+    )
+    assert told.endswith("and 1 more\n")
+    for arguments, problem in (
+        ((), "give either a RUN or --sample N"),
+        ((3, "--sample", 2), "give either a RUN or --sample N, not both: RUN is '3'"),
+        (("--sample", 2, "--force"), "--out and --force go with a RUN"),
+        (("--sample", 7), "sample is 7; "),
+    ):
+        assert problem in str(run("retrain", sweep, *arguments).exception)
+
+
 def test_other_arithmetic_is_told(sweep: Path, tmp_path: Path) -> None:
     result = run("retrain", sweep, 3, "--precision", "float64", "--out", tmp_path / "other", "--force")
     assert result.exit_code == 0, result.output

@@ -91,7 +91,7 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     networks = opened(tiny, tmp_path)
     run_id = run_ids(networks)[1]
 
-    def slow(row: object, run: object, group: object, follow: Any) -> None:
+    def slow(rows: object, groups: object, follow: Any) -> None:
         from algophase.training.trained import Progress
 
         while True:
@@ -102,6 +102,7 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     job = networks.train(run_id)
     assert networks.train(run_id) is job  # once is enough
     while not job.said.startswith("training: epoch"):
+        assert job.state == "active", job.said
         time.sleep(0.005)
     assert job.said == "training: epoch 3 of 1,000, 2:05 left"
     assert networks.look(run_id).job is job

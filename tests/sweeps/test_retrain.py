@@ -11,7 +11,7 @@ from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, train_again
+from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, retrain_sample, train_again
 from algophase.training import in_half, plan, sizing
 from algophase.training.train import train
 
@@ -120,7 +120,7 @@ def made() -> dict[str, Any]:
 def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
     group, note = choose(RUN, made, None, None, None)
     assert note is None
-    again = train_again(made, RUN, group)
+    (again,) = train_again([made], [group])
     difference = again.difference
     assert again.trained.run == RUN
     assert again.analysis is not None
@@ -163,7 +163,7 @@ def test_a_run_that_diverges_does_so_again() -> None:
     run = replace(RUN, training=TrainingSettings(epochs=4, learning_rate=1e30))
     (first,) = train([run], device="cpu")
     before = make_row("s", 3, first, None)
-    again = train_again(before, run, choose(run, before, None, None, None)[0])
+    (again,) = train_again([before], [choose(run, before, None, None, None)[0]])
     assert again.trained.diverged_at == first.diverged_at is not None
     assert again.analysis is None
     assert again.difference.same
@@ -188,3 +188,25 @@ def test_a_run_is_brought_back_into_its_sweep(tiny: Path, tmp_path: Path, said: 
     assert other.path == sweep / "retrained" / f"{other.run_id}.safetensors"
     assert not other.as_before
     assert any("rounding differs" in line for line in said)
+
+
+def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(tmp_path: Path, said: list[str]) -> None:
+    runs = [replace(RUN, seed=seed) for seed in range(4)]
+    trained = train(runs, "plain", "cpu")  # one network after the other: rounding does not depend on the company
+    rows = [dict(make_row("s", 10 + place, one, analyze(one.network))) for place, one in enumerate(trained) if one.network]
+    rows[1]["circularity"] = 0.5
+    sweep_of(tmp_path, rows)
+    before = sorted(tmp_path.rglob("*"))
+    whole = retrain_sample(tmp_path, 4)
+    assert {index: each.same for index, each in whole.differences.items()} == {10: True, 11: False, 12: True, 13: True}
+    assert (whole.runs, whole.same, whole.notes) == (4, 3, ())
+    assert len({tuple(retrain_sample(tmp_path, 2, seed=seed).differences) for seed in range(6)}) > 1
+    said.clear()
+    other = retrain_sample(tmp_path, 2, precision="float64")
+    assert other.same == 0
+    assert other.notes == tuple(said[:1])
+    assert "rounding differs" in said[0]
+    assert sorted(tmp_path.rglob("*")) == before
+    for count in (0, -1, 5):
+        with pytest.raises(InputError, match=rf"sample is {count}; .* has 4 runs to draw from, so choose 1 to 4"):
+            retrain_sample(tmp_path, count)

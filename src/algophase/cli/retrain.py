@@ -1,23 +1,35 @@
-"""`algophase retrain`: any run of a sweep brought back from its settings."""
+"""`algophase retrain`: any run of a sweep brought back from its settings, or a sample of them checked against the table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from algophase.cli.options import DEVICES, ENGINES, PRECISIONS, StrictDevice
 from algophase.cli.output import TrainingBar, echo
+from algophase.errors import InputError
+from algophase.wording import counted
 
 if TYPE_CHECKING:
-    from algophase.sweeps.retrain import Difference, Restored
+    from algophase.sweeps.retrain import Difference, Restored, Sample
 
 EXAMPLE = "algophase retrain sweeps/fixed-width 17"
+LONGEST = 5  # runs of a sample that are listed
 LISTED = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
 
 
 def retrain(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="The sweep's directory.")],
-    name: Annotated[str, typer.Argument(metavar="RUN", help="A run's index, its id, or the beginning of its id.")],
+    name: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="A run's index, its id, or the beginning of its id.")
+    ] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="In place of RUN: train N runs drawn at random, compare each with its row, save nothing."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Another seed draws another sample.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,30 +46,42 @@ def retrain(
 ) -> None:
     """Train one run of a sweep again, save its network, and say whether it is identical to the one in the table.
 
+    With --sample, train several and say how many are: algophase retrain sweeps/fixed-width --sample 16
+
     Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to the same width. With the
     other engines rounding depends on what trains together, and on every engine it depends on the machine. Training amplifies
     rounding. Rows of an engine that is gone (fused in tf32) are trained by today's engines, on a GPU in half.
     """
-    from algophase.sweeps.retrain import retrain_run
+    from algophase.sweeps.retrain import retrain_run, retrain_sample
     from algophase.training.trained import TrainingInterrupted
 
+    if (name is None) == (sample is None):
+        raise InputError("give either a RUN or --sample N" + ("" if name is None else f", not both: RUN is {name!r}"))
+    if sample is not None and (out is not None or force):
+        raise InputError("--out and --force go with a RUN; a sample is compared with its rows, and not saved")
+    how: dict[str, Any] = {"engine": engine, "device": device, "precision": precision, "strict_device": strict_device}
     with TrainingBar() as bar:
         try:
-            restored = retrain_run(
-                path,
-                name,
-                out,
-                force=force,
-                engine=engine,
-                device=device,
-                precision=precision,
-                strict_device=strict_device,
-                progress=bar,
-            )
+            if sample is not None:
+                made = retrain_sample(path, sample, seed=seed, **how, progress=bar)
+            elif name is not None:
+                restored = retrain_run(path, name, out, force=force, **how, progress=bar)
         except TrainingInterrupted:
             bar.say("interrupted: nothing was saved")
             raise typer.Exit(130) from None
-    _conclude(restored)
+    if sample is not None:
+        _count(made)
+    else:
+        _conclude(restored)
+
+
+def _count(made: "Sample") -> None:
+    count, differing = len(made.differences), {at: one for at, one in made.differences.items() if not one.same}
+    echo(f"{made.same} of {counted(count, 'run')} drawn from {made.runs:,}: every number measured is equal to the bit")
+    for index, difference in list(differing.items())[:LONGEST]:
+        echo("\n".join([f"run {index}: {difference}", *_told(difference)[1:]]))
+    if len(differing) > LONGEST:
+        echo(f"and {len(differing) - LONGEST} more")
 
 
 def _conclude(restored: "Restored") -> None:

@@ -184,7 +184,7 @@ class Networks:
             if progress.epoch >= progress.epochs:
                 job.said = "analysing"
 
-        made = train_again(row, run, group, follow)
+        (made,) = train_again([row], [group], follow)
         network, diverged_at = made.trained.network, made.trained.diverged_at
         if network is None or made.analysis is None:
             diverged = f"training diverged at epoch {diverged_at}: there is no network to show"

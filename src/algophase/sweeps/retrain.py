@@ -1,13 +1,15 @@
-"""Any run of a table brought back: its network trained again from its settings, and compared with its row."""
+"""Runs of a table brought back: networks trained again from their settings, and compared with their rows."""
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from algophase.analysis.analyze import Analysis, analyze
+import numpy
+
+from algophase.analysis.analyze import Analysis, analyze_each
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.runs.rows import make_row, run_from_row, settings_columns
@@ -100,13 +102,74 @@ def retrain_run(
         if note is not None:
             log.warning(note)
         announce([group])
-        made = train_again(row, run, group, progress)
+        (made,) = train_again([row], [group], progress)
         if made.problem is not None and made.trained.diverged_at is None:
             log.warning(made.problem)
         target = aside if own and not made.difference.same else target
         network = made.trained.network
         path = None if network is None else save(network, target / run.run_id, overwrite=True)
     return Restored(row["index"], run.run_id, path, made=made, as_before=note is None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Runs drawn from a table, by their indices, and how each compares with its row when it is trained again.
+
+    runs: of the table. notes: why outcomes may differ, where they were not trained as the table says.
+    """
+
+    runs: int
+    differences: dict[int, "Difference"]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> int:
+        return sum(each.same for each in self.differences.values())
+
+
+def retrain_sample(
+    sweep: str | Path,
+    count: int,
+    *,
+    seed: int = 0,
+    engine: str | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+    strict_device: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Sample:
+    """Train some runs of a sweep again, together, and compare each with its row. Nothing is saved.
+
+    count: how many, drawn at random by the seed. engine, device, precision: as for `retrain_run`.
+
+        print(retrain_sample("sweeps/fixed-width", 16).same)
+    """
+    directory = SweepDirectory(sweep)
+    refuse_moments(column_names(directory.path), directory.path)
+    table = each_once(read_table(directory.path))
+    if not 1 <= count <= len(table):
+        raise InputError(f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose 1 to {len(table)}")
+    places = numpy.sort(numpy.random.default_rng(seed).choice(len(table), count, replace=False))
+    columns = python_columns(table.take(places), directory.path)
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    runs = [run_from_row(row) for row in rows]
+    ways: dict[tuple[Any, ...], list[int]] = {}
+    notes = dict[str, None]()
+    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
+        group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
+        ways.setdefault((group.engine, group.device, group.precision), []).append(place)
+        if note is not None:
+            notes[note] = None
+    groups = [
+        Group(tuple(members[i] for i in group.indices), group.runs, *way)
+        for way, members in ways.items()
+        for group in plan([runs[place] for place in members], *way)
+    ]
+    for note in notes:
+        log.warning(note)
+    announce(groups)
+    found = train_again(rows, groups, progress)
+    return Sample(len(table), {row["index"]: made.difference for row, made in zip(rows, found, strict=True)}, tuple(notes))
 
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
@@ -209,17 +272,20 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
 
 
 def train_again(
-    row: Mapping[str, Any], run: RunSettings, group: Group, progress: Callable[[Progress], None] | None = None
-) -> Retrained:
-    """Train a row's run as `group` says and analyse it as a sweep does."""
-    ((_, (trained,)),) = train_groups([group], Watch(history_stride=Options().history_stride), progress=progress)
-    analysis, problem = None, None
-    if trained.diverged_at is not None:
-        problem = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
-    elif trained.network is not None:
-        try:
-            analysis = analyze(trained.network, device=group.device)
-        except InputError as error:
-            problem = str(error)
-    made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
-    return Retrained(trained, analysis, compare(row, made, run), problem)
+    rows: Sequence[Mapping[str, Any]], groups: Sequence[Group], progress: Callable[[Progress], None] | None = None
+) -> list[Retrained]:
+    """Train the runs of these rows as planned and analyse them as a sweep does. indices of a group: places of its rows."""
+    found: dict[int, Retrained] = {}
+    for group, outcomes in train_groups(groups, Watch(history_stride=Options().history_stride), progress=progress):
+        networks = [each.network for each in outcomes if each.network is not None and each.diverged_at is None]
+        given = dict(zip((each.id for each in networks), analyze_each(networks, device=group.device), strict=True))
+        for place, run, trained in zip(group.indices, group.runs, outcomes, strict=True):
+            row, outcome, problem = rows[place], given.get(trained.id), None
+            if trained.diverged_at is not None:
+                problem = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+            elif isinstance(outcome, InputError):
+                problem = str(outcome)
+            analysis = None if isinstance(outcome, InputError) else outcome
+            made = make_row(str(row.get("space", "")), int(row["index"]), trained, analysis)
+            found[place] = Retrained(trained, analysis, compare(row, made, run), problem)
+    return [found[place] for place in range(len(rows))]
