@@ -17,8 +17,8 @@ from algophase.sweeps.field_spaces import SPACES
 GALLERY = Path(__file__).parents[2] / "gallery"
 SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
 NETWORK = re.compile(r"^\| `(\S+/\S+)` \|", re.MULTILINE)
-LARGEST = 25_000_000
-ON_A_CPU = ("emergence", "hidden-layers-short")
+LARGEST = 40_000_000
+ON_A_CPU = ("emergence",)
 
 
 def test_every_sitting_is_listed() -> None:
