@@ -70,8 +70,8 @@ GALLERY = [
     ("fixed-width/networks/5ed1f0b86c80", "Pizza", "three Pizzas"),
     ("exhibits/58582e25b90b", "Pizza", "four Pizzas"),
     ("separate-vocabularies/networks/08ac6bca873d", "Pizza", "two Pizzas"),
-    ("linear-beta/networks/fc484d76b51c", "Pizza", "five Pizzas"),
-    ("linear-delta/networks/c23ff6989bfa", "Clock", "seven Clocks"),
+    ("linear-beta/networks/69fc2f5c6a20", "Pizza", "four Pizzas"),
+    ("linear-delta/networks/6dd04500d56c", "Clock", "seven Clocks"),
     ("clock-training/networks/2824c7604f8b.epoch200", "not learned", "not learned"),
     ("clock-training/networks/2824c7604f8b", "Clock", "two Clocks and a Pizza (1.1%)"),
 ]

@@ -154,8 +154,8 @@ def cluster(file: Path, frequency: int, additive: bool = False) -> Tensor:
 @pytest.mark.parametrize(
     ("name", "frequency", "expected"),
     [
-        ("linear-delta/networks/c23ff6989bfa", 10, "torus"),
-        ("linear-beta/networks/fc484d76b51c", 22, "disc"),
+        ("linear-delta/networks/6dd04500d56c", 27, "torus"),
+        ("linear-beta/networks/69fc2f5c6a20", 14, "disc"),
         ("fixed-width/networks/5ed1f0b86c80", 7, "disc"),  # a Pizza
         ("fixed-width/networks/da98a6312948", 17, "disc"),  # the Pizza among the Clocks of this network
     ],
@@ -168,7 +168,7 @@ def test_trained_networks(name: str, frequency: int, expected: str) -> None:
 
 
 def test_what_a_cluster_of_the_concatenating_model_writes_is_a_circle() -> None:
-    found = betti_numbers(load(GALLERY / "linear-delta/networks/c23ff6989bfa.safetensors"))
+    found = betti_numbers(load(GALLERY / "linear-delta/networks/6dd04500d56c.safetensors"))
     assert {each.hidden.shape for each in found} == {"torus"}
     assert {each.logits.shape for each in found if each.logits} == {"circle"}
     assert all(clear(each.hidden) and each.logits is not None and clear(each.logits) for each in found)
@@ -196,7 +196,7 @@ def test_the_released_clock_is_opened_too(released: Path) -> None:
 
 
 def test_where_other_units_come_in_between_nothing_is_written() -> None:
-    (first, *_) = betti_numbers(load(GALLERY / "linear-beta/networks/fc484d76b51c.safetensors"), landmarks=50)
+    (first, *_) = betti_numbers(load(GALLERY / "linear-beta/networks/69fc2f5c6a20.safetensors"), landmarks=50)
     assert first.logits is None
     assert "logits" not in repr(first)
 
