@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from algophase.analysis.distil import distil as distil
     from algophase.analysis.geometry import geometry as geometry
     from algophase.analysis.grid import grid_logits as grid_logits
+    from algophase.analysis.heads import attention_heads as attention_heads
     from algophase.analysis.interactions import without_interactions as without_interactions
     from algophase.analysis.neurons import neurons as neurons
     from algophase.analysis.principal import network_components as network_components
@@ -81,6 +82,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "distil": "algophase.analysis.distil",
     "geometry": "algophase.analysis.geometry",
     "grid_logits": "algophase.analysis.grid",
+    "attention_heads": "algophase.analysis.heads",
     "without_interactions": "algophase.analysis.interactions",
     "neurons": "algophase.analysis.neurons",
     "network_components": "algophase.analysis.principal",

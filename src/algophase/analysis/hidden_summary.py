@@ -1,4 +1,4 @@
-"""What `--hidden` adds to an analysis or a sweep: geometry, neurons, progress, and the network without interactions.
+"""What `--hidden` adds to an analysis or a sweep: geometry, neurons, heads, progress, and the network without interactions.
 
 With `--betti`, an analysis has Betti numbers as well.
 """
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from algophase.analysis.geometry import Geometry, geometry
+from algophase.analysis.heads import AttentionHeads, attention_heads, has_heads
 from algophase.analysis.hidden import has_units
 from algophase.analysis.interactions import can_lose_interactions, without_interactions
 from algophase.analysis.neurons import Neurons, neurons
@@ -25,17 +26,21 @@ CLUSTER_HEAD = ["frequency", "units", "disc", "torus", "circle", "logits' circle
 BETTI_HEAD = ["frequency", "shape of", "Betti numbers", "counted", "not counted", "radius", ""]
 KEPT = ("accuracy", "gradient_symmetricity", "distance_irrelevance", "verdict", "sentence", "pizza_logit_share", "instances")
 OF_INSTANCES = ("frequencies", "form", "share", "pizza_part")  # what a row keeps of them
+OF_HEADS = ("frequency", "share", "amplitude_a", "phase_a", "deviation")
 OF_SHAPES = ("logits_circle", "interaction_share", "aligned", "silent", "clusters")
 
 
 @dataclass(frozen=True)
 class HiddenLayer:
-    """shapes, units: None for a network without hidden units to look at. without: the record of its analysis without
-    interactions, for one-layer transformers; `instances` there say what each circle is without them. betti: None unless asked
-    for."""
+    """shapes, units: None for a network without hidden units to look at; heads: for one without attention.
+
+    without: the record of its analysis without interactions, for one-layer transformers; `instances` there say what each circle
+    is without them. betti: None unless asked for.
+    """
 
     shapes: Geometry | None
     units: Neurons | None
+    heads: AttentionHeads | None
     progress: ProgressMeasures
     without: dict[str, Any] | None
     betti: tuple[ClusterBetti, ...] | None = None
@@ -47,6 +52,7 @@ class HiddenLayer:
                 "geometry": self.shapes and {**vars(self.shapes), "distances": self.shapes.distances.tolist()},
                 "betti_numbers": self.betti,
                 "neurons": self.units and self.units.to_dict(),
+                "attention_heads": self.heads and self.heads.to_dict(),
                 "progress_measures": self.progress,
                 "without_interactions": self.without,
             }
@@ -58,6 +64,9 @@ class HiddenLayer:
         record: dict[str, Any] = {}
         if self.shapes is not None and self.units is not None:
             record = {name: getattr(self.shapes, name) for name in OF_SHAPES} | {"quadrature": self.units.quadrature}
+        if self.heads is not None:
+            every = self.heads.to_dict()
+            record["heads"] = [{name: every[name][head] for name in OF_HEADS} for head in range(len(self.heads.frequency))]
         if self.without is not None:
             instances = [{name: each[name] for name in OF_INSTANCES} for each in self.without["instances"]]
             record["without_interactions"] = {**self.without, "instances": instances}
@@ -77,6 +86,8 @@ class HiddenLayer:
                     "nan", "undefined"
                 )
             )
+        if self.heads is not None:
+            said.append(f"    attention heads: {'; '.join(self.heads.described())}")
         if self.betti:
             said += [f"  {line}" for line in aligned(_betti_rows(self.betti), left=(1, 2, 6))]
             said.append(f"    a hole counts if its persistence is above {LINE:.2f}; loops of a smaller radius may be missed")
@@ -128,6 +139,7 @@ def look_inside(network: Network, device: torch.device | str = "cpu", *, betti: 
     return HiddenLayer(
         geometry(network, device) if there else None,
         neurons(network, device) if there else None,
+        attention_heads(network, device) if has_heads(ordered(network)) else None,
         progress_measures(network, device),
         None if without is None else {name: without[name] for name in KEPT},
         betti_numbers(network) if there and betti else None,

@@ -1,0 +1,154 @@
+"""Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus and data; and what heads follow.
+
+Run it from the root of the repository: `python docs/field.py`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase import Runs, attention_heads, load, read_runs
+from algophase.analysis.heads import leans
+from algophase.analysis.subject import Subject
+from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
+from algophase.runs.boundary import phase_boundary
+from algophase.runs.laws import with_keys
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+CLOCK = "fixed-width/networks/da98a6312948.safetensors"
+HIGH = 0.8  # attention rates above this, where Clocks are the rule with four heads
+STEPS = {  # what ends, and how a run is still before it
+    "symmetric gradients": ("^", COLOURS[5], lambda runs: runs.gradient_symmetricity > 0.98),
+    "Pizzas": ("s", COLOURS[1], lambda runs: runs.verdict == "Pizza"),
+}
+
+
+def accurate(name: str) -> Runs:
+    return Runs.read(ROOT / "gallery" / name).accurate
+
+
+def by_heads(axes: "Axes") -> None:
+    runs = accurate("heads").frame
+    runs = runs[runs.attention_rate > HIGH]
+    counts = sorted(runs.heads.unique())
+    bottom = numpy.zeros(len(counts))
+    for verdict in ("Clock", "hybrid", "Pizza"):
+        share = numpy.array([(runs.verdict[runs.heads == count] == verdict).mean() for count in counts])
+        axes.bar(range(len(counts)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
+        for place, (part, low) in enumerate(zip(share, bottom, strict=True)):
+            if part > 0.08:
+                number = (runs.verdict[runs.heads == counts[place]] == verdict).sum()
+                axes.text(place, low + part / 2, str(number), ha="center", va="center", color="white", fontweight="bold")
+        bottom += share
+    axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+    axes.set(xlabel="heads", ylabel=f"share of networks at rates above {HIGH}", title="one head: no Clock; eight: only Clocks")
+    axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+
+
+def boundaries(axes: "Axes", name: str, column: str) -> None:
+    runs = accurate(name).frame
+    for number, (label, (marker, colour, before)) in enumerate(STEPS.items()):
+        values, found = [], []
+        for value, some in runs.groupby(column):
+            boundary = phase_boundary(some.attention_rate.to_numpy(), before(some).to_numpy(float))
+            if boundary.rate is not None and boundary.rate.interval is not None:
+                values.append(float(value))
+                found.append((boundary.rate.value, *boundary.rate.interval))
+        step = 0.012 * (max(values) - min(values)) * (2 * number - 1)
+        at, low, high = numpy.array(found).T
+        axes.errorbar(
+            numpy.array(values) + step,
+            at,
+            [at - low, high - at],
+            fmt=f"{marker}-",
+            color=colour,
+            label=label,
+            markersize=5,
+            linewidth=1,
+        )
+    axes.set(ylabel="attention rate where\nhalf are left", ylim=(0.35, 1.0))
+    axes.legend(frameon=False, loc="upper right")
+
+
+def by_modulus(axes: "Axes") -> None:
+    runs, _ = with_keys(accurate("moduli"))
+    for rate, marker, colour in ((0.0, "s", COLOURS[1]), (0.5, "^", COLOURS[5]), (1.0, "o", COLOURS[0])):
+        some = runs[runs["attention_rate"] == rate]
+        groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in some.groupby("modulus")]
+        means = numpy.array([keys.mean() for _, keys in groups])
+        spread = numpy.array([1.96 * keys.std(ddof=1) / len(keys) ** 0.5 for _, keys in groups])
+        axes.errorbar(
+            [p + 1.2 * (rate - 0.5) for p, _ in groups],
+            means,
+            spread,
+            fmt=f"{marker}-",
+            color=colour,
+            label=f"rate {rate:g}",
+            markersize=4,
+            linewidth=1,
+        )
+    axes.set(xlabel="modulus p", ylabel="key frequencies", ylim=(0, None), title="three or four keys, at every p")
+    axes.legend(frameon=False, loc="lower right", ncols=3)
+
+
+def draw_field() -> "Figure":
+    figure = new_figure(9.6, 6.4)
+    (heads, decay), (modulus, data) = figure.subplots(2, 2)
+    by_heads(heads)
+    boundaries(decay, "decay", "weight_decay")
+    decay.set(xlabel="weight decay", title="more weight decay, earlier Clocks")
+    by_modulus(modulus)
+    boundaries(data, "data", "training_fraction")
+    data.set(xlabel="share of pairs to train on", title="more data: nearly the same boundary")
+    return figure
+
+
+def draw_heads() -> "Figure":
+    """Left: the waves of one network's four heads. Right: what a frequency does, by how many heads follow it."""
+    network = load(ROOT / "gallery" / CLOCK)
+    found, p = attention_heads(network), network.task.modulus
+    waves = leans(Subject(network).network).mean(dim=2).numpy()  # (head, a)
+    figure = new_figure(9.6, 3.0)
+    first, second, right = figure.subplots(1, 3)
+    for axes, frequency in zip((first, second), sorted({*found.frequency.tolist()}), strict=True):
+        place = (frequency * numpy.arange(p)) % p
+        order = place.argsort()
+        for number, head in enumerate(found.followers(frequency)):
+            style = {"color": COLOURS[(0, 5)[number]], "marker": "os"[number], "markersize": 3, "linewidth": 1}
+            axes.plot(place[order], waves[head][order] - waves[head].mean(), label=f"head {head}", **style)
+        axes.set(xlabel=f"{frequency} a mod {p}", ylabel="lean towards a", title=f"the Clock of frequency {frequency}")
+        axes.set_ylim(-0.32, 0.42)
+        axes.legend(frameon=False, ncols=2, loc="upper center")
+    runs, random = read_runs(ROOT / "gallery" / "heads-short"), numpy.random.default_rng(0)
+    for count, marker, colour in ((1, "s", COLOURS[1]), (2, "^", COLOURS[5]), (4, "o", COLOURS[0]), (8, "D", COLOURS[2])):
+        some = runs[runs.heads == count]
+        pairs = [
+            ((numpy.array(row["hidden.heads.frequency"]) == leading[0]).sum(), part)
+            for _, row in some.iterrows()
+            for leading, part in zip(row["instances.frequencies"], row["instances.pizza_part"], strict=True)
+        ]
+        followers, parts = numpy.array(pairs, dtype=float).T
+        shift = 0.12 * (numpy.log2(count) - 1.5) + random.uniform(-0.04, 0.04, len(parts))
+        right.scatter(followers + shift, parts, 16, marker=marker, color=colour, label=f"{count} head{'s' * (count > 1)}")
+    for line in (1 / 3, 2 / 3):
+        right.axhline(line, color=GREY, linewidth=0.9, linestyle=":")
+    right.set_xticks(range(5))
+    right.set(xlabel="heads that follow a frequency", ylabel="Pizza's part of its circle", title="Pizza, mixture, Clock")
+    right.legend(frameon=False, loc="upper right")
+    return figure
+
+
+def main() -> None:
+    with house_style():
+        save_figure(draw_field(), IMAGES / "field.png")
+        save_figure(draw_heads(), IMAGES / "heads.png")
+
+
+if __name__ == "__main__":
+    main()
