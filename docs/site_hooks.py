@@ -57,7 +57,7 @@ def populations_page() -> str:
         "metrics; dotted: where the paper draws its lines. `algophase explore` opens the same map with the runs behind it.",
         key(verdicts),
         f'<ul class="populations">{cards}</ul>',
-        "Labels are verdicts where a table has them (`fixed-width`), else the paper's ([the difference](method.md)). "
+        "Labels are verdicts where a table has them, else the paper's, and the card says so ([the difference](method.md)). "
         "This page is generated from the tables.",
     ]
     return "\n\n".join(lines) + "\n"

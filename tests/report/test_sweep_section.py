@@ -26,6 +26,16 @@ def test_runs_of_one_rate_get_no_picture_by_rate() -> None:
         assert ("transition at rate" in found.texts["th"]) == (by_rate > 0)
 
 
+def test_between_three_rates_no_transition_is_fitted() -> None:
+    runs = made_runs(200)
+    runs = runs.assign(attention_rate=(2 * runs["attention_rate"]).round() / 2)
+    page = Page("page")
+    add_sweep(page, Sweep(Path("made"), runs, Runs.of(runs, "made"), None, ()))
+    found = parsed(page)
+    assert "transition at rate" not in found.texts["th"]
+    assert "verdicts by attention rate; above each bar: its number of runs" in found.texts["figcaption"]
+
+
 def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None:
     page = Page("page")
     add_sweep(page, read_sweep(made_sweep(tmp_path / "made", made_runs(400), title="some runs")))

@@ -53,6 +53,17 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert 88 <= held <= 99
 
 
+@pytest.mark.parametrize("falling", [True, False])
+def test_classes_that_meet_at_one_rate_keep_the_direction_of_the_phase(falling: bool) -> None:
+    rates = numpy.repeat([0.0, 0.5, 1.0], 20)
+    inside = numpy.repeat([1.0, 1.0, 0.0, 0.0], [20, 10, 10, 20])
+    boundary = phase_boundary(rates, inside if falling else 1 - inside, resamples=200)
+    assert boundary.rate is not None
+    assert (boundary.rate.value, boundary.gap) == (0.5, (0.5, 0.5))
+    assert boundary.curve is not None
+    assert (boundary.curve.probability[[0, -1]] > 0.5).tolist() == [falling, not falling]
+
+
 def test_with_width_the_boundary_is_a_line() -> None:
     generator = numpy.random.default_rng(4)
     rates, widths = generator.uniform(0, 1, 3000), 2 ** generator.uniform(5, 9, 3000)

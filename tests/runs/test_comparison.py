@@ -31,6 +31,12 @@ def test_equal_populations_are_indistinguishable() -> None:
     assert {test["measure"] for test in record["tests"]} >= {"full_accuracy", "circular", "parameter_norm", "circularity"}
 
 
+def test_whole_and_broken_numbers_are_listed_in_one_order() -> None:
+    decays = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0]
+    result = quick(made_runs(60, 1).assign(weight_decay=decays * 10), made_runs(60, 2).assign(weight_decay=2.0))
+    assert "weight_decay differs: 0 to 4 (6 values) in ours, 2 in theirs" in result.notes
+
+
 def test_a_shifted_transition_is_found_and_named() -> None:
     result = quick(made_runs(600, 1), made_runs(800, 2, shift=0.12))
     assert not result.indistinguishable

@@ -73,7 +73,7 @@ def lineararchs(sources: Sources) -> Product:
     heads = ("model", "accurate", "irrelevance: median (quartiles)", "median circularity", "circular", "median symmetricity")
     source = "; ".join(one.source for one in found.values())
     source += "; at 100% validation accuracy; distance irrelevance by definition"
-    source += "; circularity is not defined for alpha', which has two tables"
+    source += "; circularity is not defined for alpha', which has two tables; its picture takes the lower of the two"
     figure = linear_figure({GREEK[name]: runs for name, runs in models.items()})
     return Product(source, {"": figure}, {"": Table(heads, tuple(rows))}, tuple(claims))
 

@@ -9,6 +9,7 @@ from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, label,
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
+from algophase.report.by_setting import panels_by_setting
 from algophase.report.moments_section import add_moments, followed_metrics
 from algophase.report.page import Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import pandas
 
 FEWEST = 20  # runs for a transition to be fitted
+FEWEST_RATES = 5  # and different rates: between three there is no telling where it lies
 DIAGRAMS = (SYMMETRICITY, IRRELEVANCE)  # the paper's two metrics, whose phases it maps
 ORIGIN = ("shard", "runs", "date", "device", "version", "commit", "torch", "command")
 MOST_SITTINGS = 200
@@ -127,7 +129,8 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     )
     caption = "verdicts, as shares of all runs, with 95% intervals"
     told = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
-    page.pictures([Panel(shares_figure(shares), caption, f"Shares of the verdicts: {told}.")], "wide")
+    panels = [Panel(shares_figure(shares), caption, f"Shares of the verdicts: {told}.")]
+    page.pictures([*panels, *panels_by_setting(population)], "wide")
 
 
 def _holds(runs: Runs, column: str) -> bool:
@@ -137,7 +140,7 @@ def _holds(runs: Runs, column: str) -> bool:
 
 def _boundaries(group: Runs) -> dict[str, Boundary]:
     core = group.core
-    if not group.rates_vary or len(core) < FEWEST:
+    if len(core) < FEWEST or core["_rate"].nunique() < FEWEST_RATES:
         return {}
     # not symmetricity without an equals sign, which is there for the comparison with the released table alone
     there = [measure for measure in METRICS if measure != BARE and _holds(core, measure)]

@@ -199,7 +199,8 @@ def _boundaries(design: Floats, rates: Floats, inside: Floats, weights: Floats, 
             used = weights[:, column] > 0
             gap = _gap(rates[used], inside[used])
             if gap is not None:
-                rising = 1.0 if rates[used & (inside == 1)].max() >= gap[1] else -1.0
+                # by the means: where both classes end at one rate, the gap's ends are equal and tell no direction
+                rising = 1.0 if rates[used & (inside == 1)].mean() > rates[used & (inside == 0)].mean() else -1.0
                 rate, steep = (gap[0] + gap[1]) / 2, rising * 1e3
                 result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)
     return result

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy
+
 from algophase.errors import InputError
 from algophase.runs.runs import (
     ACCURACIES,
@@ -94,7 +96,9 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
 
 
 def _values(column: "pandas.Series[Any]") -> list[object]:
-    return sorted({plain_setting(value) for value in column.unique()}, key=lambda value: (str(type(value)), value))
+    """In order: numbers of all types together, as 0.5 lies between 0 and 1, then the rest."""
+    found = {plain_setting(value) for value in column.unique()}
+    return sorted(found, key=lambda value: ("" if isinstance(value, int | float | numpy.number) else str(type(value)), value))
 
 
 def _listed(values: list[object], key: str = "") -> str:
