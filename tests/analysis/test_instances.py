@@ -119,7 +119,7 @@ def test_handmade_networks_at_prime_and_composite_moduli(p: int) -> None:
 def test_frequency_half_of_p_is_an_instance(p: int) -> None:
     found, measured = found_in(parity_clock(p))
     assert {each.frequencies for each in found.instances} == {(1,), (p // 2,)}
-    assert decide(measured).sentence == "two Clocks"
+    assert decide(measured).sentence == "a short cycle and a Clock (33.3%)"
 
 
 @pytest.mark.parametrize("square", [False, True])
@@ -136,7 +136,8 @@ def test_the_smallest_moduli_are_analysed(p: int) -> None:
     for network in (handmade_clock(p), handmade_pizza(p, accompanied=True), EveryFrequency(p)):
         found, measured = found_in(network)
         assert np.isfinite(found.additivity)
-        assert decide(measured).label in ("Clock", "Pizza", "not learned")
+        # On two or three points Clock and Pizza are the same.
+        assert decide(measured).label in (("Clock", "Pizza", "not learned") if p == 4 else ("other", "not learned"))
 
 
 def test_an_embedding_without_any_difference_has_no_instance() -> None:

@@ -11,7 +11,7 @@ from algophase.analysis.summary import summary
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.runs.rows import analysis_of_row, make_row, run_from_row, settings_columns
+from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row, settings_columns
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.runs_table import read_runs, read_table, write_shard
 from algophase.sweeps.paper_spaces import PAPER_SPACES
@@ -168,6 +168,22 @@ def test_a_row_gives_its_verdict_instances_and_program_back(
     changes: list[dict[str, Any]] = [{"instances.form": []}, {"verdict": "magic"}, {"program.harmonics": [["x"]]}]
     for change in changes:
         assert analysis_of_row({**row, **change}) is None
+
+
+def test_an_older_row_is_decided_again_from_its_numbers(outcomes: list[tuple[TrainedRun, Analysis]]) -> None:
+    """Before there were short cycles, a circle of three points was called a Clock."""
+    trained, _ = outcomes[2]
+    analysis = replace(analyze(handmade_clock(15, (2, 5))), id=trained.id, anatomy=None)
+    row = {**make_row("made", 0, trained, analysis), "modulus": 15}
+    assert row["instances.form"] == ["Clock", "short cycle"]
+    again = analysis_of_row(row)
+    assert again is not None
+    assert summary(again) == summary(analysis)
+    assert again.instances.instances[1].period == 3
+    older = {**row, "sentence": "two Clocks", "instances.form": ["Clock", "Clock"], "pizza_logit_share": 0.5}
+    assert decided(older) == decided(row) == row
+    unknown = {**row, "verdict": None}
+    assert decided(unknown) is unknown
 
 
 def test_the_verdict_of_an_older_table_is_the_papers_label(tmp_path: Path, rows: list[dict[str, Any]]) -> None:

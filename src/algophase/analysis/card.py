@@ -12,7 +12,7 @@ from algophase.analysis.summary import INSTANCE_HEAD, confidence_line, instance_
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
 
-COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "hybrid": "#009E73"}
+COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "hybrid": "#009E73", "short cycle": "#882255"}
 MOST = 6  # instances drawn
 WIDTH, HEIGHT, EDGE = 120, 70, 8
 

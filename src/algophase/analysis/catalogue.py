@@ -410,7 +410,7 @@ for entry in (
     Quantity("program.readout_share", "read-out share", "of the logits", low=0, high=1, percent=True),
     Quantity("program.offset_share", "offset share", "of the logits", low=0, high=1, percent=True),
     Quantity("program.rest", "unexplained by class", "share of the logits in no class of the program", high=1, percent=True),
-    Quantity("pizza_logit_share", "Pizza share of the logits", "of instances with a form", low=0, high=1, percent=True),
+    Quantity("pizza_logit_share", "Pizza share of the logits", "of Clocks, Pizzas and mixtures", low=0, high=1, percent=True),
     Quantity("named_share", "named share", "of the logits, instances with a form", high=1, percent=True),
     Quantity("nearest_distance", "distance to the nearest line", "of all lines that decide the verdict", low=0),
     # What the paper's label rests on.

@@ -9,9 +9,20 @@ instance's answer-following logits are g(d) cos w r, and g is close to a combina
 
 The three are nearly collinear, so the whole profile cannot tell them apart (a Pizza and its companion together are nearly
 flat, as a Clock is). Isolation can: the leading circle *alone* has no companion, and is fitted by the first two.
+
+A *short cycle* has two or three points: its period q = p / gcd(k, p) is 2 or 3. There nothing can tell Clock from Pizza, so no
+form of such an instance says which algorithm it is.
+
+    q = 2   With s_a = (-1)^a, s_a s_b = |s_a + s_b| - 1: a sum through a ReLU is the Clock's product. And the circle alone has
+            g(d) = A + B (-1)^d, where (-1)^d (-1)^r = (-1)^c is an offset: without offsets every g is flat, as a Clock's is.
+    q = 3   2 k = -k: the circle is its own companion, also where it is kept alone. 1, |cos w d / 2| and -cos w d have one
+            value at d = 0 (mod 3) and one elsewhere. They span two dimensions: a Pizza with its companion is exactly a Clock.
+
+At q = 4 or more, a circle and its double are two circles, and the first two shapes differ on the circle alone.
 """
 
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,6 +39,17 @@ FITTED: dict[str, tuple[int, ...]] = {
     "Pizza with companion": (1, 2),
     "both": (0, 1, 2),
 }
+LONGEST_SHORT_CYCLE = 3  # points
+
+
+def period_of(frequency: int, modulus: int) -> int:
+    """How many points a circle has: p / gcd(k, p)."""
+    return modulus // math.gcd(frequency, modulus)
+
+
+def fitted_as(form: str) -> str:
+    """What an instance of this form is fitted with, a key of `FITTED`: a short cycle with all shapes, for they coincide."""
+    return "both" if form == "short cycle" else form
 
 
 class Forms(NamedTuple):
@@ -73,10 +95,11 @@ def _offset(profile: Array, frequency: int) -> float:
 
 def form_curve(profile: Array, frequency: int, form: str, *, turned: bool = False) -> Array | None:
     """The form fitted to a profile g(d), (p,); None where it is none of the forms. turned: operands with their own circles."""
-    if form not in FITTED:
+    name = fitted_as(form)
+    if name not in FITTED:
         return None
     shapes = _shapes(len(profile), frequency, _offset(profile, frequency) if turned else 0.0)
-    return np.asarray((shapes.inverse[form] @ profile) @ shapes.values[list(FITTED[form])])
+    return np.asarray((shapes.inverse[name] @ profile) @ shapes.values[list(FITTED[name])])
 
 
 def fitted_forms(

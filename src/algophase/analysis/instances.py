@@ -33,7 +33,7 @@ from algophase.analysis.circles import (
     variance_by_frequency,
 )
 from algophase.analysis.device import upload
-from algophase.analysis.forms import fitted_forms
+from algophase.analysis.forms import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums
 from algophase.analysis.pair_logits import Prepared
@@ -77,6 +77,7 @@ class Instance:
     """One small algorithm: frequencies, its leading one first, and what it does.
 
     keys: those of them that are key frequencies of the program, each with a form of its own in `fits`.
+    period: how many points the circle of its leading frequency has.
     share, energy: as of a circle alone; share_without: share of the network's logits still explained when it is left out.
     profile: g(d) of the instance at its leading frequency; leading_profile: of its leading circle alone.
     clock, pizza, companion: amplitudes of the three forms; following: share of the instance's energy at its own frequencies,
@@ -85,6 +86,7 @@ class Instance:
 
     frequencies: tuple[int, ...]
     keys: tuple[int, ...]
+    period: int
     share: float
     energy: float
     accuracy_alone: float
@@ -119,6 +121,11 @@ class Instance:
     def accompanied(self) -> bool:
         """Whether a circle of twice the frequency belongs to it."""
         return len(self.frequencies) > 1
+
+    @property
+    def short(self) -> bool:
+        """Whether its leading circle has so few points that Clock and Pizza cannot be told apart there: see `forms`."""
+        return self.period <= LONGEST_SHORT_CYCLE
 
 
 @dataclass(frozen=True)
@@ -287,6 +294,7 @@ def read_instances(
             Instance(
                 frequencies=tuple(group),
                 keys=tuple(keys),
+                period=period_of(group[0], found.modulus),
                 share=float(products[0, i]) / whole,
                 energy=energy / whole,
                 accuracy_alone=float(sums.right[i]),

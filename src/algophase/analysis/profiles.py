@@ -31,8 +31,8 @@ class Profile:
 
 
 def kind_of(form: str) -> str:
-    """A form's colour is that of its algorithm."""
-    return "hybrid" if form == "both" else form.partition(" ")[0]
+    """A form's colour is that of its algorithm. A short cycle, which says nothing about that, has its own."""
+    return {"both": "hybrid", "short cycle": "short cycle"}.get(form) or form.partition(" ")[0]
 
 
 def profiles(analysis: "Analysis") -> list[Profile]:

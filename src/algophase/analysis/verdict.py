@@ -4,7 +4,10 @@
     Clock, Pizza  the instances that have a form are of that kind, by their share of the logits
     hybrid        both kinds hold at least `hybrid_share`
     lookup        right everywhere, but no frequency does by itself what it does in the network, and none stands out: a table
-    other         right everywhere, and none of these
+    other         right everywhere, and none of these, or short cycles alone
+
+An instance whose circle has two or three points is a *short cycle*: Clock and Pizza compute it alike (`forms` says why). Its
+logits are explained, so it counts as one with a form, but it is neither kind: shares of Clock and Pizza leave it out.
 
 A network is a Clock, a Pizza or a hybrid only if its program explains `program` of its logits, its instances add up to
 `additivity`, and those with a form hold `named` of the logits. An instance has a form only if `kept` of what it writes alone is
@@ -23,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from algophase.analysis.forms import fitted_as
 from algophase.analysis.instances import Instance, Instances
 from algophase.analysis.lines import exceeds, reaches
 from algophase.analysis.program import Program
@@ -33,7 +37,7 @@ Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "n
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is listed.
 ALGORITHMS = ("Clock", "Pizza", "hybrid")
 OUTCOMES = (*ALGORITHMS, "non-circular", "other", "lookup", "not learned", "diverged", "not analysed")
-Form = Literal["Clock", "Clock with a doubled circle", "Pizza", "Pizza with companion", "both", "other"]
+Form = Literal["Clock", "Clock with a doubled circle", "Pizza", "Pizza with companion", "both", "short cycle", "other"]
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 # From this part of all frequencies on, a network uses every frequency at once. With fewer than five that says nothing.
@@ -82,7 +86,7 @@ class Confidence:
 class Verdict:
     """label and sentence, the reasons in plain words, and how far each line is.
 
-    forms: of the instances, in their order. pizza_share: the Pizza's of the logits of instances with a form, or None.
+    forms: of the instances, in their order. pizza_share: the Pizza's of the logits of Clocks, Pizzas and both, or None.
     distances: by line, positive where the number lies on the side of a named algorithm.
     """
 
@@ -138,7 +142,9 @@ def form_of(instance: Instance, thresholds: Thresholds = Thresholds()) -> Form:
     """Which form an instance has; `other` where it has none or does not do in the network what it does alone."""
     part = instance.pizza_part
     form: Form = "other"
-    if reaches(part, thresholds.pizza_part):
+    if instance.short and not math.isnan(part):
+        form = "short cycle"
+    elif reaches(part, thresholds.pizza_part):
         form = "Pizza with companion" if instance.accompanied else "Pizza"
     elif reaches(1 - thresholds.pizza_part, part):
         form = "Clock with a doubled circle" if instance.accompanied else "Clock"
@@ -151,7 +157,8 @@ def form_of(instance: Instance, thresholds: Thresholds = Thresholds()) -> Form:
 
 def fit_of(instance: Instance, form: Form) -> float:
     """Share of the instance's logits that its form explains; of one without a form, that the best does."""
-    return instance.fits[form] if form in instance.fits else max(instance.fits.values(), default=math.nan)
+    name = fitted_as(form)
+    return instance.fits[name] if name in instance.fits else max(instance.fits.values(), default=math.nan)
 
 
 def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict:
@@ -159,9 +166,10 @@ def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict
     forms = tuple(form_of(each, thresholds) for each in measured.instances)
     named = [(each, form) for each, form in zip(measured.instances, forms, strict=True) if form != "other"]
     named_share = sum(each.share for each, _ in named)
-    share = _pizza_share(named)
+    telling = [(each, form) for each, form in named if form != "short cycle"]
+    share = _pizza_share(telling)
     described = [_described(each, form, thresholds) for each, form in zip(measured.instances, forms, strict=True)]
-    distances = _distances(measured, thresholds, named_share, share, named)
+    distances = _distances(measured, thresholds, named_share, share, telling)
     nearest = min(distances, key=lambda line: (round(abs(distances[line]), 9), line))
     confidence = Confidence(measured.additivity, named_share, nearest, abs(distances[nearest]))
 
@@ -182,24 +190,30 @@ def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict
         return verdict("other", f"no algorithm found: {lacking[0]}", *lacking)
     held = [reason for _, reason in _requirements(measured, thresholds)]
     held.append(f"instances with a form hold {min(named_share, 1.0):.1%} of the logits")
-    assert share is not None
+    rest = "that"
+    if len(telling) < len(named):
+        cycles = sum(each.share for each, form in named if form == "short cycle")
+        held.append(f"short cycles hold {cycles:.1%}: Clock and Pizza compute a cycle of two or three numbers alike")
+        rest = "the rest"
+    if share is None:
+        return verdict("other", f"{_sentence(measured, named)}, which Clock and Pizza compute alike", *held)
     lesser = min(share, 1 - share)
     label: Label = "Pizza" if share > 0.5 else "Clock"
     if reaches(lesser, thresholds.hybrid_share):
         label = "hybrid"
         held.append(
-            f"both algorithms carry the logits: {share:.1%} of that is the Pizza's, from {thresholds.hybrid_share:.0%} on"
+            f"both algorithms carry the logits: {share:.1%} of {rest} is the Pizza's, from {thresholds.hybrid_share:.0%} on"
         )
     elif lesser > 0.0005:
         other = "Clock" if label == "Pizza" else "Pizza"
-        held.append(f"a trace of {other}: {lesser:.1%} of that, below {thresholds.hybrid_share:.0%}")
-    return verdict(label, _sentence(measured, named, label), *held)
+        held.append(f"a trace of {other}: {lesser:.1%} of {rest}, below {thresholds.hybrid_share:.0%}")
+    return verdict(label, _sentence(measured, named), *held)
 
 
-def _pizza_share(named: Sequence[tuple[Instance, Form]]) -> float | None:
-    """The Pizza's share of the logits of instances with a form; one that is both counts half."""
-    whole = sum(each.share for each, _ in named)
-    part = sum(each.share * (0.5 if form == "both" else float(form.startswith("Pizza"))) for each, form in named)
+def _pizza_share(telling: Sequence[tuple[Instance, Form]]) -> float | None:
+    """The Pizza's share of the logits of instances that tell an algorithm; one that is both counts half."""
+    whole = sum(each.share for each, _ in telling)
+    part = sum(each.share * (0.5 if form == "both" else float(form.startswith("Pizza"))) for each, form in telling)
     return part / whole if whole > 0 else None
 
 
@@ -246,7 +260,7 @@ def _distances(
     thresholds: Thresholds,
     named_share: float,
     share: float | None,
-    named: Sequence[tuple[Instance, Form]],
+    telling: Sequence[tuple[Instance, Form]],
 ) -> dict[str, float]:
     """By line, how far the number is beyond it."""
     found = {
@@ -257,16 +271,16 @@ def _distances(
     }
     if share is not None:
         found["hybrid_share"] = min(share, 1 - share) - thresholds.hybrid_share
-    for each, _ in named:
+    for each, _ in telling:
         lines = (thresholds.pizza_part, 1 - thresholds.pizza_part)
         name = f"pizza_part of {each.frequencies[0]}"
         found[name] = min((each.pizza_part - line for line in lines), key=abs)
     return {name: value for name, value in found.items() if not math.isnan(value) and not (name == "accuracy" and value == 0)}
 
 
-def _sentence(measured: Findings, named: Sequence[tuple[Instance, Form]], label: Label) -> str:
-    """Three Pizzas; two Clocks and a Pizza (4.6%)."""
-    kinds = [("Pizza" if form.startswith("Pizza") else "Clock" if form.startswith("Clock") else "both") for _, form in named]
+def _sentence(measured: Findings, named: Sequence[tuple[Instance, Form]]) -> str:
+    """Three Pizzas; two Clocks and a Pizza (4.6%); three Pizzas and two short cycles (34.4%)."""
+    kinds = [next((kind for kind in ("Pizza", "Clock") if form.startswith(kind)), form) for _, form in named]
     counts = Counter(kinds)
     shares = {kind: sum(each.share for (each, _), k in zip(named, kinds, strict=True) if k == kind) for kind in counts}
     order = sorted(counts, key=lambda kind: (-round(shares[kind], 9), kind))

@@ -53,7 +53,7 @@ MEANING = {
     "depends on the distance a\u00a0−\u00a0b.",
     "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both carry its answers.",
     "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
-    "other": "It answers every pair right, but by no algorithm that is known here.",
+    "other": "It answers every pair right, but by no algorithm that can be named here.",
     "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
@@ -70,7 +70,8 @@ ABOUT_LAYERS = (
 )
 ABOUT_PROGRAM = (
     "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of g(d) cos(2πkr/p) and smaller parts. "
-    "A Clock's profile g is flat, a Pizza's is |cos(πkd/p)|, and a circle of twice the frequency adds −cos(2πkd/p) to either."
+    "A Clock's profile g is flat, a Pizza's is |cos(πkd/p)|, and a circle of twice the frequency adds −cos(2πkd/p) to either. "
+    "On a circle of two or three points, a short cycle, these coincide: it tells neither."
 )
 NO_CIRCLES = "No frequency of the embedding stands out as a circle."
 ABOUT_CIRCLES = (

@@ -36,6 +36,7 @@ VERDICTS: dict[str, tuple[str, str]] = {
     **{verdict: (colour, _SYMBOLS[marker]) for verdict, (colour, marker) in style.VERDICTS.items()},
     "not analysed": ("#882255", "hourglass"),
 }
+FORMS = {form: (colour, _SYMBOLS[marker]) for form, (colour, marker) in style.FORMS.items()}
 OTHER = (COLOURS[4], "pentagon")
 
 

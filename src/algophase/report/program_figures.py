@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.profiles import Profile, kind_of, profiles
-from algophase.report.plotly_style import Panel, graph_objects, look
+from algophase.report.plotly_style import FORMS as PLOTLY_FORMS
+from algophase.report.plotly_style import Panel, graph_objects
 from algophase.report.plotly_style import new_figure as new_plotly_figure
-from algophase.report.style import COLOURS, GREY, VERDICTS, new_figure, set_title
+from algophase.report.style import COLOURS, FORMS, GREY, new_figure, set_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -21,10 +22,7 @@ ALONG = "k(a − b), in degrees around the circle"
 def shares(analysis: Analysis) -> list[tuple[str, list[tuple[str, str, float]]]]:
     """Two bars: the logits by instance, and by class; each part with its name, its colour and its share."""
     forms = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
-    parts = [
-        (f"{', '.join(map(str, each.frequencies))}: {form}", VERDICTS.get(kind_of(form), VERDICTS["other"])[0], each.share)
-        for each, form in forms
-    ]
+    parts = [(f"{', '.join(map(str, each.frequencies))}: {form}", FORMS[kind_of(form)][0], each.share) for each, form in forms]
     parts.append(("no instance", GREY, analysis.instances.remainder))
     program = analysis.program
     keys = sum(program.frequency_shares)
@@ -73,7 +71,7 @@ def _shares_panel(analysis: Analysis) -> Panel:
 def _profile_panel(profile: Profile) -> Panel:
     go = graph_objects()
     figure = new_plotly_figure(x=ALONG, y="g(a − b)", height=290, showlegend=False)
-    colour, symbol = look(profile.kind)
+    colour, symbol = PLOTLY_FORMS[profile.kind]
     figure.add_trace(
         go.Scatter(
             x=profile.angles.round(2).tolist(),
@@ -109,7 +107,7 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
     grid = figure.add_gridspec(rows + 1, columns, height_ratios=[*[2.0] * rows, 1.5])
     for place, each in enumerate(drawn):
         axes = figure.add_subplot(grid[place // columns, place % columns])
-        colour, marker = VERDICTS.get(each.kind, VERDICTS["other"])
+        colour, marker = FORMS[each.kind]
         axes.plot(each.angles, each.values, marker, color=colour, markersize=3)
         if each.fitted is not None:
             axes.plot(each.angles, each.fitted, color="black", linewidth=1)
@@ -125,7 +123,7 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
         for name, colour, share in parts:
             axes.barh(-place, share, left=left, color=colour, edgecolor="white", linewidth=0.6)
             if share > 0.12:
-                shade = "white" if colour in (COLOURS[0], COLOURS[6], "#5E4C8A") else "black"
+                shade = "white" if colour in (COLOURS[0], COLOURS[6], FORMS["short cycle"][0], "#5E4C8A") else "black"
                 axes.text(left + share / 2, -place, name.partition(":")[0], ha="center", va="center", fontsize=7, color=shade)
             left += share
         axes.text(-0.01, -place, bar, ha="right", va="center", transform=axes.get_yaxis_transform())

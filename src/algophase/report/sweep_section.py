@@ -47,7 +47,7 @@ IN_SHORT = {
     "Pizza": "averages its inputs and reads the sum off their middle",
     "hybrid": "both ways carry its answers",
     "non-circular": "answers every pair, but its embedding is not circular",
-    "other": "answers every pair, by no algorithm that is known here",
+    "other": "answers every pair, by no algorithm that can be named here",
     "lookup": "answers every pair as a lookup table does",
     "not learned": "does not answer every pair right",
     "diverged": "training broke down",

@@ -15,13 +15,14 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.circles import Circle
 from algophase.analysis.evidence import CircleEvidence, Role
-from algophase.analysis.forms import FITTED
+from algophase.analysis.forms import FITTED, period_of
 from algophase.analysis.hidden_summary import HiddenLayer
 from algophase.analysis.instances import Instance, Instances
 from algophase.analysis.moments import MomentDetails
 from algophase.analysis.paper_label import Measurements, PaperLabel, PaperVerdict, Shape, circularity_name
 from algophase.analysis.program import Program
 from algophase.analysis.record import SHARES
+from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verdict
 from algophase.errors import InputError
 from algophase.settings import (
@@ -36,6 +37,12 @@ from algophase.settings import (
 )
 from algophase.storage.runs_table import Row, flat_columns
 from algophase.training.trained import CURVES, TrainedRun
+
+# The columns of a row that its verdict fills.
+DECIDED = (
+    *("verdict", "sentence", "reasons", "pizza_logit_share", "named_share", "nearest_line", "nearest_distance"),
+    *("instances.form", "instances.fit"),
+)
 
 
 def settings_columns(run: RunSettings) -> dict[str, Any]:
@@ -143,6 +150,18 @@ def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = N
         return None
 
 
+def decided(row: Row) -> Row:
+    """A row with the verdict that this version gives from the row's numbers; as it is where it has none. Nothing is measured.
+
+    The paper's label stays.
+    """
+    analysis = analysis_of_row(row)
+    if analysis is None or not analysis.verdict.known:
+        return row
+    columns = flat_columns(analysis.decide(Thresholds()).to_dict())
+    return {**row, **{name: columns.get(name) for name in DECIDED}}
+
+
 def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> Analysis:
     frequencies = [int(frequency) for frequency in row.get("frequencies") or []]
     if circles is None:
@@ -230,10 +249,12 @@ def _read_instances(row: Mapping[str, Any]) -> Instances:
             field.name: _number(row[f"instances.{field.name}"][place]) for field in fields(Instance) if field.type is float
         }
         fits = [_number(value) for value in row["instances.fits"][place]]
+        members = tuple(int(k) for k in frequencies)
         found.append(
             Instance(
-                frequencies=tuple(int(k) for k in frequencies),
+                frequencies=members,
                 keys=tuple(int(k) for k in row["instances.keys"][place]),
+                period=period_of(members[0], int(row["modulus"])),
                 profile=np.zeros(0),
                 leading_profile=np.zeros(0),
                 fits=dict(zip(FITTED, fits, strict=True)),
