@@ -18,7 +18,7 @@ GALLERY = Path(__file__).parents[2] / "gallery"
 SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)
 NETWORK = re.compile(r"^\| `(\S+/\S+)` \|", re.MULTILINE)
 LARGEST = 40_000_000
-ON_A_CPU = ("emergence",)
+ON_A_CPU = ("emergence", "heads-short")
 
 
 def test_every_sitting_is_listed() -> None:
