@@ -139,7 +139,8 @@ def draw_heads() -> "Figure":
     for line in (1 / 3, 2 / 3):
         right.axhline(line, color=GREY, linewidth=0.9, linestyle=":")
     right.set_xticks(range(5))
-    right.set(xlabel="heads that follow a frequency", ylabel="Pizza's part of its circle", title="no head: Pizza; two heads: Clock")
+    right.set(xlabel="heads that follow a frequency", ylabel="Pizza's part of its circle")
+    right.set_title("no head: Pizza; two heads: Clock")
     right.legend(frameon=False, loc="upper right")
     return figure
 
