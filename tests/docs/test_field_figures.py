@@ -1,0 +1,24 @@
+"""`docs/field.py` draws from the gallery's tables what the findings say of heads, weight decay, modulus and data."""
+
+import runpy
+
+import numpy
+import pytest
+from fenced import ROOT
+
+
+@pytest.mark.slow
+def test_the_pictures_show_what_the_tables_hold() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "field.py"))
+    heads, decay, modulus, data = script["draw_field"]().axes
+    numbers = [text.get_text() for text in heads.texts]
+    assert "25" in numbers  # Pizzas with one head
+    assert "17" in numbers  # Clocks with eight
+    lines = [axes.get_lines()[0].get_xydata() for axes in (decay, data)]
+    assert all(line[0, 1] > line[-1, 1] for line in lines)  # symmetric gradients end earlier with more of either
+    assert len(modulus.get_legend().get_texts()) == 3
+    first, second, right = script["draw_heads"]().axes
+    for axes in (first, second):
+        one, other = (line.get_ydata() for line in axes.get_lines())
+        assert numpy.corrcoef(one, other)[0, 1] < -0.95  # opposite waves, a few others beside them
+    assert len(right.collections) == 4
