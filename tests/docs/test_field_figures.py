@@ -20,5 +20,5 @@ def test_the_pictures_show_what_the_tables_hold() -> None:
     first, second, right = script["draw_heads"]().axes
     for axes in (first, second):
         one, other = (line.get_ydata() for line in axes.get_lines())
-        assert numpy.corrcoef(one, other)[0, 1] < -0.95  # opposite waves, a few others beside them
+        assert numpy.corrcoef(one, other)[0, 1] < -0.9  # opposite waves; 19 has others beside them
     assert len(right.collections) == 4
