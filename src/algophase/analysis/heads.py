@@ -33,7 +33,7 @@ from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
-from algophase.networks.ordered import Ordered
+from algophase.networks.ordered import inner_of
 from algophase.networks.transformer import Block
 
 # A head whose lean has a smaller standard deviation than this is constant: those of trained Pizzas have 1e-7 or less, of Clocks
@@ -109,7 +109,7 @@ class AttentionHeads:
 
 
 def has_heads(network: Network) -> bool:
-    return isinstance(network.inner if isinstance(network, Ordered) else network, Transformer)
+    return isinstance(inner_of(network), Transformer)
 
 
 @torch.no_grad()
@@ -151,7 +151,7 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
 def leans(network: Network) -> Tensor:
     """D_h(a, b) of every head of the first layer, (heads, p, p)."""
     p, (first, second) = network.task.modulus, on_grid(network)
-    inner = network.inner if isinstance(network, Ordered) else network
+    inner = inner_of(network)
     assert isinstance(inner, Transformer)
     block, cache = inner.blocks[0], dict[str, Tensor]()
     assert isinstance(block, Block)

@@ -26,7 +26,7 @@ from torch import Tensor
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
 from algophase.networks import Cache, Linear, Network, Transformer
-from algophase.networks.ordered import Ordered
+from algophase.networks.ordered import Ordered, inner_of
 from algophase.networks.transformer import Block
 from algophase.threads import one_thread
 from algophase.waves import cos_turn, sin_turn
@@ -53,7 +53,7 @@ def waves_over(modulus: int, device: torch.device) -> Tensor:
 
 
 def has_units(network: Network) -> bool:
-    return isinstance(network.inner if isinstance(network, Ordered) else network, Transformer | Linear)
+    return isinstance(inner_of(network), Transformer | Linear)
 
 
 def stream_before_units(network: Transformer, first: Tensor, second: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ def readout(network: Network) -> Tensor | None:
 
 def activation(network: Network) -> Callable[[Tensor], Tensor]:
     """Of the first hidden layer."""
-    inner = network.inner if isinstance(network, Ordered) else network
+    inner = inner_of(network)
     block = inner.blocks[0] if isinstance(inner, Transformer) else None
     return block.mlp.activation if isinstance(block, Block) else torch.relu
 

@@ -88,3 +88,8 @@ def _told(network: Network) -> str:
             f"logarithms to base {primitive_root(prime)}"
         )
     return "it adds numbers under other names: they are shown in the order in which they add"
+
+
+def inner_of(network: Network) -> Network:
+    """The network whose numbers were put in order, or the one given where nothing was."""
+    return network.inner if isinstance(network, Ordered) else network
