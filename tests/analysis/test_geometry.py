@@ -72,6 +72,21 @@ def test_what_the_only_cluster_writes_are_the_logits() -> None:
     assert geometry(network).logits_circle == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("turn", [0.0, 0.7, -2.5])
+def test_a_disc_of_turned_circles_is_one_up_to_its_turn(turn: float) -> None:
+    a, b = (2 * math.pi * 4 / 23 * each for each in torch.meshgrid(*[torch.arange(23).double()] * 2, indexing="ij"))
+    columns = [torch.cos(a + phase) + torch.cos(b + turn + phase) for phase in (0.1, 1.0, 2.2)]
+    pre = torch.stack(columns, dim=-1).flatten(0, 1)
+    units = units_of(pre, 23, None)
+    ideal = torch.stack([torch.cos(a) + torch.cos(b + turn), torch.sin(a) + torch.sin(b + turn)], dim=-1).flatten(0, 1)
+    assert units.means.turned == pytest.approx(linear_cka(pre, ideal), abs=1e-12)
+    assert units.means.disc == pytest.approx(units.means.turned * (1 + math.cos(turn)) / 2, abs=1e-12)
+
+
+def test_no_turn_of_a_torus_makes_it_a_disc() -> None:
+    assert geometry(concatenating(23, 4)).turned_disc == pytest.approx(1 / math.sqrt(2), abs=1e-12)
+
+
 def test_units_that_read_one_operand_each_are_a_torus() -> None:
     found = geometry(concatenating(23, 4))
     assert found.torus == pytest.approx(1, abs=1e-12)

@@ -174,7 +174,14 @@ def test_a_wrapped_algorithm_is_found(make: Callable[..., Network]) -> None:
     network = make(23, (3, 7))
     whole, inside = analyze(network), analyze(Handmade(network), modulus=23, embedding="numbers")
     assert inside.verdict.label == whole.verdict.label
-    of_units = {"disc_cka", "torus_cka", "product_share", "single_frequency_fit", "phase_resultant"}  # which nobody named
+    of_units = {
+        "disc_cka",
+        "torus_cka",
+        "turned_disc_cka",
+        "product_share",
+        "single_frequency_fit",
+        "phase_resultant",
+    }  # which nobody named
     expected = {name: math.nan if name in of_units else value for name, value in whole.metrics.items()}
     assert inside.metrics == pytest.approx(expected, abs=1e-9, nan_ok=True)
     assert inside.verdict.sentence == whole.verdict.sentence

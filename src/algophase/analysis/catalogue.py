@@ -336,6 +336,17 @@ for entry in (
         shown=False,
     ),
     Quantity(
+        "turned_disc_cka",
+        "disc likeness (any turn)",
+        "the disc's, with its two circles turned against each other as fits best: for operands with tables of their own",
+        short="disc (any turn)",
+        low=0,
+        high=1,
+        measure=_of_units("turned"),
+        arrived=True,
+        shown=False,
+    ),
+    Quantity(
         "product_share",
         "product share",
         "share of the hidden pre-activations' variance in products of the operands' waves, at each unit's own frequency",

@@ -67,6 +67,7 @@ class Geometry:
     clusters: by frequency, the largest first, without those below 1% of the units.
     silent: how many units are left out, with a variance below a thousandth of the mean unit's.
     distances: how many of the others are largest at each distance 0 to floor(p / 2) of a and b.
+    turned_disc: likeness to a disc whose two circles may be turned against each other, which tables of their own allow.
     product_share: of the variance in product terms at the units' own frequencies; interaction_share: in all that is no sum of a
         function of a and one of b.
 
@@ -87,6 +88,7 @@ class Geometry:
     silent: int
     clusters: tuple[ClusterGeometry, ...]
     distances: Array
+    turned_disc: float = math.nan
 
     def __repr__(self) -> str:
         counted = f"{len(self.clusters)} cluster{'s' if len(self.clusters) != 1 else ''}"
@@ -119,7 +121,6 @@ def subject_with_units(network: Network, device: torch.device | str = "cpu") -> 
     return subject
 
 
-@torch.no_grad()
 def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
     """The shapes that the units of a network's first hidden layer draw: disc, torus or circle.
 
@@ -129,7 +130,12 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
     >>> round(geometry(handmade_pizza(23)).torus, 6)  # a disc's likeness to the torus is 1 / sqrt 2
     0.707107
     """
-    subject = subject_with_units(network, device)
+    return geometry_of(subject_with_units(network, device))
+
+
+@torch.no_grad()
+def geometry_of(subject: Subject) -> Geometry:
+    """`geometry` of a network under measurement that has hidden units."""
     network, p = subject.network, subject.modulus
     pre, units, written = subject.pre_activations, subject.units, readout(network)
     assert pre is not None
@@ -158,6 +164,7 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
         silent=int((~units.active).sum()),
         clusters=tuple(clusters),
         distances=_distances(pre[:, torch.from_numpy(units.active).to(pre.device)], p),
+        turned_disc=units.means.turned,
     )
 
 

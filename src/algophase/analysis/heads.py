@@ -112,7 +112,6 @@ def has_heads(network: Network) -> bool:
     return isinstance(inner_of(network), Transformer)
 
 
-@torch.no_grad()
 def attention_heads(network: Network, device: torch.device | str = "cpu") -> AttentionHeads:
     """Which frequency each head of a transformer's first layer follows, with what phase and how strongly.
 
@@ -124,6 +123,12 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
     subject = Subject(network, device)
     if not has_heads(subject.network):
         raise InputError(f"network {network.id} is not a transformer; only transformers have attention heads")
+    return attention_heads_of(subject)
+
+
+@torch.no_grad()
+def attention_heads_of(subject: Subject) -> AttentionHeads:
+    """`attention_heads` of a transformer under measurement."""
     lean = leans(subject.network).cpu().numpy()
     heads, p, _ = lean.shape
     centred = lean - lean.mean(axis=(1, 2), keepdims=True)

@@ -156,6 +156,17 @@ class Units:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.stack([disc, self.additive, around]) @ self.clusters / (self.sizes * _ideal_sizes(self.modulus))
 
+    @functools.cached_property
+    def turned_disc(self) -> Array:
+        """CKA of each cluster with the disc that fits it best of (cos wa + cos(wb + t), sin wa + sin(wb + t)), (floor(p / 2),).
+
+        With z = cosine + i sine of each operand, |Y^T X|^2 = sum |z_a + e^{it} z_b|^2: largest at t = -arg sum conj(z_a) z_b.
+        """
+        of_a, of_b = (cosine + 1j * sine for cosine, sine in (self.first, self.second))
+        largest = self.additive @ self.clusters + 2 * np.abs((of_a.conj() * of_b) @ self.clusters)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(largest / (self.sizes * _ideal_sizes(self.modulus)[0]))
+
     def over_clusters(self, values: Array) -> Array:
         """Mean of values (..., floor(p / 2)) over clusters, by their numbers of units, without the small ones."""
         counts = self.clusters.sum(axis=0)
@@ -172,12 +183,14 @@ class Units:
             fit = (self.additive[self.active] / self.variance[self.active]).sum() / self.active.sum()
             resultant = np.hypot(np.cos(gap).sum(), np.sin(gap).sum()) / self.active.sum()
             product = np.square(self.product).sum() / self.variance.sum()
-        disc, torus, circle = self.over_clusters(self.likeness).tolist()
-        return UnitMeans(disc, torus, circle, float(product), float(fit), float(resultant))
+        disc, torus, circle, turned = self.over_clusters(np.vstack([self.likeness, self.turned_disc])).tolist()
+        return UnitMeans(disc, torus, circle, turned, float(product), float(fit), float(resultant))
 
 
 class UnitMeans(NamedTuple):
-    """disc, torus, circle: likeness, mean over clusters. product_share: of all units' variance, at their own frequencies.
+    """disc, torus, circle: likeness, mean over clusters; turned: to a disc whose operands may be turned against each other.
+
+    product_share: of all units' variance, at their own frequencies.
 
     fit: R^2 of the single-frequency fit, mean over units that are not silent. resultant: |mean of e^{i(phi_a + phi_b - phi_c)}|
     over these: 1 if all read and write in step.
@@ -186,6 +199,7 @@ class UnitMeans(NamedTuple):
     disc: float
     torus: float
     circle: float
+    turned: float
     product_share: float
     fit: float
     resultant: float

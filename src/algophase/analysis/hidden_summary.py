@@ -8,18 +8,18 @@ from typing import Any
 
 import torch
 
-from algophase.analysis.geometry import Geometry, geometry
-from algophase.analysis.heads import AttentionHeads, attention_heads, has_heads
+from algophase.analysis.geometry import Geometry, geometry_of
+from algophase.analysis.heads import AttentionHeads, attention_heads_of, has_heads
 from algophase.analysis.hidden import has_units
 from algophase.analysis.interactions import can_lose_interactions, without_interactions
-from algophase.analysis.neurons import Neurons, neurons
+from algophase.analysis.neurons import Neurons, neurons_of
 from algophase.analysis.plain import to_plain
-from algophase.analysis.progress_measures import ProgressMeasures, progress_measures
+from algophase.analysis.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.record import record_of
+from algophase.analysis.subject import Subject
 from algophase.analysis.summary import aligned
 from algophase.analysis.topology import LINE, Betti, ClusterBetti, betti_numbers
 from algophase.networks import Network
-from algophase.networks.ordered import ordered
 from algophase.wording import floored
 
 CLUSTER_HEAD = ["frequency", "units", "disc", "torus", "circle", "logits' circle", "products", "integral's error"]
@@ -134,13 +134,14 @@ def look_inside(network: Network, device: torch.device | str = "cpu", *, betti: 
 
     betti: its Betti numbers as well. They need the extra `topology`, and about half a second for each of their rows.
     """
-    there = has_units(ordered(network))
-    without = record_of(without_interactions(network, device=device)) if can_lose_interactions(ordered(network)) else None
+    subject = Subject(network, device)
+    there = has_units(subject.network)
+    without = record_of(without_interactions(network, device=device)) if can_lose_interactions(subject.network) else None
     return HiddenLayer(
-        geometry(network, device) if there else None,
-        neurons(network, device) if there else None,
-        attention_heads(network, device) if has_heads(ordered(network)) else None,
-        progress_measures(network, device),
+        geometry_of(subject) if there else None,
+        neurons_of(subject) if there else None,
+        attention_heads_of(subject) if has_heads(subject.network) else None,
+        progress_measures_of(subject),
         None if without is None else {name: without[name] for name in KEPT},
         betti_numbers(network) if there and betti else None,
     )

@@ -28,6 +28,7 @@ from algophase.analysis.hidden import LEAST_CLUSTER, Units, activation, readout
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
 from algophase.analysis.plain import to_plain
+from algophase.analysis.subject import Subject
 from algophase.networks import Network
 
 
@@ -96,7 +97,6 @@ class Neurons:
         return plain
 
 
-@torch.no_grad()
 def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
     """Frequency, phases, amplitudes and R² of every unit of the first hidden layer, and the quadrature account of a Pizza.
 
@@ -106,7 +106,12 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
     >>> neurons(handmade_pizza(23, (4,))).frequency[:3].tolist()
     [4, 4, 4]
     """
-    subject = subject_with_units(network, device)
+    return neurons_of(subject_with_units(network, device))
+
+
+@torch.no_grad()
+def neurons_of(subject: Subject) -> Neurons:
+    """`neurons` of a network under measurement that has hidden units."""
     network, p = subject.network, subject.modulus
     pre, units, written = subject.pre_activations, subject.units, readout(network)
     assert pre is not None

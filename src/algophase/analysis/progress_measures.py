@@ -59,7 +59,6 @@ def embedding_gini(components: PrincipalComponents) -> float:
     return float((2 * np.arange(1, count + 1) - count - 1) @ norms / (count * norms.sum()))
 
 
-@torch.no_grad()
 def progress_measures(network: Network, device: torch.device | str = "cpu") -> ProgressMeasures:
     """Restricted and excluded loss of a network, and the Gini coefficient of its embedding.
 
@@ -67,11 +66,16 @@ def progress_measures(network: Network, device: torch.device | str = "cpu") -> P
     >>> progress_measures(handmade_pizza(23)).frequencies
     (1, 5)
     """
-    subject = Subject(network, device)
+    return progress_measures_of(Subject(network, device))
+
+
+@torch.no_grad()
+def progress_measures_of(subject: Subject) -> ProgressMeasures:
+    """`progress_measures` of a network under measurement."""
     excluded = subject.losses[2]
     loss, restricted_loss, excluded_loss = subject.mean_losses.tolist()
     training = held_out = math.nan
-    pairs = training_pairs(network)
+    pairs = training_pairs(subject.given)
     if pairs is not None:
         training = excluded.flatten()[pairs.to(excluded.device)].mean().item()
         held_out = held_out_answers(subject.logits, pairs).item()

@@ -19,6 +19,10 @@ def llc(
     draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 400,
     step: Annotated[float, typer.Option(help="Step size: the variance of the noise per step.")] = 1e-4,
     localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 1000.0,
+    inverse_temperature: Annotated[
+        float | None,
+        typer.Option(metavar="BETA", help="Inverse temperature; n pairs count as n BETA.", show_default="1 / log n"),
+    ] = None,
     all_pairs: Annotated[
         bool, typer.Option("--all-pairs", help="Use the loss over all pairs, for a network whose training pairs are unknown.")
     ] = False,
@@ -38,7 +42,7 @@ def llc(
     from algophase.training.learning_coefficient import Sampling, learning_coefficients
 
     pairs = "all" if all_pairs else "training"
-    sampling = Sampling(chains, burn_in, draws, step, localisation, pairs=pairs, seed=seed)
+    sampling = Sampling(chains, burn_in, draws, step, localisation, inverse_temperature, pairs, seed)
     if figure is not None:
         from algophase.report.style import check_format
 
