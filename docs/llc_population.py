@@ -8,7 +8,6 @@ The sweeps are of `clock-training` and `pizza-training`: attention rates 1 and 0
 
 import argparse
 import csv
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,13 +56,14 @@ def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
 
 def draw(path: Path) -> None:
     import pandas
+    from matplotlib.ticker import NullFormatter
 
     table = pandas.read_csv(path)
     with house_style():
         figure = new_figure(9.6, 2.9)
         for axes, (name, title) in zip(figure.subplots(1, len(TITLES)), TITLES.items(), strict=True):
             some = table[table.setting == name]
-            for place, (rate, group) in enumerate(some.groupby("attention_rate")):
+            for place, (rate, group) in enumerate(some.dropna().groupby("attention_rate")):
                 draws = numpy.random.default_rng(0).uniform(-0.2, 0.2, len(group))
                 for verdict, each in group.groupby("verdict"):
                     colour, marker = VERDICTS[verdict][:2]
@@ -72,26 +72,32 @@ def draw(path: Path) -> None:
                 axes.hlines(group.value.median(), place - 0.3, place + 0.3, color="black", linewidth=1.2)
                 if name == "published":
                     axes.vlines(place + 0.4, *PUBLISHED[rate], color="0.4", linewidth=3)
-            axes.set(title=title, xlabel="attention rate", xlim=(-0.6, 1.6), ylim=(0, None))
+            axes.set(title=title, xlabel="attention rate", xlim=(-0.6, 1.6), yscale="log")
             axes.set_xticks([0, 1], ["0", "1"])
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter(NullFormatter())
         figure.axes[0].set_ylabel("local learning coefficient")
         present = [verdict for verdict in VERDICTS if (table.verdict == verdict).any()]
         for verdict in present:
             figure.axes[0].scatter([], [], s=14, color=VERDICTS[verdict][0], marker=VERDICTS[verdict][1], label=verdict)
         figure.axes[0].plot([], [], color="black", linewidth=1.2, label="median")
         figure.axes[0].legend(frameon=False, loc="best")
+        figure.axes[-1].plot([], [], color="0.4", linewidth=3, label="published: five seeds")
+        figure.axes[-1].legend(frameon=False, loc="upper right")
+        figure.axes[-2].set(yticks=[70, 100, 200, 500])
+        figure.axes[-1].set(ylim=(20, 100), yticks=[20, 30, 50, 70, 100])
         save_figure(figure, PICTURE)
 
 
 def summary(path: Path) -> list[str]:
-    """A line per setting and attention rate: the median with its 95% interval over networks."""
+    """A line per setting and attention rate: the median with its 95% interval over networks whose chains did not diverge."""
     import pandas
 
     table, lines = pandas.read_csv(path), []
     random = numpy.random.default_rng(0)
     for name in TITLES:
         for rate, group in table[table.setting == name].groupby("attention_rate"):
-            values = group.value.to_numpy()
+            values = group.value.dropna().to_numpy()
             again = numpy.median(values[random.integers(len(values), size=(2000, len(values)))], axis=1)
             low, high = numpy.quantile(again, [0.025, 0.975])
             told = f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from {numpy.quantile(values, 0.05):.3g}"

@@ -69,11 +69,12 @@ GALLERY = [
     ("fixed-width/networks/da98a6312948", "Clock", "two Clocks and a Pizza (9.8%)"),
     ("fixed-width/networks/5ed1f0b86c80", "Pizza", "three Pizzas"),
     ("exhibits/58582e25b90b", "Pizza", "four Pizzas"),
-    ("separate-vocabularies/networks/08ac6bca873d", "Pizza", "two Pizzas"),
+    ("separate-vocabularies/networks/6b10ba113d06", "Pizza", "two Pizzas"),
     ("linear-beta/networks/69fc2f5c6a20", "Pizza", "four Pizzas"),
     ("linear-delta/networks/6dd04500d56c", "Clock", "seven Clocks"),
-    ("clock-training/networks/2824c7604f8b.epoch200", "not learned", "not learned"),
-    ("clock-training/networks/2824c7604f8b", "Clock", "two Clocks and a Pizza (1.1%)"),
+    ("clock-training/networks/ec412ba512ba.epoch200", "not learned", "not learned"),
+    ("clock-training/networks/ec412ba512ba.epoch600", "Pizza", "three Pizzas"),
+    ("clock-training/networks/ec412ba512ba", "Clock", "three Clocks"),
 ]
 
 

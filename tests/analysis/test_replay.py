@@ -74,6 +74,15 @@ def test_every_network_gets_its_own_numbers(request: pytest.FixtureRequest) -> N
 
 
 @pytest.mark.usefixtures("taped")
+def test_an_equals_sign_is_no_reason_to_refuse_a_recording(caplog: pytest.LogCaptureFixture) -> None:
+    """Without it the network is another one, which must read the recording's attention rate, too."""
+    equals = replace(RUN, task=replace(RUN.task, equals_sign=True))
+    analyze_many(runs(equals, ONE_BY_ONE + CHECKED + 2))
+    assert Tape.made == 1
+    assert "is not used" not in caplog.text
+
+
+@pytest.mark.usefixtures("taped")
 def test_a_network_that_gives_no_numbers_is_still_named() -> None:
     every, broken = runs(replace(RUN, network=replace(TRANSFORMER, layers=3)), 8), ONE_BY_ONE + CHECKED + 1
     with torch.no_grad():

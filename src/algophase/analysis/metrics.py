@@ -20,6 +20,7 @@ from algophase.analysis.hidden import recorded_pre_activations
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
 from algophase.networks import Cache, Network, Transformer, template
 from algophase.networks.ordered import ordered
+from algophase.networks.transformer import attentions
 from algophase.threads import one_thread, side_by_side
 
 PAPER_TRIPLES = 100
@@ -137,6 +138,8 @@ def without_equals_sign(network: Transformer) -> Network:
     cut = {"embed.W_E": weights["embed.W_E"][:-1], "pos_embed.W_pos": weights["pos_embed.W_pos"][:-1]}
     cut["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
     bare.load_state_dict({**weights, **cut}, assign=True)
+    for own, given in zip(attentions(bare), attentions(network), strict=True):
+        own.attention_rate = given.attention_rate  # a recording reads it from memory (`replay`), not from the settings
     return bare
 
 

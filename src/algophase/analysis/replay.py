@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_leaves
 from algophase.analysis.device import Packed, in_float64, is_plain, plain_values
 from algophase.analysis.subject import Subject
 from algophase.networks import Linear, Network, Transformer
-from algophase.networks.transformer import Attention
+from algophase.networks.transformer import attentions
 from algophase.settings import TransformerSettings
 
 log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Replays:
             return known.recording.numbers
         expected, known.checked = self._work(subject), known.checked + 1
         if not _same(known.recording.numbers, expected):
-            log.warning("%s: its recorded analysis gives other numbers, and is not used", subject.given.settings)
+            log.warning("%s and networks like it: a recorded analysis gives other numbers, and is not used", subject.given.id)
             self._recorded[kind] = None
         return expected
 
@@ -117,7 +117,7 @@ class Replays:
         """None where it cannot be recorded, for want of memory, say: such a kind goes on one by one."""
         network = in_float64(subject.network, subject.device)
         rates = [torch.tensor(rate, dtype=torch.float64, device=subject.device) for rate in _rates(network)]
-        for attention, rate in zip(_attentions(network), rates, strict=True):
+        for attention, rate in zip(attentions(network), rates, strict=True):
             attention.attention_rate = rate
         try:
             return _Recorded(_weights(network), rates, self._record(lambda: self._work(subject.beside(network))))
@@ -167,9 +167,5 @@ def _weights(network: Network) -> list[Tensor]:
     return [tensor.detach() for tensor in [*network.parameters(), *network.buffers()]]
 
 
-def _attentions(network: Network) -> list[Attention]:
-    return [module for module in network.modules() if isinstance(module, Attention)]
-
-
 def _rates(network: Network) -> list[float]:
-    return [float(attention.attention_rate) for attention in _attentions(network)]
+    return [float(attention.attention_rate) for attention in attentions(network)]

@@ -81,6 +81,11 @@ class MLP(nn.Module):
         return self.hidden(x, cache, prefix) @ self.W_out + self.b_out
 
 
+def attentions(network: nn.Module) -> list[Attention]:
+    """The attention of every layer, in their order."""
+    return [module for module in network.modules() if isinstance(module, Attention)]
+
+
 class Block(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()

@@ -1,0 +1,88 @@
+"""Draw how networks with full attention turn from Pizzas into Clocks, and what networks of all widths learn.
+
+Run it from the root of the repository: `python docs/turning.py`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+
+from algophase import Runs
+from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
+from algophase.runs.boundary import phase_boundary
+from algophase.storage.sweep_directory import SweepDirectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ROOT = Path(__file__).parents[1]
+PICTURE = ROOT / "docs" / "images" / "turning.png"
+ALONG = ("not learned", "Pizza", "hybrid", "Clock")
+
+
+def _below(axes: "Axes", columns: int) -> None:
+    axes.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=columns)
+
+
+def along_training(verdicts: "Axes", parts: "Axes") -> None:
+    moments = SweepDirectory(ROOT / "gallery" / "clock-training").moments().to_pandas()
+    by_epoch = moments.groupby("epoch")
+    epochs = numpy.array(list(by_epoch.groups))
+    shares = [[(group.verdict == verdict).mean() for _, group in by_epoch] for verdict in ALONG]
+    colours = [GREY, *(VERDICTS[verdict][0] for verdict in ALONG[1:])]
+    verdicts.stackplot(epochs, shares, colors=colours, labels=ALONG, linewidth=0)
+    verdicts.set(xscale="log", xlabel="epoch", ylabel="share of networks", ylim=(0, 1), xlim=(epochs[0], epochs[-1]))
+    verdicts.set_title("attention rate 1: first Pizzas, then Clocks")
+    _below(verdicts, 2)
+    for name, label, colour, marker in (
+        ("pizza_logit_share", "Pizza's share of the logits", COLOURS[1], "s"),
+        ("validation_accuracy", "held-out pairs answered right", COLOURS[0], "o"),
+    ):
+        low, middle, high = (by_epoch[name].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95))
+        parts.fill_between(epochs, low, high, color=colour, alpha=0.2, linewidth=0)
+        parts.plot(epochs, middle, f"{marker}-", color=colour, markersize=4, linewidth=1, label=label)
+    products = by_epoch["product_share"].median().to_numpy()
+    parts.plot(epochs, products / products.max(), "^--", color=COLOURS[5], markersize=4, linewidth=1)
+    parts.plot([], [], "^--", color=COLOURS[5], markersize=4, linewidth=1, label=f"products (1 is {products.max():.1%})")
+    parts.set(xscale="log", xlabel="epoch", ylabel="median, and 90% of the networks", ylim=(0, 1.02))
+    parts.set_title("every answer is right before products come")
+    _below(parts, 1)
+
+
+def by_width(axes: "Axes") -> None:
+    runs = Runs.read(ROOT / "gallery" / "varying-width").accurate.frame
+    for verdict in ("Pizza", "hybrid", "Clock"):
+        some = runs[runs.verdict == verdict]
+        colour, marker = VERDICTS[verdict]
+        axes.scatter(some.width, some.attention_rate, 8, marker=marker, color=colour, linewidth=0, alpha=0.8, label=verdict)
+    rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
+    along = numpy.geomspace(32, 512, 50)
+    for before, style in (("Pizza", "-"), ("Clock", "--")):
+        inside = runs.verdict == "Pizza" if before == "Pizza" else runs.verdict != "Clock"
+        fitted = phase_boundary(rates, inside.to_numpy(float), widths, width=128.0)
+        line = fitted.rate.value + fitted.slope.value * numpy.log2(along / 128)
+        label = "half are Pizzas" if before == "Pizza" else "half are Clocks"
+        axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
+    axes.set(xscale="log", xlabel="width", ylabel="attention rate", ylim=(0, 1.0), title="wider networks are Pizzas")
+    axes.set_xticks([32, 64, 128, 256, 512], ["32", "64", "128", "256", "512"])
+    axes.minorticks_off()
+    _below(axes, 2)
+
+
+def draw() -> "Figure":
+    figure = new_figure(9.6, 3.9)
+    verdicts, parts, widths = figure.subplots(1, 3)
+    along_training(verdicts, parts)
+    by_width(widths)
+    return figure
+
+
+def main() -> None:
+    with house_style():
+        save_figure(draw(), PICTURE)
+
+
+if __name__ == "__main__":
+    main()
