@@ -69,5 +69,5 @@ def test_tables_without_what_is_needed_are_refused() -> None:
         phase_shifts(Runs.of(table(), "made"))
     with pytest.raises(InputError, match="made has 19 accurate runs with disc likeness; at least 20 are needed"):
         phase_shifts(Runs.of(table(19), "made"), ("disc_cka",))
-    with pytest.raises(InputError, match="gelu needs the columns disc_cka"):
-        phase_shifts(Runs.read("gelu"))
+    with pytest.raises(InputError, match="layers-4 needs the columns disc_cka"):
+        phase_shifts(Runs.read("layers-4"))

@@ -86,7 +86,7 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     >>> from algophase import Runs, selection_laws
     >>> laws = selection_laws(Runs.read("gelu"), starts=False)
     >>> [(law.name, laws.answer(law)) for law in laws.laws]
-    [('number and attention rate', 'no sign of one'), ('equal', 'no sign of one')]
+    [('number and attention rate', 'no sign of one'), ('equal', 'no sign of one'), ('doubling', 'no sign of one')]
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
