@@ -61,6 +61,17 @@ def test_a_late_state_has_a_loss_near_1e_minus_7_and_dead_attention_no_pull() ->
     assert dead.gradient["blocks.0.attn.W_Q"].norm() < 1e-6 * dead.gradient["blocks.0.attn.W_V"].norm()
 
 
+@pytest.mark.parametrize("layers", [1, 4])
+def test_near_divergence_is_as_near_at_any_depth(layers: int) -> None:
+    run = replace(RUN, network=TransformerSettings(16, layers))
+    network, (large,) = initialise(run), states([run], CPU)["near divergence"]
+    before = network.run_with_cache()[0].abs().max().item()
+    if layers == 1:
+        assert all(torch.equal(large[name], 2 * value) for name, value in network.named_parameters())
+    network.load_state_dict(large)
+    assert 8 < network.run_with_cache()[0].abs().max().item() / before < 64
+
+
 class CutOff(GridTransformer):
     """Cuts the read-out off towards zero after eleven bits, as a TF32 product in Triton does."""
 

@@ -8,7 +8,8 @@ kernels of our own. A network that diverges at that rate is trained at the large
     middle            after 100 steps
     late              after 300 steps, with the unembedding scaled so that the training loss is about 1e-7
     dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay leaves them at low rates
-    near divergence   the start with every parameter doubled: logits 64 times as large
+    near divergence   the start with larger parameters: doubled with one layer, and with more by what makes logits as large, up
+                      to 64 times what they were
 """
 
 from collections.abc import Sequence
@@ -44,12 +45,19 @@ def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[
             {name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0) for name, value in values.items()}
             for values in late
         ]
-    found["near divergence"] = [{name: 2 * value for name, value in values.items()} for values in start]
+    found["near divergence"] = [_enlarged(run, values) for run, values in zip(runs, start, strict=True)]
     return found
 
 
 def _parameters(network: torch.nn.Module) -> Parameters:
     return {name: value.detach() for name, value in network.named_parameters()}
+
+
+def _enlarged(run: RunSettings, values: Parameters) -> Parameters:
+    """A logit passes the embedding, the unembedding and four matrices of every layer. Doubled, four layers have 2^18 times the
+    logits: so far from any training that every rounding gives another gradient, and no mistake would show."""
+    factor = 2 ** (6 / (2 + 4 * getattr(run.network, "layers", 1)))
+    return {name: factor * value for name, value in values.items()}
 
 
 def _trained(
