@@ -1,6 +1,7 @@
 import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training import gradient_check
+from algophase.training import states as of_states
 from algophase.training.gradient_check import (
     TRAINED_TOLERANCES,
     WAYS,
@@ -21,6 +23,7 @@ from algophase.training.gradient_check import (
     check,
     compare,
     expected,
+    in_every_state,
     quick,
     rounded,
     telling_run,
@@ -56,6 +59,17 @@ def test_a_late_state_has_a_loss_near_1e_minus_7_and_dead_attention_no_pull() ->
     assert expected([RUN], CPU, found["middle"])[0].loss > 1e-5
     (dead,) = expected([RUN], CPU, found["dead attention"])
     assert dead.gradient["blocks.0.attn.W_Q"].norm() < 1e-6 * dead.gradient["blocks.0.attn.W_V"].norm()
+
+
+@pytest.mark.parametrize("layers", [1, 4])
+def test_near_divergence_is_as_near_at_any_depth(layers: int) -> None:
+    run = replace(RUN, network=TransformerSettings(16, layers))
+    network, (large,) = initialise(run), states([run], CPU)["near divergence"]
+    before = network.run_with_cache()[0].abs().max().item()
+    if layers == 1:
+        assert all(torch.equal(large[name], 2 * value) for name, value in network.named_parameters())
+    network.load_state_dict(large)
+    assert 8 < network.run_with_cache()[0].abs().max().item() / before < 64
 
 
 class CutOff(GridTransformer):
@@ -178,6 +192,22 @@ def test_a_wrong_gradient_is_found_and_named() -> None:
     ):
         quick(RUN, Wrong, CPU, "float32")
     assert [result.state for result in quick(RUN, GridTransformer, CPU, "float32") if result.passed] == list(STATES)
+
+
+def test_what_diverges_is_trained_more_slowly_and_a_wrong_gradient_still_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At this rate all three diverge, as four layers of width 128 do at the usual one; at a quarter of it, two."""
+    monkeypatch.setattr(of_states, "QUICK", replace(of_states.QUICK, learning_rate=0.64))
+    runs = [replace(RUN, seed=seed) for seed in (0, 1, 5)]
+    middle = expected(runs, CPU, states(runs, CPU)["middle"])
+    assert all(after.loss < before.loss for after, before in zip(middle, expected(runs, CPU), strict=True))
+
+    def build() -> list[GridTransformer]:
+        return [engine(runs, CPU, "float32") for engine in (GridTransformer, Wrong)]
+
+    results = list(islice(in_every_state(runs, CPU, build, "diverging", off_kinks=False), 4))
+    assert [(result.state, result.passed) for result in results] == [
+        (name, passed) for name in ("start", "middle") for passed in (True, False)
+    ]
 
 
 def test_a_gradient_in_the_padding_is_found() -> None:

@@ -2,13 +2,14 @@
 
 Late in training a gradient is the small difference of large terms, and rounding that nobody sees at the start can be all
 there is of it. So an ensemble is trained here for a few hundred quick steps, in float32, without weight decay and without
-kernels of our own.
+kernels of our own. A network that diverges at that rate is trained at the largest half, quarter, ... at which it does not.
 
     start             as drawn from the seed
     middle            after 100 steps
     late              after 300 steps, with the unembedding scaled so that the training loss is about 1e-7
     dead attention    the late state with queries and keys at 1e-12 of their size, as weight decay leaves them at low rates
-    near divergence   the start with every parameter doubled: logits 64 times as large
+    near divergence   the start with larger parameters: doubled with one layer, and with more by what makes logits as large, up
+                      to 64 times what they were
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from algophase.training.plan import ENGINES, choose_engine
 
 STATES = ("start", "middle", "late", "dead attention", "near divergence")
 QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)
+LOWEST_RATE = TrainingSettings().learning_rate  # what diverges at that is taken as it is
 MIDDLE, LATE = 100, 300  # steps
 LATE_LOSS = 1e-7
 
@@ -35,7 +37,7 @@ Parameters = dict[str, Tensor]  # one network's, under the specification's names
 def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[Parameters]]:
     """Parameters of every run, at its own size, in each of `STATES` that its architecture has."""
     start = [_parameters(initialise(run)) for run in runs]
-    middle, late = _trained(runs, device)
+    middle, late = _trained(runs, device, QUICK)
     late = [_sharpened(run, values, device) for run, values in zip(runs, late, strict=True)]
     found = {"start": start, "middle": middle, "late": late}
     if not isinstance(runs[0].network, LinearSettings):
@@ -43,7 +45,7 @@ def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[
             {name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0) for name, value in values.items()}
             for values in late
         ]
-    found["near divergence"] = [{name: 2 * value for name, value in values.items()} for values in start]
+    found["near divergence"] = [_enlarged(run, values) for run, values in zip(runs, start, strict=True)]
     return found
 
 
@@ -51,19 +53,38 @@ def _parameters(network: torch.nn.Module) -> Parameters:
     return {name: value.detach() for name, value in network.named_parameters()}
 
 
-def _trained(runs: Sequence[RunSettings], device: torch.device) -> tuple[list[Parameters], list[Parameters]]:
-    """After `MIDDLE` and after `LATE` steps."""
-    quick = [replace(run, training=QUICK) for run in runs]
+def _enlarged(run: RunSettings, values: Parameters) -> Parameters:
+    """A logit passes the embedding, the unembedding and four matrices of every layer. Doubled, four layers have 2^18 times the
+    logits: so far from any training that every rounding gives another gradient, and no mistake would show."""
+    factor = 2 ** (6 / (2 + 4 * getattr(run.network, "layers", 1)))
+    return {name: factor * value for name, value in values.items()}
+
+
+def _trained(
+    runs: Sequence[RunSettings], device: torch.device, training: TrainingSettings
+) -> tuple[list[Parameters], list[Parameters]]:
+    """After `MIDDLE` and after `LATE` steps. Networks that have more loss then than at their start begin again at half the
+    rate: what diverges is no state of training, and rounding says nothing about an engine there."""
+    quick = [replace(run, training=training) for run in runs]
     engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(quick, device, "float32")
     engine.kernels = False  # they would have to be compiled, for a few hundred steps
     optimizer, diverged_at = AdamW(engine.parameters, quick), torch.full((len(runs),), -1, device=device)
-    taken = []
-    for step in range(1, LATE + 1):
-        optimizer.epoch(engine.gradients, engine.loss_and_gradient(), diverged_at)
-        if step in (MIDDLE, LATE):
+    taken, losses = [], []
+    for step in range(LATE + 1):
+        loss = engine.loss_and_gradient()
+        if step in (0, MIDDLE, LATE):
+            losses.append(loss.tolist())
             stacked = {name: value.cpu() for name, value in engine.export().items()}
             taken.append([_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)])
-    return taken[0], taken[1]
+        optimizer.epoch(engine.gradients, loss, diverged_at)
+    _, middle, late = taken
+    astray = [place for place, (start, *after) in enumerate(zip(*losses, strict=True)) if not all(x < start for x in after)]
+    slower = replace(training, learning_rate=training.learning_rate / 2)
+    if astray and slower.learning_rate >= LOWEST_RATE:
+        found = _trained([runs[place] for place in astray], device, slower)
+        for place, *after in zip(astray, *found, strict=True):
+            middle[place], late[place] = after
+    return middle, late
 
 
 def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Parameters:
