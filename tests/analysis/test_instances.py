@@ -72,9 +72,9 @@ GALLERY = [
     ("separate-vocabularies/networks/6b10ba113d06", "Pizza", "two Pizzas"),
     ("linear-beta/networks/69fc2f5c6a20", "Pizza", "four Pizzas"),
     ("linear-delta/networks/6dd04500d56c", "Clock", "seven Clocks"),
-    ("clock-training/networks/ec412ba512ba.epoch400", "not learned", "not learned"),
-    ("clock-training/networks/ec412ba512ba.epoch600", "Pizza", "three Pizzas"),
-    ("clock-training/networks/ec412ba512ba", "Clock", "three Clocks"),
+    ("clock-training/networks/65ea9559a1f0.epoch200", "not learned", "not learned"),
+    ("clock-training/networks/65ea9559a1f0.epoch600", "Pizza", "two Pizzas"),
+    ("clock-training/networks/65ea9559a1f0", "Clock", "two Clocks"),
 ]
 
 
