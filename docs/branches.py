@@ -1,0 +1,88 @@
+"""Does weight decay turn Pizzas into Clocks? Train networks up to a Pizza, then go on with different weight decays.
+
+    python docs/branches.py gallery/branches.csv    # 12 networks, three arms, on two CPU cores: about 15 minutes
+
+The networks are the first runs of the space `clock-training` (attention rate 1), trained as published up to the branch. Every
+arm goes on from the same weights with a new optimiser; the one with the published weight decay is the control.
+"""
+
+import argparse
+import csv
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from algophase import Network, RunSettings, analyze
+from algophase.networks.stacking import take_out
+from algophase.sweeps.field_spaces import find_space
+from algophase.training.optimizer import AdamW
+from algophase.training.plan import Group, plan
+from algophase.training.threads import threads_for
+
+BRANCH, AFTER = 400, 1600  # epochs before and after
+ARMS = (2.0, 0.0, 0.5)  # weight decay
+COLUMNS = ("run_id", "weight_decay", "epoch", "verdict", "sentence", "accuracy", "pizza_logit_share", "product_share", "norm")
+
+
+def trained(runs: Sequence[RunSettings], start: Sequence[Network] | None, epochs: int) -> list[Network]:
+    """These runs after so many epochs, from their seeds or from the weights of other networks."""
+    found: dict[int, Network] = {}
+    for group in plan(runs, "auto", "cpu", "float32"):
+        some = None if start is None else [start[place] for place in group.indices]
+        found |= dict(zip(group.indices, _together(group, some, epochs), strict=True))
+    return [found[place] for place in range(len(runs))]
+
+
+def _together(group: Group, start: Sequence[Network] | None, epochs: int) -> list[Network]:
+    runs = group.runs
+    with threads_for(group):
+        engine = group.engine_class(list(runs), group.device, group.precision)
+        if start is not None:
+            engine.put([dict(network.named_parameters()) for network in start])
+        optimizer, diverged = AdamW(engine.parameters, list(runs)), torch.full((len(runs),), -1)
+        for _ in range(epochs):
+            optimizer.epoch(engine.gradients, engine.loss_and_gradient(), diverged)
+        stacked = {name: value.cpu() for name, value in engine.export().items()}
+        return [take_out(stacked, index, run) for index, run in enumerate(runs)]
+
+
+def row(run: RunSettings, network: Network, decay: float, epoch: int) -> list[object]:
+    found = analyze(network)
+    norm = sum(value.detach().square().sum().item() for value in network.parameters()) ** 0.5
+    numbers = (found.accuracy, found.verdict.pizza_share, found.product_share, norm)
+    return [
+        run.run_id,
+        decay,
+        epoch,
+        found.verdict.label,
+        found.verdict.sentence,
+        *("" if number is None else f"{number:.6g}" for number in numbers),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--networks", type=int, default=12)
+    parser.add_argument("--branch", type=int, default=BRANCH)
+    parser.add_argument("--after", type=int, default=AFTER)
+    told = parser.parse_args()
+    runs = [find_space("clock-training").run(index) for index in range(told.networks)]
+    before = trained(runs, None, told.branch)
+    with told.table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows(row(run, network, 2.0, told.branch) for run, network in zip(runs, before, strict=True))
+        for decay in ARMS:
+            arm = [replace(run, training=replace(run.training, weight_decay=decay)) for run in runs]
+            after = trained(arm, before, told.after)
+            for run, network in zip(runs, after, strict=True):
+                writer.writerow(row(run, network, decay, told.branch + told.after))
+            file.flush()
+            print(f"weight decay {decay:g}: done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
