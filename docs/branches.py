@@ -1,6 +1,7 @@
 """Does weight decay turn Pizzas into Clocks? Train networks up to a Pizza, then go on with different weight decays.
 
-    python docs/branches.py gallery/branches.csv    # 12 networks, three arms, on two CPU cores: about 15 minutes
+    python docs/branches.py train gallery/branches.csv    # 12 networks, three arms, on two CPU cores: about 15 minutes
+    python docs/branches.py draw gallery/branches.csv     # docs/images/branches.png
 
 The networks are the first runs of the space `clock-training` (attention rate 1), trained as published up to the branch. Every
 arm goes on from the same weights with a new optimiser; the one with the published weight decay is the control.
@@ -11,16 +12,24 @@ import csv
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy
+import pandas
 import torch
 
 from algophase import Network, RunSettings, analyze
 from algophase.networks.stacking import take_out
+from algophase.report.style import GREY, VERDICTS, house_style, new_figure, save_figure
 from algophase.sweeps.field_spaces import find_space
 from algophase.training.optimizer import AdamW
 from algophase.training.plan import Group, plan
 from algophase.training.threads import threads_for
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "branches.png"
 BRANCH, AFTER = 400, 1600  # epochs before and after
 ARMS = (2.0, 0.0, 0.5)  # weight decay
 COLUMNS = ("run_id", "weight_decay", "epoch", "verdict", "sentence", "accuracy", "pizza_logit_share", "product_share", "norm")
@@ -62,13 +71,47 @@ def row(run: RunSettings, network: Network, decay: float, epoch: int) -> list[ob
     ]
 
 
+def draw(table: pandas.DataFrame) -> "Figure":
+    """Every network at the branch and at the end of each arm: the Pizza's share of its logits, products and norm."""
+    figure, random = new_figure(9.6, 3.0), numpy.random.default_rng(0)
+    ends = [("before", table[table.epoch == table.epoch.min()])]
+    later = table[table.epoch == table.epoch.max()]
+    ends += [(f"{decay:g}", later[later.weight_decay == decay]) for decay in sorted(ARMS, reverse=True)]
+    panels = {
+        "pizza_logit_share": "Pizza's share of the logits",
+        "product_share": "products' share",
+        "norm": "norm of the weights",
+    }
+    for axes, (column, label) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
+        for place, (_, some) in enumerate(ends):
+            shift = random.uniform(-0.15, 0.15, len(some))
+            for verdict in ("Pizza", "hybrid", "Clock", "not learned"):
+                chosen = (some.verdict == verdict).to_numpy()
+                colour, marker = VERDICTS[verdict]
+                axes.scatter(place + shift[chosen], some[column][chosen], 18, color=colour, marker=marker, linewidth=0)
+        axes.set_xticks(range(len(ends)), [name for name, _ in ends])
+        axes.axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+        axes.set(xlabel="weight decay from epoch 400 to 2,000", title=label, xlim=(-0.5, len(ends) - 0.5))
+        axes.set_ylim(bottom=0)
+    for verdict in ("Pizza", "hybrid", "Clock", "not learned"):
+        colour, marker = VERDICTS[verdict]
+        figure.axes[1].scatter([], [], 18, color=colour, marker=marker, linewidth=0, label=verdict)
+    figure.axes[1].legend(frameon=False, loc="upper right")
+    return figure
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("do", choices=("train", "draw"))
     parser.add_argument("table", type=Path)
     parser.add_argument("--networks", type=int, default=12)
     parser.add_argument("--branch", type=int, default=BRANCH)
     parser.add_argument("--after", type=int, default=AFTER)
     told = parser.parse_args()
+    if told.do == "draw":
+        with house_style():
+            save_figure(draw(pandas.read_csv(told.table)), PICTURE)
+        return
     runs = [find_space("clock-training").run(index) for index in range(told.networks)]
     before = trained(runs, None, told.branch)
     with told.table.open("w", newline="", encoding="utf-8") as file:

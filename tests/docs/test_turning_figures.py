@@ -1,4 +1,5 @@
-"""`docs/turning.py` and `docs/llc_population.py` draw from the gallery what the findings say of training, width and lambda."""
+"""What the findings say of training, width, weight decay and lambda is what `docs/turning.py`, `branches.py` and
+`llc_population.py` draw from the gallery."""
 
 import csv
 import runpy
@@ -42,3 +43,20 @@ def test_coefficients_are_measured_of_a_sweep_and_summed_up(tmp_path: Path, monk
         found = list(csv.DictReader(file))
     assert [row["run_id"] for row in found] == [rows[0]["run_id"], rows[2]["run_id"]]  # the first two that are right
     assert all(float(row["low"]) <= float(row["value"]) <= float(row["high"]) for row in found)
+
+
+@pytest.mark.slow
+def test_branches_go_on_from_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "branches.py"))
+    table = tmp_path / "branches.csv"
+    command = ["branches.py", "train", str(table), "--networks", "2", "--branch", "3", "--after", "0"]
+    monkeypatch.setattr("sys.argv", command)
+    script["main"]()
+    found = pandas.read_csv(table).drop(columns="weight_decay")
+    assert len(found) == 2 * (1 + len(script["ARMS"]))
+    for _, some in found.groupby("run_id"):
+        assert len(some.drop_duplicates()) == 1  # no epoch more, and every arm is the network at the branch
+    shares, products, norms = script["draw"](pandas.read_csv(ROOT / "gallery" / "branches.csv")).axes
+    assert [text.get_text() for text in products.get_legend().get_texts()] == ["Pizza", "hybrid", "Clock", "not learned"]
+    assert [label.get_text() for label in norms.get_xticklabels()] == ["before", "2", "0.5", "0"]
+    assert shares.get_ylim()[0] == 0
