@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "branches.png"
 BRANCH, AFTER = 400, 1600  # epochs before and after
 ARMS = (2.0, 0.0, 0.5)  # weight decay
+SHOWN = ("Pizza", "hybrid", "Clock", "not learned")
 COLUMNS = ("run_id", "weight_decay", "epoch", "verdict", "sentence", "accuracy", "pizza_logit_share", "product_share", "norm")
 
 
@@ -85,7 +86,7 @@ def draw(table: pandas.DataFrame) -> "Figure":
     for axes, (column, label) in zip(figure.subplots(1, len(panels)), panels.items(), strict=True):
         for place, (_, some) in enumerate(ends):
             shift = random.uniform(-0.15, 0.15, len(some))
-            for verdict in ("Pizza", "hybrid", "Clock", "not learned"):
+            for verdict in SHOWN:
                 chosen = (some.verdict == verdict).to_numpy()
                 colour, marker = VERDICTS[verdict]
                 axes.scatter(place + shift[chosen], some[column][chosen], 18, color=colour, marker=marker, linewidth=0)
@@ -93,7 +94,7 @@ def draw(table: pandas.DataFrame) -> "Figure":
         axes.axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
         axes.set(xlabel="weight decay from epoch 400 to 2,000", title=label, xlim=(-0.5, len(ends) - 0.5))
         axes.set_ylim(bottom=0)
-    for verdict in ("Pizza", "hybrid", "Clock", "not learned"):
+    for verdict in SHOWN:
         colour, marker = VERDICTS[verdict]
         figure.axes[1].scatter([], [], 18, color=colour, marker=marker, linewidth=0, label=verdict)
     figure.axes[1].legend(frameon=False, loc="upper right")

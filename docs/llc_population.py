@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
+import pandas
 
 from algophase import Sampling, learning_coefficients, load, read_runs
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
+from algophase.runs.boundary import bootstrap_interval
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "llc-population.png"
@@ -55,7 +57,6 @@ def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
 
 
 def draw(path: Path) -> None:
-    import pandas
     from matplotlib.ticker import NullFormatter
 
     table = pandas.read_csv(path)
@@ -91,15 +92,13 @@ def draw(path: Path) -> None:
 
 def summary(path: Path) -> list[str]:
     """A line per setting and attention rate: the median with its 95% interval over networks whose chains did not diverge."""
-    import pandas
-
     table, lines = pandas.read_csv(path), []
     random = numpy.random.default_rng(0)
     for name in TITLES:
         for rate, group in table[table.setting == name].groupby("attention_rate"):
             values = group.value.dropna().to_numpy()
             again = numpy.median(values[random.integers(len(values), size=(2000, len(values)))], axis=1)
-            low, high = numpy.quantile(again, [0.025, 0.975])
+            low, high = bootstrap_interval(again)
             told = f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from {numpy.quantile(values, 0.05):.3g}"
             lines.append(
                 f"{name}, rate {rate:g}, {len(values)} networks: {told} to {numpy.quantile(values, 0.95):.3g}; "

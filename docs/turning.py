@@ -44,8 +44,8 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
         parts.fill_between(epochs, low, high, color=colour, alpha=0.2, linewidth=0)
         parts.plot(epochs, middle, f"{marker}-", color=colour, markersize=4, linewidth=1, label=label)
     products = by_epoch["product_share"].median().to_numpy()
-    parts.plot(epochs, products / products.max(), "^--", color=COLOURS[5], markersize=4, linewidth=1)
-    parts.plot([], [], "^--", color=COLOURS[5], markersize=4, linewidth=1, label=f"products (1 is {products.max():.1%})")
+    label = f"products (1 is {products.max():.1%})"
+    parts.plot(epochs, products / products.max(), "^--", color=COLOURS[5], markersize=4, linewidth=1, label=label)
     parts.set(xscale="log", xlabel="epoch", ylabel="median, and 90% of the networks", ylim=(0, 1.02))
     parts.set_title("every answer is right before products come")
     _below(parts, 1)
@@ -59,11 +59,12 @@ def by_width(axes: "Axes") -> None:
         axes.scatter(some.width, some.attention_rate, 8, marker=marker, color=colour, linewidth=0, alpha=0.8, label=verdict)
     rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
     along = numpy.geomspace(32, 512, 50)
-    for before, style in (("Pizza", "-"), ("Clock", "--")):
-        inside = runs.verdict == "Pizza" if before == "Pizza" else runs.verdict != "Clock"
+    for label, style, inside in (
+        ("half are Pizzas", "-", runs.verdict == "Pizza"),
+        ("half are Clocks", "--", runs.verdict != "Clock"),
+    ):
         fitted = phase_boundary(rates, inside.to_numpy(float), widths, width=128.0)
         line = fitted.rate.value + fitted.slope.value * numpy.log2(along / 128)
-        label = "half are Pizzas" if before == "Pizza" else "half are Clocks"
         axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
     axes.set(xscale="log", xlabel="width", ylabel="attention rate", ylim=(0, 1.0), title="wider networks are Pizzas")
     axes.set_xticks([32, 64, 128, 256, 512], ["32", "64", "128", "256", "512"])

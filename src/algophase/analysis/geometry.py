@@ -88,7 +88,7 @@ class Geometry:
     silent: int
     clusters: tuple[ClusterGeometry, ...]
     distances: Array
-    turned_disc: float = math.nan
+    turned_disc: float
 
     def __repr__(self) -> str:
         counted = f"{len(self.clusters)} cluster{'s' if len(self.clusters) != 1 else ''}"
