@@ -131,8 +131,8 @@ def test_silent_units_are_left_out() -> None:
 
 
 def at_distances(*counts: float) -> Geometry:
-    unknown = math.nan
-    return Geometry(*[unknown] * 6, 0, (), torch.tensor(counts, dtype=torch.float64).numpy(), turned_disc=unknown)
+    unknown, distances = math.nan, torch.tensor(counts, dtype=torch.float64).numpy()
+    return Geometry(unknown, unknown, unknown, unknown, unknown, unknown, 0, (), distances, unknown)
 
 
 def test_alignments_are_compared_by_gaussian_mmd() -> None:
