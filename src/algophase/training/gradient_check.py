@@ -228,6 +228,7 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
     yield f"1 layer, p {p}, relu, equals sign", _transformers(equals, rates, widths, 1, "relu")
     if not small:
         yield "2 layers, p 59, equals sign", _transformers(equals, rates, widths, 2, "gelu")
+        yield "4 layers, p 59, width 128, relu", _transformers(TaskSettings(), rates, (128, 128, 128), 4, "relu")
         wide = {"": TaskSettings(), ", equals sign": equals}
         for name, task in wide.items():
             yield f"1 layer, p 59, width 128{name}", _transformers(task, rates, (128, 128, 128), 1, "gelu")
