@@ -1,8 +1,9 @@
-"""Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus and data; and what heads follow.
+"""Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus, data, depth; and what heads follow.
 
 Run it from the root of the repository: `python docs/field.py`.
 """
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 CLOCK = "fixed-width/networks/da98a6312948.safetensors"
 HIGH = 0.8  # attention rates above this, where Clocks are the rule with four heads
+DEPTHS = {1: "fixed-width", 2: "layers-2", 3: "layers-3", 4: "layers-4"}
 STEPS = {  # what ends, and how a run is still before it
     "symmetric gradients": ("^", COLOURS[5], lambda runs: runs.gradient_symmetricity > 0.98),
     "Pizzas": ("s", COLOURS[1], lambda runs: runs.verdict == "Pizza"),
@@ -33,22 +35,26 @@ def accurate(name: str) -> Runs:
     return Runs.read(ROOT / "gallery" / name).accurate
 
 
+def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequence[str]) -> None:
+    """A bar of verdicts for each group, with their numbers where there is room."""
+    bottom = numpy.zeros(len(groups))
+    for verdict in verdicts:
+        numbers = [list(found).count(verdict) for found in groups.values()]
+        share = numpy.array([number / len(found) for number, found in zip(numbers, groups.values(), strict=True)])
+        axes.bar(range(len(groups)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
+        for place, (number, part, low) in enumerate(zip(numbers, share, bottom, strict=True)):
+            if part > 0.06:
+                axes.text(place, low + part / 2, f"{number:,}", ha="center", va="center", color="white", fontweight="bold")
+        bottom += share
+    axes.set_xticks(range(len(groups)), list(groups))
+    axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+
+
 def by_heads(axes: "Axes") -> None:
     runs = accurate("heads").frame
     runs = runs[runs.attention_rate > HIGH]
-    counts = sorted(runs.heads.unique())
-    bottom = numpy.zeros(len(counts))
-    for verdict in ("Clock", "hybrid", "Pizza"):
-        share = numpy.array([(runs.verdict[runs.heads == count] == verdict).mean() for count in counts])
-        axes.bar(range(len(counts)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
-        for place, (part, low) in enumerate(zip(share, bottom, strict=True)):
-            if part > 0.08:
-                number = (runs.verdict[runs.heads == counts[place]] == verdict).sum()
-                axes.text(place, low + part / 2, str(number), ha="center", va="center", color="white", fontweight="bold")
-        bottom += share
-    axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+    stacked(axes, {str(count): some.verdict for count, some in runs.groupby("heads")}, ("Clock", "hybrid", "Pizza"))
     axes.set(xlabel="heads", ylabel=f"share of networks at rates above {HIGH}", title="one head: no Clock; eight: only Clocks")
-    axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
 
 
 def boundaries(axes: "Axes", name: str, column: str) -> None:
@@ -109,6 +115,32 @@ def draw_field() -> "Figure":
     return figure
 
 
+def draw_depth() -> "Figure":
+    """Left: verdicts by depth. Middle: networks that answer some pairs wrong. Right: the read-out of four layers."""
+    tables = {str(layers): read_runs(ROOT / "gallery" / name) for layers, name in DEPTHS.items()}
+    figure = new_figure(9.6, 3.6)
+    verdicts, wrong, readout = figure.subplots(1, 3)
+    kinds = ("Clock", "hybrid", "Pizza", "other", "not learned")
+    stacked(verdicts, {layers: runs.verdict for layers, runs in tables.items()}, kinds)
+    verdicts.set(xlabel="layers", ylabel="share of networks", title="four layers: half do not learn all pairs")
+    for (layers, runs), marker in zip(tables.items(), "Ds^o", strict=True):
+        some, name = runs[runs.accuracy < 1], f"{layers} layer" if layers == "1" else f"{layers} layers"
+        style = {"marker": marker, "color": COLOURS[5] if layers == "4" else "black", "alpha": 0.6, "linewidth": 0}
+        wrong.scatter(some.accuracy, some["program.answer_accuracy"], 16, label=name, **style)
+    wrong.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle=":")
+    wrong.set(xlabel="pairs the network answers right", ylabel="by what follows the answer alone")
+    wrong.set(title="where it errs, the answer is there", xlim=(0, 1.03), ylim=(0, 1.03))
+    wrong.legend(frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    runs = tables["4"]
+    for verdict in kinds:
+        some, (colour, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
+        readout.scatter(some.cross_entropy, some["program.readout_share"], 12, marker=marker, color=colour, label=verdict)
+    readout.set(xscale="log", xlabel="loss, all pairs", ylabel="read-out's share of the logits")
+    readout.set(title="four layers: read-out and loss")
+    readout.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
+    return figure
+
+
 def draw_heads() -> "Figure":
     """Left: the waves of one network's four heads. Right: what a frequency does, by how many heads follow it."""
     network = load(ROOT / "gallery" / CLOCK)
@@ -149,6 +181,7 @@ def main() -> None:
     with house_style():
         save_figure(draw_field(), IMAGES / "field.png")
         save_figure(draw_heads(), IMAGES / "heads.png")
+        save_figure(draw_depth(), IMAGES / "depth.png")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy
+import pandas
 
 from algophase import Runs
 from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
@@ -52,9 +53,9 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
 
 
 def by_width(axes: "Axes") -> None:
-    runs = Runs.read(ROOT / "gallery" / "varying-width").accurate.frame
+    runs, widest = (Runs.read(ROOT / "gallery" / name).accurate.frame for name in ("varying-width", "wide"))
     for verdict in ("Pizza", "hybrid", "Clock"):
-        some = runs[runs.verdict == verdict]
+        some = pandas.concat([each[each.verdict == verdict] for each in (runs, widest)])
         colour, marker = VERDICTS[verdict]
         axes.scatter(some.width, some.attention_rate, 8, marker=marker, color=colour, linewidth=0, alpha=0.8, label=verdict)
     rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
@@ -66,8 +67,11 @@ def by_width(axes: "Axes") -> None:
         fitted = phase_boundary(rates, inside.to_numpy(float), widths, width=128.0)
         line = fitted.rate.value + fitted.slope.value * numpy.log2(along / 128)
         axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
-    axes.set(xscale="log", xlabel="width", ylabel="attention rate", ylim=(0, 1.0), title="wider networks are Pizzas")
-    axes.set_xticks([32, 64, 128, 256, 512], ["32", "64", "128", "256", "512"])
+    count = f"{(widest.verdict == 'Pizza').sum()}\nof {len(widest)}"
+    axes.annotate(count, (1024, 1), (0, -5), textcoords="offset points", ha="center", va="top")
+    axes.set(xscale="log", xlabel="width", ylabel="attention rate", ylim=(0, 1.02), title="wider networks are Pizzas")
+    ticks = [32, 64, 128, 256, 512, 1024]
+    axes.set_xticks(ticks, [str(width) for width in ticks])
     axes.minorticks_off()
     _below(axes, 2)
 

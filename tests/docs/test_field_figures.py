@@ -1,4 +1,4 @@
-"""`docs/field.py` draws from the gallery's tables what the findings say of heads, weight decay, modulus and data."""
+"""`docs/field.py` draws from the gallery's tables what the findings say of heads, weight decay, modulus, data and depth."""
 
 import runpy
 
@@ -22,3 +22,10 @@ def test_the_pictures_show_what_the_tables_hold() -> None:
         one, other = (line.get_ydata() for line in axes.get_lines())
         assert numpy.corrcoef(one, other)[0, 1] < -0.9  # opposite waves; 19 has others beside them
     assert len(right.collections) == 4
+    verdicts, wrong, readout = script["draw_depth"]().axes
+    assert {"143", "42"} <= {text.get_text() for text in verdicts.texts}  # of four layers, that err and that have no name
+    accuracy, follows = wrong.collections[-1].get_offsets().T
+    assert len(accuracy) == 143
+    assert (follows == 1).sum() == 139
+    medians = [numpy.median(drawn.get_offsets()[:, 1]) for drawn in readout.collections]
+    assert min(medians[3:]) > 3 * max(medians[:3])  # "other" and "not learned" against Clock, hybrid and Pizza
