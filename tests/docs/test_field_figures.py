@@ -27,5 +27,5 @@ def test_the_pictures_show_what_the_tables_hold() -> None:
     accuracy, follows = wrong.collections[-1].get_offsets().T
     assert len(accuracy) == 143
     assert (follows == 1).sum() == 139
-    medians = [numpy.median(drawn.get_offsets()[:, 1]) for drawn in readout.collections]
+    medians = [numpy.median(numpy.asarray(drawn.get_offsets())[:, 1]) for drawn in readout.collections]
     assert min(medians[3:]) > 3 * max(medians[:3])  # "other" and "not learned" against Clock, hybrid and Pizza
