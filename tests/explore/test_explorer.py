@@ -239,5 +239,5 @@ def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explo
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
-    assert status.startswith("3,472 of 3,472")
+    assert status.startswith("3,728 of 3,728")
     assert len(problems) == 3
