@@ -104,9 +104,9 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "in the region" in text
     assert "Clock" in text
     assert "% to " in text
-    assert (page, pages) == (0, 13)
-    assert "page 1 of 13" in text_of(listed)
-    assert explorer.show_runs(after, 99)[2] == 12
+    assert (page, pages) == (0, 14)
+    assert "page 1 of 14" in text_of(listed)
+    assert explorer.show_runs(after, 99)[2] == 13
     assert explorer.select_region(after, None) == ""
     nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
     assert text_of(nothing) == "No runs in the region."
