@@ -107,7 +107,7 @@ def at(page: Any, run: str) -> tuple[float, float]:
 def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(browser: Any, gallery: str) -> None:
     found = opened(browser, gallery + f"?where=run_id%3D{CLOCK}")  # alone on the map, so that the click cannot miss
     page = found.page
-    assert wait_text(page, "#status", "1 of 3,472 runs")
+    assert wait_text(page, "#status", "1 of 3,728 runs")
     page.mouse.move(*point(page, *at(page, CLOCK)))
     page.wait_for_selector("#map .hoverlayer .hovertext")
     page.mouse.click(*point(page, *at(page, CLOCK)))
@@ -144,7 +144,7 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     page.get_by_role("option").first.wait_for(state="hidden")  # a list that closes takes the keyboard with it
     page.fill("#filter-value", "Pizza")
     page.press("#filter-value", "Enter")
-    wait_text(page, "#status", "2,220 of 3,472 runs")
+    wait_text(page, "#status", "2,370 of 3,728 runs")
     assert page.input_value("#filter-value") == ""
     page.click("#filter-operator")
     page.get_by_role("option", name="<", exact=True).click()
@@ -153,9 +153,9 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     wait_text(page, "#filter-problem", "use = or !=")
     assert page.locator("#filters button").count() == 1
     page.reload()
-    wait_text(page, "#status", "2,220 of 3,472 runs")
+    wait_text(page, "#status", "2,370 of 3,728 runs")
     page.get_by_role("button", name="Remove the filter verdict=Pizza").click()
-    wait_text(page, "#status", "3,472 of 3,472 runs")
+    wait_text(page, "#status", "3,728 of 3,728 runs")
     assert "where" not in page.url
     found.check()
 
@@ -185,7 +185,7 @@ def test_a_brushed_region_has_statistics_and_survives_a_reload(browser: Any, gal
     assert page.text_content("#statistics") == before
     page.wait_for_selector("#map .selectionlayer path")
     page.click("#clear-region")
-    wait_text(page, "#status", "^3,472 of 3,472 runs on the map$")
+    wait_text(page, "#status", "^3,728 of 3,728 runs on the map$")
     page.wait_for_function("document.querySelectorAll('#map .selectionlayer path').length == 0")
     found.check()
 

@@ -104,9 +104,9 @@ def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     assert "in the region" in text
     assert "Clock" in text
     assert "% to " in text
-    assert (page, pages) == (0, 13)
-    assert "page 1 of 13" in text_of(listed)
-    assert explorer.show_runs(after, 99)[2] == 12
+    assert (page, pages) == (0, 14)
+    assert "page 1 of 14" in text_of(listed)
+    assert explorer.show_runs(after, 99)[2] == 13
     assert explorer.select_region(after, None) == ""
     nothing, *_ = explorer.show_runs("?region=5,5,6,6", 0)
     assert text_of(nothing) == "No runs in the region."
@@ -239,5 +239,5 @@ def test_the_table_of_runs_does_not_depend_on_the_networks_shown(explorer: Explo
 
 def test_problems_of_an_address_are_told(explorer: Explorer) -> None:
     _, status, problems = explorer.show_filters("?where=nonsense&where=widht<5&run=zzz")
-    assert status.startswith("3,472 of 3,472")
+    assert status.startswith("3,728 of 3,728")
     assert len(problems) == 3

@@ -51,7 +51,7 @@ class Runs:
     >>> from algophase import Runs
     >>> runs = Runs.read("fixed-width")  # shipped with the package
     >>> len(runs), len(runs.accurate), len(runs.circular)
-    (3472, 3466, 1243)
+    (3728, 3721, 1331)
     """
 
     name: str
