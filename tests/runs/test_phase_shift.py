@@ -69,5 +69,9 @@ def test_tables_without_what_is_needed_are_refused() -> None:
         phase_shifts(Runs.of(table(), "made"))
     with pytest.raises(InputError, match="made has 19 accurate runs with disc likeness; at least 20 are needed"):
         phase_shifts(Runs.of(table(19), "made"), ("disc_cka",))
-    with pytest.raises(InputError, match="layers-4 needs the columns disc_cka"):
-        phase_shifts(Runs.read("layers-4"))
+    deep, of_two_layers = "no accurate run of layers-2 has phase resultant", ("disc_cka", "product_share")
+    with pytest.raises(
+        InputError, match=f"{deep}: not every network has one; ask for disc_cka, torus_cka, product_share, sing"
+    ):
+        phase_shifts(Runs.read("layers-2"))
+    assert [each.column for each in phase_shifts(Runs.read("layers-2"), of_two_layers, resamples=100)[1]] == [*of_two_layers]

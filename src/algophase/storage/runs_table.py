@@ -262,7 +262,7 @@ def read_runs(path: str | Path) -> "pandas.DataFrame":
     >>> from algophase import read_runs
     >>> runs = read_runs("wide")  # shipped with the package
     >>> len(runs), runs.width.unique().tolist()
-    (8, [1024])
+    (48, [1024])
     """
     import pyarrow
 
