@@ -1,5 +1,5 @@
-"""What the findings say of training, width, weight decay and lambda is what `docs/turning.py`, `branches.py` and
-`llc_population.py` draw from the gallery."""
+"""What the findings say of training, width, weight decay, deep networks and lambda is what `docs/turning.py`, `branches.py`,
+`spikes.py` and `llc_population.py` draw from the gallery."""
 
 import csv
 import runpy
@@ -60,3 +60,19 @@ def test_branches_go_on_from_the_same_weights(tmp_path: Path, monkeypatch: pytes
     assert [text.get_text() for text in products.get_legend().get_texts()] == ["Pizza", "hybrid", "Clock", "not learned"]
     assert [label.get_text() for label in norms.get_xticklabels()] == ["before", "2", "0.5", "0"]
     assert shares.get_ylim()[0] == 0
+
+
+@pytest.mark.slow
+def test_deep_networks_are_followed_and_their_losses_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script, table = runpy.run_path(str(ROOT / "docs" / "spikes.py")), tmp_path / "spikes.csv"
+    monkeypatch.setitem(script["followed"].__globals__, "LOOKS", 5)
+    monkeypatch.setattr("sys.argv", ["spikes.py", "train", str(table), "--networks", "1", "--epochs", "10"])
+    script["main"]()
+    found, kept = pandas.read_csv(table), pandas.read_csv(ROOT / "gallery" / "spikes.csv")
+    assert found.epoch.tolist() == 2 * [0, 5, 10]
+    assert found.readout_share.notna().tolist() == 2 * [False, True, True]
+    assert all(some.training_loss.is_monotonic_decreasing for _, some in found.groupby("layers"))
+    for (layers, some), axes in zip(kept.groupby("layers"), script["draw"](kept).axes, strict=True):
+        assert axes.get_title() == f"{layers} layers"
+        highest = some.groupby("run_id", sort=False).training_loss.max().tolist()
+        assert [line.get_ydata().max() for line in axes.get_lines()] == highest
