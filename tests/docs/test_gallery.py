@@ -33,6 +33,16 @@ def test_every_sitting_is_listed() -> None:
     assert listed == made
 
 
+def test_every_table_is_of_one_commit_and_one_engine() -> None:
+    made: dict[str, set[tuple[str, ...]]] = {}
+    for shard in GALLERY.glob("*/*.parquet"):
+        about, makers = provenance(shard), pq.read_table(shard, columns=["engine", "precision"]).to_pylist()
+        made.setdefault(shard.parent.name, set()).update(
+            (about["commit"], about["version"], maker["engine"], maker["precision"]) for maker in makers
+        )
+    assert {name: found for name, found in made.items() if len(found) > 1} == {}
+
+
 # In place of the interpreter: a table of half of what its space asks for, which the next sitting completes.
 SWEEP = """#!/usr/bin/env bash
 echo "$@" >> log
