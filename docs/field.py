@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 CLOCK = "fixed-width/networks/da98a6312948.safetensors"
 HIGH = 0.8  # attention rates above this, where Clocks are the rule with four heads
-DEPTHS = {1: "fixed-width", 2: "layers-2", 3: "layers-3", 4: "layers-4"}
+DEPTHS = {"1": "fixed-width", "2": "layers-2", "3": "layers-3", "4": "layers-4"}
 STEPS = {  # what ends, and how a run is still before it
     "symmetric gradients": ("^", COLOURS[5], lambda runs: runs.gradient_symmetricity > 0.98),
     "Pizzas": ("s", COLOURS[1], lambda runs: runs.verdict == "Pizza"),
@@ -117,7 +117,7 @@ def draw_field() -> "Figure":
 
 def draw_depth() -> "Figure":
     """Left: verdicts by depth. Middle: networks that answer some pairs wrong. Right: the read-out of four layers."""
-    tables = {str(layers): read_runs(ROOT / "gallery" / name) for layers, name in DEPTHS.items()}
+    tables = {layers: read_runs(ROOT / "gallery" / name) for layers, name in DEPTHS.items()}
     figure = new_figure(9.6, 3.6)
     verdicts, wrong, readout = figure.subplots(1, 3)
     kinds = ("Clock", "hybrid", "Pizza", "other", "not learned")

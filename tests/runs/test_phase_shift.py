@@ -74,4 +74,6 @@ def test_tables_without_what_is_needed_are_refused() -> None:
         InputError, match=f"{deep}: not every network has one; ask for disc_cka, torus_cka, product_share, sing"
     ):
         phase_shifts(Runs.read("layers-2"))
+    with pytest.raises(InputError, match="made needs the column gradient_symmetricity; sweep it again"):
+        phase_shifts(Runs.of(table().assign(gradient_symmetricity=float("nan")), "made"), ("disc_cka",))
     assert [each.column for each in phase_shifts(Runs.read("layers-2"), of_two_layers, resamples=100)[1]] == [*of_two_layers]

@@ -63,13 +63,12 @@ def phase_shifts(
 ) -> tuple[Boundary, list[PhaseShift]]:
     """The phase boundary of the accurate runs, and how each quantity moves over the rate."""
     frame = runs.accurate.frame
-    missing = [name for name in (SYMMETRICITY, *columns) if name not in frame]
-    if missing:
+    missing = [name for name in (SYMMETRICITY, *columns) if name not in frame or frame[name].isna().all()]
+    if SYMMETRICITY in missing or not set(missing) <= set(frame):
         raise InputError(f"{runs.name} needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; sweep it again")
-    known = [name for name in columns if frame[name].notna().any()]
-    if len(known) < len(columns):
-        undefined = ", ".join(label(name) for name in columns if name not in known)
-        choices = ", ".join(known) if known else "none of these columns"
+    if missing:  # the columns are there, and these networks have no such quantity
+        undefined = ", ".join(label(name) for name in missing)
+        choices = ", ".join(name for name in columns if name not in missing) or "another column"
         raise InputError(f"no accurate run of {runs.name} has {undefined}: not every network has one; ask for {choices}")
     frame = frame[frame["_rate"].notna() & frame[SYMMETRICITY].notna()]
     inside = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
