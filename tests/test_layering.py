@@ -11,6 +11,7 @@ import algophase
 
 ROOT = Path(algophase.__file__).parent
 ORDER = [
+    "core",
     "errors",
     "messages",
     "interrupts",
