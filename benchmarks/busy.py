@@ -22,8 +22,8 @@ import torch
 
 from algophase import RunSettings, TransformerSettings, __version__
 from algophase.threads import one_thread
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import plan
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import plan
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from train import runs_of, seconds_per_call, synchronise  # beside this file
 
 from algophase import LinearSettings, TransformerSettings
 from algophase.settings import LINEAR_MODELS
-from algophase.training.loop import Ensemble
-from algophase.training.plan import plan
+from algophase.training.run.loop import Ensemble
+from algophase.training.run.plan import plan
 
 STEPS = 5
 CASES = ((TransformerSettings(128, 2), 48), (TransformerSettings(128, 4), 24), (TransformerSettings(512), 16))

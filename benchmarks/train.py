@@ -29,9 +29,9 @@ from algophase import LinearSettings, RunSettings, TaskSettings, TransformerSett
 from algophase.networks import template
 from algophase.settings import NetworkSettings
 from algophase.task import all_pairs, tokens
-from algophase.training.loop import Ensemble
-from algophase.training.plan import plan
-from algophase.training.stacked import StackedEngine
+from algophase.training.engines.stacked import StackedEngine
+from algophase.training.run.loop import Ensemble
+from algophase.training.run.plan import plan
 
 EPOCHS = 20_000
 RESULTS = Path(__file__).parent / "results.jsonl"
@@ -87,7 +87,7 @@ def measure(runs: list[RunSettings], engine: str, device: torch.device, precisio
 
 def measure_vmap(runs: list[RunSettings], device: torch.device, budget: float) -> float:
     """The textbook ensemble: `vmap` of `grad` of the module, with our optimiser; the specification's arithmetic, batched."""
-    from algophase.training.optimizer import AdamW
+    from algophase.training.run.optimizer import AdamW
 
     engine = StackedEngine(runs, device, "float32")  # for its stacked parameters and training pairs
     module = template(runs[0].task, engine.settings)

@@ -22,9 +22,9 @@ from algophase import Network, RunSettings, analyze
 from algophase.networks.stacking import take_out
 from algophase.report.style import GREY, VERDICTS, house_style, new_figure, save_figure
 from algophase.sweeps.field_spaces import find_space
-from algophase.training.optimizer import AdamW
-from algophase.training.plan import Group, plan
-from algophase.training.threads import threads_for
+from algophase.training.run.optimizer import AdamW
+from algophase.training.run.plan import Group, plan
+from algophase.training.run.threads import threads_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

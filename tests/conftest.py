@@ -94,7 +94,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
-    from algophase.training.train import train
+    from algophase.training.run.train import train
 
     space = Space.from_dict({"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 30}})
     path = tmp_path_factory.mktemp("tiny") / "sweep"

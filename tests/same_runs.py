@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from algophase.training.trained import CURVES, TrainedRun
+from algophase.training.run.trained import CURVES, TrainedRun
 
 
 def assert_same(first: Sequence[TrainedRun], second: Sequence[TrainedRun]) -> None:

@@ -4,7 +4,7 @@ import sys
 
 from algophase.messages import listening
 
-LOG = logging.getLogger("algophase.training.plan")
+LOG = logging.getLogger("algophase.training.run.plan")
 
 
 def test_messages_are_heard_meanwhile_and_the_level_is_put_back() -> None:

@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from algophase.training.learning_coefficient import Sampling as Sampling
     from algophase.training.learning_coefficient import learning_coefficient as learning_coefficient
     from algophase.training.learning_coefficient import learning_coefficients as learning_coefficients
-    from algophase.training.loop import EarlyStop as EarlyStop
-    from algophase.training.train import train as train
-    from algophase.training.trained import TrainedRun as TrainedRun
-    from algophase.training.trained import TrainingInterrupted as TrainingInterrupted
+    from algophase.training.run.loop import EarlyStop as EarlyStop
+    from algophase.training.run.train import train as train
+    from algophase.training.run.trained import TrainedRun as TrainedRun
+    from algophase.training.run.trained import TrainingInterrupted as TrainingInterrupted
 
 # Read when torch is loaded. By default OpenMP's threads wait for each other at full speed, which takes the cores from whatever
 # they wait for as soon as another program runs (docs/speed.md).
@@ -117,10 +117,10 @@ _PLACES = {  # the same list for run time; a test compares the two
     "Sampling": "algophase.training.learning_coefficient",
     "learning_coefficient": "algophase.training.learning_coefficient",
     "learning_coefficients": "algophase.training.learning_coefficient",
-    "EarlyStop": "algophase.training.loop",
-    "train": "algophase.training.train",
-    "TrainedRun": "algophase.training.trained",
-    "TrainingInterrupted": "algophase.training.trained",
+    "EarlyStop": "algophase.training.run.loop",
+    "train": "algophase.training.run.train",
+    "TrainedRun": "algophase.training.run.trained",
+    "TrainingInterrupted": "algophase.training.run.trained",
 }
 
 __all__ = [*_PLACES, "__version__"]

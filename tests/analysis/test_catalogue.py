@@ -52,7 +52,7 @@ from algophase.storage.network_files import save
 from algophase.storage.runs_table import column_names
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
-from algophase.training.train import train
+from algophase.training.run.train import train
 
 NAME, LABEL = "logit_size", "mean correct logit size"
 

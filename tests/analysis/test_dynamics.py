@@ -3,7 +3,7 @@ from algophase.analysis.dynamics import dynamics
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.training.train import train
+from algophase.training.run.train import train
 
 
 def test_networks_are_analysed_in_the_order_of_their_epochs() -> None:

@@ -23,8 +23,8 @@ from algophase.sweeps.merge import merge
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Options
-from algophase.training.loop import Watch
-from algophase.training.trained import TrainingInterrupted
+from algophase.training.run.loop import Watch
+from algophase.training.run.trained import TrainingInterrupted
 
 SPACE = Space.from_dict(
     {

@@ -34,8 +34,8 @@ from algophase.storage.run_files import find_run
 from algophase.storage.runs_table import provenance, read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import load_space
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import plan
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import plan
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from algophase.cli.output import TrainingBar
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.training import loop
+from algophase.training.run import loop
 
 SPACE = """
 name = "mini"

@@ -9,8 +9,8 @@ from typer.testing import Result
 from algophase.cli.output import TrainingBar
 from algophase.settings import RunSettings
 from algophase.storage import load
-from algophase.training import loop
-from algophase.training.trained import Progress
+from algophase.training.run import loop
+from algophase.training.run.trained import Progress
 
 SMALL = ("--modulus", 7, "--width", 8, "--device", "cpu")
 

@@ -92,7 +92,7 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     run_id = run_ids(networks)[1]
 
     def slow(rows: object, groups: object, follow: Any) -> None:
-        from algophase.training.trained import Progress
+        from algophase.training.run.trained import Progress
 
         while True:
             follow(Progress(1, 3, 1000, 1, 1, 100.0, 125.0, 0.5, 0.5, 0.003))

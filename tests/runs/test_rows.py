@@ -15,8 +15,8 @@ from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.runs_table import read_runs, read_table, write_shard
 from algophase.sweeps.paper_spaces import PAPER_SPACES
-from algophase.training.train import train
-from algophase.training.trained import TrainedRun
+from algophase.training.run.train import train
+from algophase.training.run.trained import TrainedRun
 
 RUNS = [
     RunSettings(

@@ -15,10 +15,10 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import plan
-from algophase.training.train import train
-from algophase.training.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import plan
+from algophase.training.run.train import train
+from algophase.training.run.trained import CURVES, Progress, TrainedRun, TrainingInterrupted
 
 EPOCHS = 40
 
@@ -40,7 +40,7 @@ def interrupt_at(epoch: int) -> Callable[[Progress], None]:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirectoryCheckpoints:
-    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 0.0)  # an epoch a chunk: interruptions hit any epoch
+    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)  # an epoch a chunk: interruptions hit any epoch
     return DirectoryCheckpoints(tmp_path / "checkpoints")
 
 

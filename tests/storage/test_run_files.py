@@ -9,9 +9,9 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage import find_networks, load
 from algophase.storage.run_files import find_run, history_path, is_complete, network_path, save_run
-from algophase.training.loop import EarlyStop
-from algophase.training.train import train
-from algophase.training.trained import TrainedRun
+from algophase.training.run.loop import EarlyStop
+from algophase.training.run.train import train
+from algophase.training.run.trained import TrainedRun
 
 RUN = RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8), TrainingSettings(epochs=6))
 

@@ -15,8 +15,8 @@ from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import encode_table, provenance, read_table, write_shard
 from algophase.storage.seal import BLANK, is_intact, sealed
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import plan
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import plan
 
 RUN = RunSettings(TaskSettings(modulus=5), TransformerSettings(width=8), TrainingSettings(epochs=9))
 Content = dict[str, Any]

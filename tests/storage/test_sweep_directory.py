@@ -16,8 +16,8 @@ from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import plan
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import plan
 
 SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind": "transformer", "width": {"grid": [8, 9]}}}
 

@@ -11,8 +11,8 @@ from algophase.settings import RunSettings, TaskSettings, TrainingSettings, Tran
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import write_atomically
 from algophase.storage.trained_runs import CHECKPOINTS, load_run, run_dynamics, train_into
-from algophase.training.loop import Watch
-from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted
+from algophase.training.run.loop import Watch
+from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted
 
 RUNS = [
     RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=12, learning_rate=rate), seed)

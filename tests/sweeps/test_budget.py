@@ -9,8 +9,8 @@ import torch
 from algophase.settings import RunSettings, TransformerSettings
 from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
 from algophase.sweeps.work import Standing
-from algophase.training.plan import Group
-from algophase.training.trained import Progress
+from algophase.training.run.plan import Group
+from algophase.training.run.trained import Progress
 
 
 def group(count: int, device: str = "cuda", engine: str = "fused", width: int = 128) -> Group:

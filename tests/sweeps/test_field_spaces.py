@@ -18,7 +18,7 @@ from algophase.sweeps.paper_spaces import PAPER_SPACES
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Options
-from algophase.training.plan import plan
+from algophase.training.run.plan import plan
 
 # Tables are made of these runs: an id that changes here is a table that no longer says what its runs are.
 GOLDEN = {

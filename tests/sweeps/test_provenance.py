@@ -13,7 +13,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     if shutil.which("git") is None:
         pytest.skip("no git here")
     package = tmp_path / "src" / "algophase"
-    for file in ("sweeps/provenance.py", "training/loop.py"):
+    for file in ("sweeps/provenance.py", "training/run/loop.py"):
         (package / file).parent.mkdir(parents=True)
         (package / file).write_text("")
     (tmp_path / "README.md").write_text("")

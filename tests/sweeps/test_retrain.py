@@ -12,8 +12,9 @@ from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, retrain_sample, train_again
-from algophase.training import in_half, plan, sizing
-from algophase.training.train import train
+from algophase.training.engines import in_half, sizing
+from algophase.training.run import plan
+from algophase.training.run.train import train
 
 RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
 

@@ -27,8 +27,8 @@ from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Outcome, Request, begin, sweep
 from algophase.sweeps.work import Finished, Options, Standing
-from algophase.training.plan import Group
-from algophase.training.trained import Progress
+from algophase.training.run.plan import Group
+from algophase.training.run.trained import Progress
 
 TINY = Space.from_dict(
     {
@@ -210,7 +210,7 @@ def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to three ensembles at once, as on a GPU, and an epoch a turn."""
     for module in ("sweeps.sweep", "training.train"):
         monkeypatch.setattr(f"algophase.{module}.together", lambda groups: min(3, len(groups)))
-    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)
 
 
 def test_ensembles_side_by_side_make_the_same_table(dawdle: Watch, tmp_path: Path, request: pytest.FixtureRequest) -> None:

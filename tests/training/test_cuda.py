@@ -19,11 +19,11 @@ from algophase.settings import (
     TransformerSettings,
 )
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.training import loop
-from algophase.training.plan import plan
-from algophase.training.train import train
-from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
-from algophase.training.turns import MOST_AT_ONCE, together
+from algophase.training.run import loop
+from algophase.training.run.plan import plan
+from algophase.training.run.train import train
+from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.turns import MOST_AT_ONCE, together
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
@@ -112,7 +112,7 @@ def test_side_by_side_is_the_same_as_one_after_the_other(
         outcomes(kept, stop_at=170)
     assert len(kept.pending()) == MOST_AT_ONCE
     assert_same(beside, outcomes(kept))
-    monkeypatch.setattr("algophase.training.train.together", lambda groups: 1)
+    monkeypatch.setattr("algophase.training.run.train.together", lambda groups: 1)
     assert_same(beside, outcomes())
 
 

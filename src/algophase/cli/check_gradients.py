@@ -23,7 +23,7 @@ def check_gradients(
     import torch
 
     from algophase.devices import choose_device
-    from algophase.training.gradient_check import check_all
+    from algophase.training.check.gradient_check import check_all
 
     chosen = choose_device(device, strict=True)  # a check of the CPU would say nothing about a GPU
     name = torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else "CPU"

@@ -17,7 +17,7 @@ from algophase.wording import counted, duration, floored, plain
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.networks import Network
-    from algophase.training.trained import Progress
+    from algophase.training.run.trained import Progress
 
 QUIET_SECONDS = 30.0  # how often a log, which has no moving bar, gets a line
 

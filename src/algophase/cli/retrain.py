@@ -53,7 +53,7 @@ def retrain(
     rounding. Rows of an engine that is gone (fused in tf32) are trained by today's engines, on a GPU in half.
     """
     from algophase.sweeps.retrain import retrain_run, retrain_sample
-    from algophase.training.trained import TrainingInterrupted
+    from algophase.training.run.trained import TrainingInterrupted
 
     if (name is None) == (sample is None):
         raise InputError("give either a RUN or --sample N" + ("" if name is None else f", not both: RUN is {name!r}"))

@@ -10,7 +10,7 @@ import typer
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
 from algophase.cli.output import LiveBar, echo, typed
 from algophase.errors import InputError
-from algophase.training.checkers import start_early
+from algophase.training.check.checkers import start_early
 from algophase.wording import counted, duration
 
 if TYPE_CHECKING:

@@ -88,8 +88,8 @@ def train(
 
     from algophase.settings import RunSettings, TaskSettings, published_training
     from algophase.storage.trained_runs import CHECKPOINTS, train_into
-    from algophase.training.loop import EarlyStop, Watch
-    from algophase.training.trained import TrainingInterrupted
+    from algophase.training.run.loop import EarlyStop, Watch
+    from algophase.training.run.trained import TrainingInterrupted
 
     if seeds < 1:
         raise InputError(f"seeds is {seeds}; it must be an integer of at least 1")

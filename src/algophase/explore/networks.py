@@ -29,7 +29,7 @@ from algophase.settings import RunSettings
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again
-from algophase.training.trained import Progress
+from algophase.training.run.trained import Progress
 from algophase.wording import duration
 
 MOST_IN_MEMORY = 8

@@ -43,7 +43,7 @@ from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
 from algophase.storage.network_files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
-from algophase.training.trained import CURVES
+from algophase.training.run.trained import CURVES
 from algophase.wording import counted
 
 MEANING = {

@@ -36,7 +36,7 @@ from algophase.settings import (
     published_training,
 )
 from algophase.storage.runs_table import Row, flat_columns
-from algophase.training.trained import CURVES, TrainedRun
+from algophase.training.run.trained import CURVES, TrainedRun
 
 # The columns of a row that its verdict fills.
 DECIDED = (

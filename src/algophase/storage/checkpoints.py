@@ -17,7 +17,7 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings, shown
 from algophase.storage.files import check_plain_file, write_atomically
 from algophase.storage.seal import BLANK, is_intact, sealed
-from algophase.training.checkpoint import Checkpoint, Description
+from algophase.training.run.checkpoint import Checkpoint, Description
 
 FORMAT = "algophase-ensemble"
 VERSION = "1"

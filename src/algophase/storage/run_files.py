@@ -13,8 +13,8 @@ from algophase.errors import InputError
 from algophase.settings import RunSettings, shown
 from algophase.storage.files import write_atomically
 from algophase.storage.network_files import read_json, save
-from algophase.training.loop import EarlyStop
-from algophase.training.trained import TrainedRun
+from algophase.training.run.loop import EarlyStop
+from algophase.training.run.trained import TrainedRun
 
 FORMAT = "algophase-history"
 VERSION = 1

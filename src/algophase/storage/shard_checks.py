@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from algophase.errors import InputError
 from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings, shown
-from algophase.training.trained import CURVES
+from algophase.training.run.trained import CURVES
 
 if TYPE_CHECKING:
     import pyarrow

@@ -16,10 +16,10 @@ from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import check_directory, remove_partials, write_atomically
 from algophase.storage.run_files import find_run, is_complete, network_path, save_run
-from algophase.training.loop import Watch
-from algophase.training.plan import plan
-from algophase.training.train import check_snapshots, train_by_ensemble
-from algophase.training.trained import Progress
+from algophase.training.run.loop import Watch
+from algophase.training.run.plan import plan
+from algophase.training.run.train import check_snapshots, train_by_ensemble
+from algophase.training.run.trained import Progress
 
 log = logging.getLogger(__name__)
 

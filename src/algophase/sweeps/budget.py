@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from algophase.sweeps.work import Standing
-from algophase.training.plan import Group
-from algophase.training.sizing import cost
-from algophase.training.trained import Progress, ignore
+from algophase.training.engines.sizing import cost
+from algophase.training.run.plan import Group
+from algophase.training.run.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
 MARGIN = 0.92  # of the time left that a part is planned for

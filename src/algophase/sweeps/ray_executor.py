@@ -23,9 +23,9 @@ from algophase.sweeps.ray_cluster import Board, alive, check_address, connected,
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
 from algophase.sweeps.sweep import Outcome, Recorder, Request, begin
 from algophase.sweeps.work import Options, Standing
-from algophase.training.plan import check_options, choose_precision
-from algophase.training.sizing import cost
-from algophase.training.trained import ignore
+from algophase.training.engines.sizing import cost
+from algophase.training.run.plan import check_options, choose_precision
+from algophase.training.run.trained import ignore
 from algophase.wording import counted
 
 log = logging.getLogger(__name__)

@@ -18,8 +18,8 @@ from algophase.settings import RunSettings
 from algophase.sweeps.provenance import version
 from algophase.sweeps.ray_cluster import Board
 from algophase.sweeps.work import Finished, Options, finish
-from algophase.training.sizing import cost
-from algophase.training.trained import Progress
+from algophase.training.engines.sizing import cost
+from algophase.training.run.trained import Progress
 
 
 class WrongSoftware(InputError):

@@ -20,10 +20,10 @@ from algophase.storage.network_files import load_network, save
 from algophase.storage.runs_table import KEYS, column_names, each_once, python_columns, read_table, refuse_moments
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
-from algophase.training.loop import Watch
-from algophase.training.plan import PRECISIONS, Group, choose_precision, plan, retired
-from algophase.training.train import announce, train_groups
-from algophase.training.trained import Progress, TrainedRun
+from algophase.training.run.loop import Watch
+from algophase.training.run.plan import PRECISIONS, Group, choose_precision, plan, retired
+from algophase.training.run.train import announce, train_groups
+from algophase.training.run.trained import Progress, TrainedRun
 
 log = logging.getLogger(__name__)
 

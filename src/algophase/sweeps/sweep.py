@@ -25,12 +25,12 @@ from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
 from algophase.sweeps.provenance import commit, make, makes, version
 from algophase.sweeps.spaces import Space, check_runs
 from algophase.sweeps.work import Finished, Options, Standing, finish
-from algophase.training.check_planned import check_planned
-from algophase.training.plan import Group
-from algophase.training.sizing import cost
-from algophase.training.train import announce
-from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted, ignore
-from algophase.training.turns import together
+from algophase.training.check.check_planned import check_planned
+from algophase.training.engines.sizing import cost
+from algophase.training.run.plan import Group
+from algophase.training.run.train import announce
+from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted, ignore
+from algophase.training.run.turns import together
 
 log = logging.getLogger(__name__)
 

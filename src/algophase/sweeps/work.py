@@ -16,11 +16,11 @@ from algophase.networks import Network
 from algophase.runs.rows import make_moment, make_row
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
-from algophase.training.checkpoint import Checkpointer
-from algophase.training.loop import Watch
-from algophase.training.plan import Group, plan
-from algophase.training.train import continued, train_groups
-from algophase.training.trained import Progress, TrainedRun
+from algophase.training.run.checkpoint import Checkpointer
+from algophase.training.run.loop import Watch
+from algophase.training.run.plan import Group, plan
+from algophase.training.run.train import continued, train_groups
+from algophase.training.run.trained import Progress, TrainedRun
 
 log = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from algophase.progress import Bar
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, check_number, shown
 from algophase.task import split
 from algophase.training.langevin import Floats, langevin, split_r_hat
-from algophase.training.plan import Group, plan
-from algophase.training.threads import threads_for
+from algophase.training.run.plan import Group, plan
+from algophase.training.run.threads import threads_for
 
 PAIRS = ("training", "all")
 MOST_R_HAT = 1.1  # the usual line

@@ -9,10 +9,10 @@ import torch
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training import check_planned as checking
-from algophase.training import checkers
-from algophase.training.check_planned import check_planned
-from algophase.training.plan import Group
+from algophase.training.check import check_planned as checking
+from algophase.training.check import checkers
+from algophase.training.check.check_planned import check_planned
+from algophase.training.run.plan import Group
 
 GPU = torch.device("cuda", 0)
 

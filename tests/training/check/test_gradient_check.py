@@ -10,9 +10,9 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training import gradient_check
-from algophase.training import states as of_states
-from algophase.training.gradient_check import (
+from algophase.training.check import gradient_check
+from algophase.training.check import states as of_states
+from algophase.training.check.gradient_check import (
     TRAINED_TOLERANCES,
     WAYS,
     Agreement,
@@ -29,10 +29,10 @@ from algophase.training.gradient_check import (
     rounded,
     telling_run,
 )
-from algophase.training.grid import GridTransformer
-from algophase.training.plain import PlainEngine
-from algophase.training.plan import distinct_engines
-from algophase.training.states import STATES, states
+from algophase.training.check.states import STATES, states
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.run.plan import distinct_engines
 
 CPU = torch.device("cpu")
 RUN = RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=9, attention_rate=0.37))

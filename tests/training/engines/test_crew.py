@@ -4,7 +4,7 @@ import threading
 import pytest
 import torch
 
-from algophase.training.crew import Crew
+from algophase.training.engines.crew import Crew
 
 
 def in_helper() -> bool:

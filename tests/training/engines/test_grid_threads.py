@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.training import grid, grid_core
-from algophase.training.crew import Crew
-from algophase.training.gradient_check import compare
-from algophase.training.grid import GridTransformer
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.pace import SECONDS_BETWEEN, Pace
-from algophase.training.plan import plan
-from algophase.training.trained import TrainingInterrupted
+from algophase.training.check.gradient_check import compare
+from algophase.training.engines import grid, grid_core
+from algophase.training.engines.crew import Crew
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.pace import SECONDS_BETWEEN, Pace
+from algophase.training.run.plan import plan
+from algophase.training.run.trained import TrainingInterrupted
 
 CPU = torch.device("cpu")
 EPOCHS = 12

@@ -4,8 +4,8 @@ import torch
 from algophase.analysis.grid import right_answers
 from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.task import labels
-from algophase.training.loss import loss_and_right, loss_and_slope
-from algophase.training.plan import plan
+from algophase.training.engines.loss import loss_and_right, loss_and_slope
+from algophase.training.run.plan import plan
 
 TRANSFORMER, LINEAR = TransformerSettings(width=8), LinearSettings("alpha", 6, 6)
 

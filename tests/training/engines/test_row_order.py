@@ -6,7 +6,7 @@ import torch
 from algophase.errors import InputError
 from algophase.settings import TaskSettings
 from algophase.task import split
-from algophase.training.rows import END, Rows, lay_out, slots_for
+from algophase.training.engines.rows import END, Rows, lay_out, slots_for
 
 TILE = 64
 

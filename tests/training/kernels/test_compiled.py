@@ -19,7 +19,7 @@ import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.training.plan import ENGINES
+from algophase.training.run.plan import ENGINES
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"
 types = {torch.float32: "*fp32", torch.float16: "*fp16", torch.int32: "*i32", torch.int8: "*i8"}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from algophase.training import compiling
+from algophase.training.engines import compiling
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
@@ -23,8 +23,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.compiling import compile_at_once
-from algophase.training.fused import FusedTransformer
+from algophase.training.engines.compiling import compile_at_once
+from algophase.training.engines.fused import FusedTransformer
 
 class H200:
     get_current_device = lambda self: 0

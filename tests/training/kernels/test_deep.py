@@ -7,12 +7,12 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.errors import InputError
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.training import deep
-from algophase.training.deep import DeepTransformer
-from algophase.training.gradient_check import away_from_kinks, compare
-from algophase.training.plain import PlainEngine
-from algophase.training.sizing import numbers_per_network
-from algophase.training.states import states
+from algophase.training.check.gradient_check import away_from_kinks, compare
+from algophase.training.check.states import states
+from algophase.training.engines import deep
+from algophase.training.engines.deep import DeepTransformer
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.engines.sizing import numbers_per_network
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter

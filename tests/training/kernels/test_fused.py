@@ -9,13 +9,13 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training import fused
-from algophase.training.fused import FusedTransformer
-from algophase.training.gradient_check import away_from_kinks, compare
-from algophase.training.optimizer import AdamW
-from algophase.training.plain import PlainEngine
-from algophase.training.sizing import numbers_per_network
-from algophase.training.states import states
+from algophase.training.check.gradient_check import away_from_kinks, compare
+from algophase.training.check.states import states
+from algophase.training.engines import fused
+from algophase.training.engines.fused import FusedTransformer
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.engines.sizing import numbers_per_network
+from algophase.training.run.optimizer import AdamW
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter

@@ -9,10 +9,10 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from algophase.errors import InputError
 from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
-from algophase.training.fused_linear import FusedLinear
-from algophase.training.gradient_check import away_from_kinks, compare, in_every_state
-from algophase.training.plain import PlainEngine
-from algophase.training.sizing import numbers_per_network
+from algophase.training.check.gradient_check import away_from_kinks, compare, in_every_state
+from algophase.training.engines.fused_linear import FusedLinear
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.engines.sizing import numbers_per_network
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter

@@ -12,13 +12,13 @@ import triton
 import triton.language as tl
 
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.training.attend import attend
-from algophase.training.bias_relu import bias_relu
-from algophase.training.gradient_check import away_from_kinks, compare
+from algophase.training.check.gradient_check import away_from_kinks, compare
+from algophase.training.engines.attend import attend
+from algophase.training.engines.bias_relu import bias_relu
+from algophase.training.engines.loss import weighted_cross_entropy
+from algophase.training.engines.stacked import StackedEngine
 from algophase.training.kernels.hidden import activate_both
-from algophase.training.loss import weighted_cross_entropy
-from algophase.training.optimizer import AdamW
-from algophase.training.stacked import StackedEngine
+from algophase.training.run.optimizer import AdamW
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter

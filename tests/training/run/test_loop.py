@@ -19,9 +19,9 @@ from algophase.settings import (
     published_training,
 )
 from algophase.task import all_pairs, labels, split, tokens
-from algophase.training.loop import EarlyStop, Ensemble, Watch
-from algophase.training.plan import Group, plan
-from algophase.training.trained import CURVES, TrainedRun, TrainingInterrupted
+from algophase.training.run.loop import EarlyStop, Ensemble, Watch
+from algophase.training.run.plan import Group, plan
+from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupted
 
 TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
 
@@ -170,7 +170,7 @@ def test_snapshots_are_the_networks_of_shorter_runs() -> None:
 
 def test_where_chunks_end_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     (normal,) = outcomes([small()])
-    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 0.0)  # an epoch a chunk
+    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)  # an epoch a chunk
     (single,) = outcomes([small()])
     assert_same(normal, single)
 

@@ -13,11 +13,11 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
-from algophase.training import in_half, sizing
-from algophase.training import plan as planning
-from algophase.training.fused import FusedTransformer
-from algophase.training.plan import ENGINES, choose_engine, choose_way, describe, plan
-from algophase.training.train import train
+from algophase.training.engines import in_half, sizing
+from algophase.training.engines.fused import FusedTransformer
+from algophase.training.run import plan as planning
+from algophase.training.run.plan import ENGINES, choose_engine, choose_way, describe, plan
+from algophase.training.run.train import train
 
 CUDA = torch.device("cuda:0")
 

@@ -8,12 +8,12 @@ import torch
 import algophase
 from algophase.errors import InputError
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.training import train as training
-from algophase.training.grid import GridTransformer
-from algophase.training.plan import ENGINES, plan
-from algophase.training.threads import threads_for
-from algophase.training.train import train
-from algophase.training.trained import OutOfTime, Progress, TrainingInterrupted
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.run import train as training
+from algophase.training.run.plan import ENGINES, plan
+from algophase.training.run.threads import threads_for
+from algophase.training.run.train import train
+from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted
 
 TASK, SHORT = TaskSettings(modulus=5), TrainingSettings(epochs=6)
 RUNS = [

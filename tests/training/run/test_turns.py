@@ -12,13 +12,14 @@ from same_runs import assert_same
 
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.training import sizing, turns
-from algophase.training.grid import GridTransformer
-from algophase.training.loop import Ensemble, Watch
-from algophase.training.plan import ENGINES, Group, plan
-from algophase.training.train import train, train_groups
-from algophase.training.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
-from algophase.training.turns import FULL, in_turns, together
+from algophase.training.engines import sizing
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.run import turns
+from algophase.training.run.loop import Ensemble, Watch
+from algophase.training.run.plan import ENGINES, Group, plan
+from algophase.training.run.train import train, train_groups
+from algophase.training.run.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.turns import FULL, in_turns, together
 
 TASK, LONG, SHORT = TaskSettings(modulus=7), TrainingSettings(epochs=30), TrainingSettings(epochs=12)
 RUNS = [
@@ -39,8 +40,8 @@ def straight() -> list[TrainedRun]:
 @pytest.fixture
 def three_at_once(straight: list[TrainedRun], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also on a CPU, and an epoch a turn."""
-    monkeypatch.setattr("algophase.training.train.together", lambda groups: min(3, len(groups)))
-    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 0.0)
+    monkeypatch.setattr("algophase.training.run.train.together", lambda groups: min(3, len(groups)))
+    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)
 
 
 def on_gpu(count: int, width: int = 128, engine: str = "fused", precision: str = "half", device: torch.device = GPU) -> Group:
@@ -162,7 +163,7 @@ def test_what_does_not_fit_beside_others_waits_for_them(monkeypatch: pytest.Monk
 
 def test_a_turn_queues_few_epochs_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "MOST_QUEUED", 4)
-    monkeypatch.setattr("algophase.training.loop.CHUNK_SECONDS", 1e6)
+    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 1e6)
     several = [Ensemble(group, Watch(100)) for group in plan([RUNS[0], RUNS[2]], device="cpu")]
     epochs: list[int] = []
     in_turns(several, progress=lambda ensemble: epochs.append(ensemble.epoch))

@@ -19,13 +19,13 @@ import torch
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import RunSettings
-from algophase.training import checkers
-from algophase.training.flat import Flat
-from algophase.training.gradient_check import quick, telling_run
-from algophase.training.optimizer import AdamW
-from algophase.training.plan import ENGINES, Group
-from algophase.training.precision import missing_triton
-from algophase.training.sizing import run_parameters
+from algophase.training.check import checkers
+from algophase.training.check.gradient_check import quick, telling_run
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.precision import missing_triton
+from algophase.training.engines.sizing import run_parameters
+from algophase.training.run.optimizer import AdamW
+from algophase.training.run.plan import ENGINES, Group
 
 FEWEST, MOST = 3, 16  # shapes: fewer are checked sooner than processes start; processes
 

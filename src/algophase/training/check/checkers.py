@@ -45,7 +45,7 @@ def end(checker: subprocess.Popen[str]) -> None:
 def _start() -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "algophase.training.check_planned"],
+        [sys.executable, "-m", "algophase.training.check.check_planned"],
         env=environment,
         text=True,
         stdin=subprocess.PIPE,

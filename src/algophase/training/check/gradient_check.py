@@ -32,10 +32,10 @@ from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.stacking import stack_key
 from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.training.engine import PRECISIONS, Engine
-from algophase.training.plain import PlainEngine
-from algophase.training.plan import distinct_engines
-from algophase.training.states import Parameters, states
+from algophase.training.check.states import Parameters, states
+from algophase.training.engines.engine import PRECISIONS, Engine
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.run.plan import distinct_engines
 
 # Largest |g - g_plain| / |g_plain| of any parameter: (smooth activation, ReLU away from its kink, ReLU anywhere)
 TOLERANCES = {

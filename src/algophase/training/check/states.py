@@ -21,9 +21,9 @@ from torch import Tensor
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
 from algophase.settings import LinearSettings, RunSettings, TrainingSettings
-from algophase.training.optimizer import AdamW
-from algophase.training.plain import PlainEngine
-from algophase.training.plan import ENGINES, choose_engine
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.run.optimizer import AdamW
+from algophase.training.run.plan import ENGINES, choose_engine
 
 STATES = ("start", "middle", "late", "dead attention", "near divergence")
 QUICK = TrainingSettings(learning_rate=1e-2, weight_decay=0.0)

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from algophase.networks.stacking import power_of_two
 from algophase.settings import RunSettings, TransformerSettings
-from algophase.training.compiling import compile_for
-from algophase.training.engine import run_values
-from algophase.training.flat import Flat
-from algophase.training.in_half import InHalf, Step, round_width
+from algophase.training.engines.compiling import compile_for
+from algophase.training.engines.engine import run_values
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.in_half import InHalf, Step, round_width
 
 MOST_CHANNELS = 256  # of the stream and of all heads together, padded
 TILE = 64  # pairs a program of attention takes; rows that share a power of two

@@ -15,8 +15,8 @@ from algophase.errors import InputError
 from algophase.networks.stacking import exact_size, padded_settings, round_size, stack, stack_initial
 from algophase.settings import NetworkSettings, RunSettings
 from algophase.task import answers, split
-from algophase.training.crew import Crew
-from algophase.training.flat import Flat
+from algophase.training.engines.crew import Crew
+from algophase.training.engines.flat import Flat
 
 PRECISIONS = ("float32", "tf32", "half", "float64")
 ONLY_ADDS = "it knows addition, and no other operation"

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from algophase.networks.stacking import padded_settings, power_of_two
 from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
-from algophase.training.compiling import compile_for
-from algophase.training.engine import ONLY_ADDS
-from algophase.training.flat import Flat
-from algophase.training.grid import GridTransformer
-from algophase.training.in_half import InHalf, Step, round_width
-from algophase.training.rows import Rows, lay_out, slots_for
+from algophase.training.engines.compiling import compile_for
+from algophase.training.engines.engine import ONLY_ADDS
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.engines.in_half import InHalf, Step, round_width
+from algophase.training.engines.rows import Rows, lay_out, slots_for
 
 MOST_WIDTH = 1024
 MOST_OF_A_HEAD = 128 * 256  # tokens times channels of a head, which a program of `after_rows` holds

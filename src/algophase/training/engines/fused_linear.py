@@ -13,12 +13,12 @@ from torch import Tensor
 
 from algophase.networks.stacking import power_of_two
 from algophase.settings import LinearSettings, RunSettings
-from algophase.training.compiling import compile_for
-from algophase.training.engine import ONLY_ADDS
-from algophase.training.flat import Flat
-from algophase.training.fused import TILE
-from algophase.training.in_half import InHalf, Step, round_width
-from algophase.training.rows import Rows, lay_out
+from algophase.training.engines.compiling import compile_for
+from algophase.training.engines.engine import ONLY_ADDS
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.fused import TILE
+from algophase.training.engines.in_half import InHalf, Step, round_width
+from algophase.training.engines.rows import Rows, lay_out
 
 MOST_HIDDEN = {True: 256, False: 1024}  # units, with two layers or one: a program holds all of a row's where there are two
 COPIED = 4096  # numbers that a program rounds to float16

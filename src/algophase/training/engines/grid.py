@@ -12,14 +12,14 @@ from torch import Tensor
 
 from algophase.settings import RunSettings, TransformerSettings
 from algophase.threads import one_thread
-from algophase.training.crew import Crew
-from algophase.training.engine import Engine, run_values
-from algophase.training.flat import Flat
-from algophase.training.grid_core import Grid, Pairs
-from algophase.training.grid_part import Part
-from algophase.training.grid_tables import TableMaker, Tables, Terms
-from algophase.training.precision import matmul_precision
-from algophase.training.sizing import SMALL, most_threads, operations
+from algophase.training.engines.crew import Crew
+from algophase.training.engines.engine import Engine, run_values
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.grid_core import Grid, Pairs
+from algophase.training.engines.grid_part import Part
+from algophase.training.engines.grid_tables import TableMaker, Tables, Terms
+from algophase.training.engines.precision import matmul_precision
+from algophase.training.engines.sizing import SMALL, most_threads, operations
 
 AT_ONCE = 8  # networks whose strips are computed before their shares are added up, which frees their memory
 

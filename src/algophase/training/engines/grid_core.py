@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import embedding_bag, gelu
 
-from algophase.training.grid_tables import Terms
-from algophase.training.loss import loss_and_right, loss_and_slope
+from algophase.training.engines.grid_tables import Terms
+from algophase.training.engines.loss import loss_and_right, loss_and_slope
 
 STRIP_BYTES = 7 * 2**18  # of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
 MOST_STRIPS = 12  # each has a sum for every a, and these are added up

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from algophase.settings import TaskSettings
-from algophase.training.flat import Flat
-from algophase.training.grid_tables import TableMaker, Tables, Terms
+from algophase.training.engines.flat import Flat
+from algophase.training.engines.grid_tables import TableMaker, Tables, Terms
 
 
 class Part:

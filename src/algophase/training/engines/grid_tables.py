@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from algophase.settings import TaskSettings
-from algophase.training.flat import Flat
+from algophase.training.engines.flat import Flat
 
 
 @dataclass(kw_only=True)

@@ -11,8 +11,8 @@ from algophase.errors import InputError
 from algophase.networks import template
 from algophase.settings import RunSettings
 from algophase.task import all_pairs, tokens
-from algophase.training.engine import Engine
-from algophase.training.loss import loss_and_right, weighted_cross_entropy
+from algophase.training.engines.engine import Engine
+from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
 
 class PlainEngine(Engine):

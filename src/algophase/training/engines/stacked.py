@@ -13,11 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings
-from algophase.training.attend import attend
-from algophase.training.bias_relu import bias_relu
-from algophase.training.engine import Engine, run_values
-from algophase.training.loss import loss_and_right, weighted_cross_entropy
-from algophase.training.precision import matmul_precision, missing_triton
+from algophase.training.engines.attend import attend
+from algophase.training.engines.bias_relu import bias_relu
+from algophase.training.engines.engine import Engine, run_values
+from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
+from algophase.training.engines.precision import matmul_precision, missing_triton
 
 Parameters = dict[str, Tensor]
 

@@ -1,5 +1,5 @@
-"""One AdamW step in a single pass over parameters, gradients and moments (formula and reference: training/optimizer.py), and
-one launch for what it needs to know of every network."""
+"""One AdamW step in a single pass over parameters, gradients and moments, and one launch for what it
+needs to know of every network. Formula and reference: training/run/optimizer.py."""
 
 import torch
 import triton

@@ -5,7 +5,8 @@
 backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
                                       dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
 
-Reference: `attend_reference` in training/attend.py. Each program owns its rows and one head; nothing is added across programs.
+Reference: `attend_reference` in training/engines/attend.py. Each program owns its rows and one head;
+nothing is added across programs.
 Queries, keys and values may be columns of one tensor: a row of theirs is ROW_Q or ROW_K numbers from the next.
 """
 

@@ -2,8 +2,8 @@
 
 backward, with y the output:   dx = dy where y > 0, else 0;   db = sum over rows of dx
 
-Reference: `bias_relu_reference` in training/bias_relu.py. A program adds up the rows it owns; these sums are then added in
-a fixed order.
+Reference: `bias_relu_reference` in training/engines/bias_relu.py. A program adds up the rows it owns;
+these sums are then added in a fixed order.
 """
 
 import torch

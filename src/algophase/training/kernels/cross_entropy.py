@@ -1,7 +1,7 @@
-"""Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel (training/loss.py).
+"""Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel (training/engines/loss.py).
 
 Part of `by_rows`, and for the stacked engine a kernel of its own: one pass in place of a dozen. Reference:
-`loss_and_slope` in training/loss.py.
+`loss_and_slope` in training/engines/loss.py.
 """
 
 import torch

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.settings import RunSettings, shown
-from algophase.training.plan import Group, retired
+from algophase.training.run.plan import Group, retired
 
 
 @dataclass(frozen=True)

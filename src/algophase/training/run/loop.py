@@ -18,14 +18,14 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks.stacking import take_out
-from algophase.training.checkpoint import Checkpoint, Checkpointer, Description
-from algophase.training.optimizer import AdamW
-from algophase.training.pace import Pace
-from algophase.training.plan import Group
-from algophase.training.precision import missing_triton
-from algophase.training.recorder import Recorder
-from algophase.training.trained import CURVES, TrainedRun, ignore
-from algophase.training.turns import in_turns
+from algophase.training.engines.precision import missing_triton
+from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
+from algophase.training.run.optimizer import AdamW
+from algophase.training.run.pace import Pace
+from algophase.training.run.plan import Group
+from algophase.training.run.recorder import Recorder
+from algophase.training.run.trained import CURVES, TrainedRun, ignore
+from algophase.training.run.turns import in_turns
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from algophase.settings import RunSettings, TrainingSettings
 from algophase.threads import one_thread
-from algophase.training.flat import Flat
+from algophase.training.engines.flat import Flat
 
 
 class AdamW:

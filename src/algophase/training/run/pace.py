@@ -4,7 +4,7 @@ Now and then a few epochs are trained with fewer threads, or with more, and the 
 shrinks while other programs take its cores, and grows again when they are gone. The number changes no bit of the result.
 """
 
-from algophase.training.crew import Crew
+from algophase.training.engines.crew import Crew
 
 TRIAL_EPOCHS = 12
 SECONDS_BETWEEN = 8.0  # trials of a crew that is as fast as it was

@@ -13,16 +13,16 @@ from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
 from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
-from algophase.training.deep import DeepTransformer
-from algophase.training.engine import Engine
-from algophase.training.fused import FusedTransformer
-from algophase.training.fused_linear import FusedLinear
-from algophase.training.grid import GridTransformer
-from algophase.training.grid_linear import GridLinear
-from algophase.training.plain import PlainEngine
-from algophase.training.precision import missing_triton
-from algophase.training.sizing import largest_ensemble
-from algophase.training.stacked import StackedEngine
+from algophase.training.engines.deep import DeepTransformer
+from algophase.training.engines.engine import Engine
+from algophase.training.engines.fused import FusedTransformer
+from algophase.training.engines.fused_linear import FusedLinear
+from algophase.training.engines.grid import GridTransformer
+from algophase.training.engines.grid_linear import GridLinear
+from algophase.training.engines.plain import PlainEngine
+from algophase.training.engines.precision import missing_triton
+from algophase.training.engines.sizing import largest_ensemble
+from algophase.training.engines.stacked import StackedEngine
 from algophase.wording import counted
 
 log = logging.getLogger(__name__)

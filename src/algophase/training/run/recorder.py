@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.training.engine import Engine
-from algophase.training.trained import CURVES, History
+from algophase.training.engines.engine import Engine
+from algophase.training.run.trained import CURVES, History
 
 
 class Recorder:

@@ -3,8 +3,8 @@
 from contextlib import AbstractContextManager
 
 from algophase.threads import one_thread
-from algophase.training.plan import Group
-from algophase.training.sizing import SMALL, operations
+from algophase.training.engines.sizing import SMALL, operations
+from algophase.training.run.plan import Group
 
 
 def threads_for(group: Group) -> AbstractContextManager[None]:

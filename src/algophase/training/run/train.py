@@ -10,14 +10,14 @@ import torch
 from algophase.errors import InputError, out_of_memory
 from algophase.progress import Bar
 from algophase.settings import RunSettings
-from algophase.training.check_planned import check_planned
-from algophase.training.checkpoint import Checkpointer
-from algophase.training.loop import EarlyStop, Ensemble, Watch
-from algophase.training.plan import Group, describe, plan
-from algophase.training.sizing import cost
-from algophase.training.threads import threads_for
-from algophase.training.trained import Progress, TrainedRun, TrainingInterrupted
-from algophase.training.turns import in_turns, save, together
+from algophase.training.check.check_planned import check_planned
+from algophase.training.engines.sizing import cost
+from algophase.training.run.checkpoint import Checkpointer
+from algophase.training.run.loop import EarlyStop, Ensemble, Watch
+from algophase.training.run.plan import Group, describe, plan
+from algophase.training.run.threads import threads_for
+from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
+from algophase.training.run.turns import in_turns, save, together
 from algophase.wording import counted, duration
 
 log = logging.getLogger(__name__)

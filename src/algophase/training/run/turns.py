@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from algophase.interrupts import held_interrupts
-from algophase.training.checkpoint import Checkpointer
-from algophase.training.plan import Group
-from algophase.training.sizing import largest_ensemble, operations
-from algophase.training.trained import OutOfTime, TrainingInterrupted, ignore
+from algophase.training.engines.sizing import largest_ensemble, operations
+from algophase.training.run.checkpoint import Checkpointer
+from algophase.training.run.plan import Group
+from algophase.training.run.trained import OutOfTime, TrainingInterrupted, ignore
 
 if TYPE_CHECKING:
-    from algophase.training.loop import Ensemble
+    from algophase.training.run.loop import Ensemble
 
 FULL = 4e11  # operations an epoch: about a millisecond of an H200, ten times what it takes to start an epoch's kernels
 MOST_AT_ONCE = 8
