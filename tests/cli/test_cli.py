@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
 import typer
@@ -54,6 +55,71 @@ def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
     assert records[0]["gradient_symmetricity_exact"] == pytest.approx(1)
 
 
+def test_json_has_the_settings(tmp_path: Path) -> None:
+    settings = algophase.TransformerSettings(width=8, attention_rate=0.25)
+    run_settings = algophase.RunSettings(algophase.TaskSettings(7), settings, seed=3)
+    save(algophase.initialise(run_settings), tmp_path / "trained")
+    path = save(algophase.build(algophase.TaskSettings(7), settings), tmp_path / "built")
+    built, trained = json.loads(run("analyze", tmp_path, "--json").stdout)
+    for record in (built, trained):
+        assert (record["modulus"], record["kind"], record["width"]) == (7, "transformer", 8)
+        assert record["attention_rate"] == 0.25
+    assert built["path"] == str(path)
+    assert (trained["seed"], trained["learning_rate"]) == (3, 0.001)
+    assert "seed" not in built  # nobody knows how it was trained
+
+
+def test_json_lines_are_one_object_each(networks: Path) -> None:
+    result = run("analyze", networks, "--json-lines")
+    assert result.exit_code == 0
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert records == json.loads(run("analyze", networks, "--json").stdout)
+    both = call("analyze", networks, "--json", "--json-lines")
+    assert both.returncode == 1
+    assert "--json and --json-lines are two forms of the same" in both.stderr
+
+
+def test_several_networks_end_with_a_table(networks: Path) -> None:
+    lines = run("analyze", networks).stdout.splitlines()
+    assert lines[-5:-2] == [
+        "2 networks",
+        "==========",
+        "  network         verdict  accuracy  gradient symmetricity  distance irrelevance  circularity",
+    ]
+    assert [line.split()[:3] for line in lines[-2:]] == [
+        ["clock-p11-k1-3", "Clock", "100.00%"],
+        ["pizza-p11-k1-3", "Pizza", "100.00%"],
+    ]
+    assert "1 network\n" not in run("analyze", networks / "clock.safetensors").stdout
+
+
+def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) -> None:
+    module = torch.nn.Sequential(torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(8, 11))
+    save(algophase.wrap(module, modulus=11), networks / "wrapped")  # with settings of another kind
+    modular = algophase.TaskSettings(11, outputs="modulus")
+    save(algophase.build(modular, algophase.TransformerSettings(8)), networks / "words")
+    (networks / "broken.safetensors").write_bytes(b"not tensors")
+    parquet, text = tmp_path / "deep" / "table.parquet", tmp_path / "table.csv"
+    result = run("analyze", networks, "--table", parquet, "--json")
+    assert result.exit_code == 1
+    records = json.loads(result.stdout)
+    rows = algophase.read_runs(parquet)
+    assert rows.verdict.tolist() == [record["verdict"] for record in records]
+    assert rows.path.tolist() == [record["path"] for record in records]
+    assert rows.gradient_symmetricity.tolist()[:2] == [record["gradient_symmetricity"] for record in records[:2]]
+    listed = run("runs", parquet, "--where", "verdict=Clock").stdout
+    assert "1 of 4 runs meet verdict=Clock" in listed
+    assert "clock-p11-k1-3" in listed
+    assert run("analyze", networks, "--table", text).exit_code == 1
+    assert pandas.read_csv(text).run_id.tolist() == rows.run_id.tolist()
+
+
+def test_a_table_of_another_format_is_refused_before_any_work(networks: Path) -> None:
+    done = call("analyze", networks, "--table", "table.xlsx")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the table is table.xlsx; give a name that ends in .parquet or .csv" in done.stderr
+
+
 def test_figures_go_to_a_folder_a_network(networks: Path, tmp_path: Path) -> None:
     out = tmp_path / "figures"
     save(handmade_clock(11, (1, 3)), networks / "copy")  # of the same id
@@ -84,7 +150,7 @@ def test_networks_of_one_id_are_told_apart_by_their_files(networks: Path) -> Non
     assert "pizza-p11-k1-3: two Pizzas\n" in result.stdout
     records = json.loads(run("analyze", networks, copy, "--json").stdout)
     assert [record["path"] for record in records] == [str(path) for path in (*sorted(networks.glob("*.safetensors")), copy)]
-    assert list(records[0])[:3] == ["id", "path", "accuracy"]
+    assert list(records[0])[:3] == ["id", "path", "modulus"]
 
 
 def test_a_file_given_twice_is_analysed_once(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,16 +1,24 @@
 """`algophase analyze`: which algorithm networks learned, with the evidence."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
-from algophase.cli.output import AnalysisBar, Drawer, complain, echo
+from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
 from algophase.errors import InputError
+from algophase.wording import counted
 
-EXAMPLE = "algophase analyze networks/ --figures pictures/"
+if TYPE_CHECKING:
+    from algophase.analysis.analyze import Analysis
+    from algophase.analysis.hidden_summary import HiddenLayer
+    from algophase.networks import Network
+
+EXAMPLE = "algophase analyze networks/ --figures pictures/ --table networks.parquet"
+TABLE_FORMATS = (".parquet", ".csv")
 
 
 def analyze(
@@ -22,6 +30,14 @@ def analyze(
         ),
     ],
     as_json: AsJson = False,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json-lines", help="Print one JSON object per line, as each network is finished."),
+    ] = False,
+    table: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write a table, one row per network: FILE.parquet or FILE.csv."),
+    ] = None,
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
     min_accuracy: MinAccuracy = 1.0,
@@ -44,8 +60,9 @@ def analyze(
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
-    An unusable file prints a one-line error and the other files are still analysed; the exit code is then 1.
-    After Ctrl-C the list of --json holds what is finished; the exit code is then 130.
+    Several networks end with a table of all of them. An unusable file prints a one-line error and the other files are
+    still analysed; the exit code is then 1. After Ctrl-C, --json and --table hold what is finished; the exit code is then
+    130.
     """
     from algophase.analysis.hidden_summary import look_inside
     from algophase.analysis.summary import summary
@@ -54,6 +71,10 @@ def analyze(
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
 
+    if as_json and json_lines:
+        raise InputError("--json and --json-lines are two forms of the same; choose one")
+    if table is not None and table.suffix not in TABLE_FORMATS:
+        raise InputError(f"the table is {table}; give a name that ends in {' or '.join(TABLE_FORMATS)}")
     if betti and not hidden:
         raise InputError("--betti goes with --hidden, whose shapes it counts the holes of")
     if betti:
@@ -61,8 +82,12 @@ def analyze(
     files, problems = network_files(paths)
     for problem in problems:
         complain(problem)
-    failed, records, draw = len(problems), list[dict[str, Any]](), Drawer(figures, figure_format)
+    draw = Drawer(figures, figure_format)
     called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
+    failed = len(problems)
+    records = list[dict[str, Any]]()
+    rows = list[dict[str, Any]]()
+    closing: list[tuple[str, Analysis]] = []
     try:
         with AnalysisBar() as bar:
             for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, format, activation):
@@ -70,21 +95,109 @@ def analyze(
                     bar.complain(found.problem)
                     failed += 1
                     continue
-                inside = look_inside(found.network, betti=betti) if hidden else None
-                records.append({"id": found.analysis.id, "path": str(found.source), **found.analysis.to_dict()})
-                if inside is not None:
-                    records[-1]["hidden_layer"] = inside.to_dict()
-                if not as_json:
+                network, analysis, name = found.network, found.analysis, called[found.source]
+                inside = look_inside(network, betti=betti) if hidden else None
+                if as_json:
+                    records.append(_record(found.source, network, analysis, inside))
+                elif json_lines:
+                    echo(json.dumps(_record(found.source, network, analysis, inside)))
+                else:
                     bar.console.file.flush()
-                    lines = [summary(found.analysis, called[found.source]), *([] if inside is None else inside.lines())]
+                    lines = [summary(analysis, name), *([] if inside is None else inside.lines())]
                     echo("\n".join(lines) + "\n")
+                    closing.append((name, analysis))
+                if table is not None:
+                    rows.append(_row(name, found.source, network, analysis, inside))
                 try:
-                    draw(found.network, found.analysis)
+                    draw(network, analysis)
                 except InputError as error:
                     bar.complain(error)
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:
             echo(json.dumps(records, indent=2))
+        if table is not None and rows:
+            _write_table(table, rows)
+    if len(closing) > 1:
+        echo("\n".join(_closing_table(closing)))
     if failed:
         raise typer.Exit(1)
+
+
+def _settings(network: "Network") -> dict[str, Any]:
+    """What is known of how a network is built and was trained, by the names of settings."""
+    from algophase.runs.rows import settings_columns
+    from algophase.runs.standing import settings_of
+
+    settings = settings_of(network)
+    if network.run is not None:
+        settings |= settings_columns(network.run)
+    return settings
+
+
+def _record(source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None") -> dict[str, Any]:
+    """One network as --json has it."""
+    record = {"id": analysis.id, "path": str(source), **_settings(network), **analysis.to_dict()}
+    if inside is not None:
+        record["hidden_layer"] = inside.to_dict()
+    return record
+
+
+def _row(name: str, source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None") -> dict[str, Any]:
+    """One network as a row of --table: the columns of a sweep's table, so that `runs` and `report` read it."""
+    from algophase.runs.rows import analysis_columns
+
+    return {"run_id": name, "path": str(source), **_settings(network), **analysis_columns(analysis, inside)}
+
+
+def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    from algophase.runs.csv_text import csv_text
+    from algophase.storage.files import write_atomically
+
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: _of_one_type([row.get(name) for row in rows]) for name in names}
+    as_csv = path.suffix == ".csv"
+    content = csv_text(columns, range(len(rows))).encode() if as_csv else _parquet(columns, len(rows))
+    write_atomically(path, content)
+    echo(f"wrote {counted(len(rows), 'network')} with {len(columns)} columns to {path}", err=True)
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """Parquet wants one type per column, but `outputs` of a task is a word and of a wrapped module a number."""
+    are_text = [isinstance(value, str) for value in values if value is not None]
+    if all(are_text) or not any(are_text):
+        return values
+    return [None if value is None else str(value) for value in values]
+
+
+def _parquet(columns: dict[str, list[Any]], count: int) -> bytes:
+    from datetime import UTC, datetime
+
+    import pyarrow
+
+    from algophase.storage.runs_table import encode_table
+    from algophase.sweeps.provenance import commit, version
+
+    about = {
+        "command": typed(),
+        "version": version(),
+        "commit": commit(),
+        "device": "cpu",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": count,
+    }
+    return encode_table(pyarrow.table(columns), about)
+
+
+def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:
+    """All networks at a glance: name, verdict, accuracy and the paper's three metrics."""
+    from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, quantity
+    from algophase.analysis.summary import aligned
+
+    shown = [quantity(name) for name in ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)]
+    rows = [["network", "verdict", *(each.family for each in shown)]]
+    for name, analysis in analyses:
+        values = [each.text(analysis.metrics[each.name]) for each in shown]
+        rows.append([name, analysis.label, *values])
+    title = counted(len(analyses), "network")
+    return [title, "=" * len(title), *aligned(rows, left=(0, 1))]

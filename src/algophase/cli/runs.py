@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 EXAMPLE = 'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
 SHOWN = 20  # rows by default
-FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
 WIDEST = 40  # characters of a cell
 
 
@@ -155,7 +154,9 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
         rows = [{name: values[place] for name, values in columns.items()} for place in places]
         echo(json.dumps(rows, indent=1, default=str))
         return
-    text = _csv(columns, places)
+    from algophase.runs.csv_text import csv_text
+
+    text = csv_text(columns, places)
     if csv == "-":
         # Not by typer, which cuts colour codes out of text: what follows one could be a formula then.
         sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
@@ -164,23 +165,3 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
 
     write_atomically(Path(csv), text.encode())
     echo(f"wrote {len(places):,} {what} with {len(columns)} columns to {csv}")
-
-
-def _csv(columns: "Columns", places: list[int]) -> str:
-    """What is missing is empty, a list is JSON, numbers are exact. Text that a spreadsheet would compute gets an apostrophe."""
-    import csv
-    import io
-
-    def cell(value: Any) -> Any:
-        if isinstance(value, bool | list | dict):
-            return json.dumps(value, default=str)
-        if isinstance(value, int | float):
-            return value
-        text = "" if value is None else str(value).replace("\r", "\n")  # which the writer does not quote
-        return f"'{text}" if text.startswith(FORMULA) else text
-
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(map(cell, columns))
-    writer.writerows([cell(values[place]) for values in columns.values()] for place in places)
-    return file.getvalue()

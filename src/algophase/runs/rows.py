@@ -69,6 +69,11 @@ def make_row(
     row |= {name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES}
     if analysis is None:
         return {**row, "verdict": None, "paper_label": None}
+    return {**row, **analysis_columns(analysis, hidden)}
+
+
+def analysis_columns(analysis: Analysis, hidden: HiddenLayer | None = None) -> dict[str, Any]:
+    """What was measured of one network as columns of its row, without its name and its settings."""
     record = analysis.to_dict()
     del record["id"]
     if "program" in record:  # a row keeps their harmonics
@@ -76,7 +81,8 @@ def make_row(
     if record["anatomy"] is None:  # its fields are columns, where a network has one
         del record["anatomy"]
     inside = {} if hidden is None else flat_columns({"hidden": hidden.columns()})
-    return {**row, "frequencies": [item.circle.frequency for item in analysis.circles], **flat_columns(record), **inside}
+    frequencies = [item.circle.frequency for item in analysis.circles]
+    return {"frequencies": frequencies, **flat_columns(record), **inside}
 
 
 def make_moment(
