@@ -156,7 +156,7 @@ def parts(scratch: Path) -> list[Part]:
         Part("sweep, clock jumping", 0.5, lambda _, draw: judged(kills.clock_jumps(prey("sweep"), out, draw))),
         Part("sweep, three at once", 1, lambda _, draw: judged(kills.writers_at_once(prey("sweep"), out, draw))),
     ]
-    checked = ("shard", "moments", "checkpoint", "network", "network's JSON")
+    checked = ["shard", "moments", "checkpoint", "network", "network's JSON", "wrapped network", "wrapped network's JSON"]
     found += [Part(f"bits flipped: {name}", 0.8 if name == "shard" else 0.3, flips(name)) for name in checked]
     found += [Part("mutants of every format", 2.5, mutant), Part("hostile text", 1.2, text), Part("bombs", 0.6, bomb)]
     return [*found, Part("Ray, killed", 4, ray, long=True), Part("explorer, 30 clients", 1.5, explorer, long=True)]

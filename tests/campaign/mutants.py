@@ -23,11 +23,13 @@ import pyarrow.parquet
 import torch
 from trial import BROKEN, Ended, in_child, nothing_may_run
 
+from algophase import wrap
+from algophase.analysis.plain import to_plain
 from algophase.cli import main
 from algophase.errors import InputError
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
-from algophase.storage import load
+from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.run_files import find_run
@@ -66,7 +68,16 @@ def command(*words: object) -> str:
 
 
 def _state(network: Any) -> Any:
-    return network.id, network.run, {name: value.tolist() for name, value in network.state_dict().items()}
+    numbers = {name: value.tolist() for name, value in network.state_dict().items()}
+    kept_analysis = to_plain(getattr(network, "known", None))
+    return network.id, network.run, network.notes, kept_analysis, numbers
+
+
+def _save_wrapped(path: Path) -> None:
+    """A network with code of its own: its file keeps an analysis and notes."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(10, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5))
+    save(wrap(module, 5), path)
 
 
 def formats(scratch: Path) -> list[Format]:
@@ -75,11 +86,13 @@ def formats(scratch: Path) -> list[Format]:
     for ended in (
         in_child(lambda: kills.run_sweep(place / "sweep")),
         in_child(lambda: kills.run_training(place / "trained")),
+        in_child(lambda: _save_wrapped(place / "wrapped")),
     ):
         assert ended.code == 0, ended.said
     sweep, run = SweepDirectory(place / "sweep"), kills.RUNS[0]
     shard, moments = (sorted(folder.glob("*.parquet"))[0] for folder in (sweep.path, sweep.moments_path))
     network = place / "trained" / f"{run.run_id}.safetensors"
+    wrapped = place / "wrapped.safetensors"
     kept = DirectoryCheckpoints(place / "checkpoints")
     kept.write(Ensemble(plan(kills.RUNS[:2], device="cpu")[0], Watch()).checkpoint())
     (checkpoint,) = kept.directory.iterdir()
@@ -113,6 +126,8 @@ def formats(scratch: Path) -> list[Format]:
         Format("checkpoint", checkpoint, read_checkpoint, True),
         Format("network", network, lambda: _state(load(network)), True),
         Format("network's JSON", network.with_suffix(".json"), lambda: _state(load(network)), True),
+        Format("wrapped network", wrapped, lambda: _state(load(wrapped)), True),
+        Format("wrapped network's JSON", wrapped.with_suffix(".json"), lambda: _state(load(wrapped)), True),
         Format("released network", released / "model_x.pt", lambda: _state(load(released / "model_x.pt")), False),
         Format("released config", released / "config_x.json", lambda: _state(load(released / "model_x.pt")), False),
         Format("history", place / "trained" / f"{run.run_id}.history.json", lambda: find_run(run, place / "trained"), False),
@@ -228,7 +243,7 @@ def attack(form: Format, variants: list[bytes], mark: Path) -> tuple[Ended, list
                 except InputError:
                     file.write("refused\n")
                 else:
-                    other = form.checked and form.name != "network's JSON" and b"sha256" not in variant
+                    other = form.checked and form.path.suffix != ".json" and b"sha256" not in variant
                     file.write("same\n" if same else "another\n" if other else "differs\n")
 
     ended = in_child(work, patience=10.0 + 0.5 * len(variants))

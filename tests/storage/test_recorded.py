@@ -1,5 +1,9 @@
 """A network with code of its own is saved as its tables, logits and analysis, and reported on where its code is not."""
 
+import hashlib
+import json
+import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -7,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from algophase import RunSettings, TransformerSettings, analyze, distil, grid_logits, initialise, isolate_frequencies, wrap
+from algophase.analysis.plain import to_plain
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.networks import Cache, Clock, Network, Recorded
@@ -52,9 +57,55 @@ def test_a_class_of_ones_own_is_kept_without_its_code(tmp_path: Path) -> None:
 def test_a_garbled_analysis_is_refused(tmp_path: Path) -> None:
     path = save(doubled(), tmp_path / "mine")
     description = path.with_suffix(".json")
-    description.write_text(description.read_text().replace('"remainder"', '"reminder"'))
+    data = json.loads(description.read_text().replace('"remainder"', '"reminder"'))
+    description.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="does not match its own checksum"):
+        load(path)
+    description.write_text(json.dumps({**data, "description_sha256": ""}))
     with pytest.raises(InputError, match="the analysis kept with a network is not readable: 'remainder'"):
         load(path)
+
+
+def content_of(network: Network) -> str:
+    """All that `load` gives, to the bit."""
+    assert isinstance(network, Recorded)
+    analysis = to_plain(network.known)
+    numbers = {name: value.tolist() for name, value in network.state_dict().items()}
+    return repr((network.id, network.notes, network.settings, analysis, numbers))
+
+
+def test_a_changed_bit_is_refused_or_reads_as_before(tmp_path: Path) -> None:
+    network = doubled()
+    network.notes = ("a note of its own",)
+    path = save(network, tmp_path / "mine")
+    description = path.with_suffix(".json")
+    written, expected = description.read_bytes(), content_of(load(path))
+    draw = random.Random(0)
+    outcomes = Counter[str]()
+    for _ in range(300):
+        changed = bytearray(written)
+        changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8)
+        description.write_bytes(changed)
+        try:
+            same = content_of(load(path)) == expected
+        except InputError:
+            outcomes["refused"] += 1
+        else:
+            outcomes["same" if same else "differs"] += 1
+    assert not outcomes["differs"]
+    assert outcomes["refused"] > 200
+
+
+def test_a_checksum_that_does_not_cover_the_analysis_is_an_older_version_s(tmp_path: Path) -> None:
+    path = save(doubled(), tmp_path / "mine")
+    description = path.with_suffix(".json")
+    data = json.loads(description.read_text())
+    expected = content_of(load(path))
+    names = ("format", "version", "id", "task", "network", "run", "tensors_sha256")
+    text = json.dumps({name: data[name] for name in names}, sort_keys=True)
+    data["description_sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    description.write_text(json.dumps(data))
+    assert content_of(load(path)) == expected
 
 
 class Summed(nn.Module):

@@ -7,7 +7,7 @@ On loading, the settings give a template, and every tensor is checked against it
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ FORMAT = "algophase-network"
 VERSION = 1
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"  # the names the Hub knows
 FLOATS = (torch.float32, torch.float64)
+CORE = ("format", "version", "id", "task", "network", "run", "tensors_sha256")  # says which network this is
+COVERED = (*CORE, "notes", "analysis")  # entries of a description that its checksum is of
 
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -80,7 +82,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         **({} if analysis is None else {"analysis": to_plain(replace(analysis, anatomy=None))}),
         "tensors_sha256": hashlib.sha256(content).hexdigest(),
     }
-    description["description_sha256"] = _digest(description)
+    description["description_sha256"] = _digest(description, COVERED)
     return content, (json.dumps(description, indent=2) + "\n").encode()
 
 
@@ -106,10 +108,25 @@ def _known(value: object) -> Analysis:
     return found
 
 
-def _digest(description: Mapping[str, Any]) -> str:
-    """Of what says which network this is. Others may add entries of their own: the Hub's tools do."""
-    own = {name: description.get(name) for name in ("format", "version", "id", "task", "network", "run", "tensors_sha256")}
-    return hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+def _digest(description: Mapping[str, Any], covered: Sequence[str]) -> str:
+    """Of the entries named by `covered`. Others may add entries of their own: the Hub's tools do."""
+    own = {name: description.get(name) for name in covered}
+    text = json.dumps(own, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_description(description: Mapping[str, Any], path: Path) -> None:
+    """That a description is as it was written. One without a checksum is an older version's."""
+    written = description.get("description_sha256", "")
+    if written == "":
+        return
+    try:
+        # Before notes and kept analyses were covered, the checksum was of the core alone.
+        valid = (_digest(description, COVERED), _digest(description, CORE))
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply to be read") from None
+    if written not in valid:
+        raise InputError(f"{path} does not match its own checksum: it was changed; if by you, remove description_sha256")
 
 
 def _check_loads(network: Network) -> None:
@@ -200,10 +217,7 @@ def load_network(path: Path) -> Network:
             f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
         )
     network = fill(task, settings, tensors, path)
-    if data.get("description_sha256", "") not in ("", _digest(data)):  # "": an older version's
-        raise InputError(
-            f"{description_path} does not match its own checksum: it was changed; if by you, remove description_sha256"
-        )
+    _check_description(data, description_path)
     network.id, network.run = clean_id(data["id"]), run
     network.notes = _notes(data, description_path)
     if isinstance(network, Recorded) and "analysis" in data:
