@@ -40,8 +40,8 @@ from algophase import (
 from algophase.analysis.device import in_float64
 from algophase.analysis.evidence import launch_evidence
 from algophase.analysis.metrics import embedding_gradients, gradient_similarities, gradient_symmetricity_exact, paper_triples
+from algophase.core.fourier import circle
 from algophase.networks import Network
-from algophase.networks.handmade import circle
 from algophase.settings import NetworkSettings
 
 CASES: dict[str, tuple[int, NetworkSettings]] = {

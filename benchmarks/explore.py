@@ -25,13 +25,13 @@ import numpy
 import torch
 
 from algophase import __version__, analyze
+from algophase.core.fourier import cos_turn, sin_turn
 from algophase.networks import Network, initialise
 from algophase.runs.rows import settings_columns
 from algophase.settings import RunSettings
 from algophase.storage.runs_table import flat_columns
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
-from algophase.waves import cos_turn, sin_turn
 
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SPACE = Space.from_dict(

@@ -18,7 +18,6 @@ ORDER = [
     "threads",
     "wording",
     "progress",
-    "waves",
     "seeding",
     "settings",
     "devices",

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from algophase.core.fourier import circle, cos_turn
 from algophase.networks import Cache, Linear, Network, initialise
-from algophase.networks.handmade import Clock, circle, handmade_clock, handmade_pizza
+from algophase.networks.handmade import Clock, handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
-from algophase.waves import cos_turn
 
 EMBEDDINGS = ("gaussian", "orthonormal", "one-hot", "shuffled circles", "circles")
 

@@ -9,9 +9,10 @@ from algophase.analysis.anatomy import anatomy, without_second_relu
 from algophase.analysis.circles import find_circles
 from algophase.analysis.grid import grid_logits
 from algophase.analysis.principal import principal_components
+from algophase.core.fourier import circle
 from algophase.errors import InputError
 from algophase.networks import Linear, build, initialise
-from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
+from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings
 from algophase.storage import load
 

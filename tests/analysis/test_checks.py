@@ -19,9 +19,10 @@ from algophase.analysis.grid import grid_logits
 from algophase.analysis.metrics import embedding_gradients, gradient_symmetricity, gradient_symmetricity_exact, paper_triples
 from algophase.analysis.moments import moment_details
 from algophase.analysis.principal import network_components
+from algophase.core.fourier import circle
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.networks.handmade import circle, handmade_clock
+from algophase.networks.handmade import handmade_clock
 from algophase.settings import LinearSettings, TaskSettings
 
 P = 13

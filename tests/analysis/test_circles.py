@@ -19,13 +19,13 @@ from algophase.analysis.circles import (
 )
 from algophase.analysis.grid import grid_logits
 from algophase.analysis.principal import (
-    fourier_basis,
     frequency_shares,
     network_components,
     principal_components,
 )
+from algophase.core.fourier import circle
 from algophase.errors import InputError
-from algophase.networks import build, handmade, initialise
+from algophase.networks import build, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
@@ -82,7 +82,7 @@ def test_where_noise_mixes_components_frequency_still_finds_the_circles() -> Non
 @pytest.mark.parametrize("p", [24, 59])
 def test_purity_is_a_circles_share_of_what_its_plane_shows(p: int) -> None:
     plane = torch.eye(2, 8, dtype=torch.float64)
-    table = 2 * handmade.circle(p, 3) @ plane + handmade.circle(p, 5) @ plane  # both in one plane
+    table = 2 * circle(p, 3) @ plane + circle(p, 5) @ plane  # both in one plane
     (found,) = (item for item in find_circles(principal_components((table,))) if item.frequency == 3)
     assert found.purity == pytest.approx(4 / 5)
 
@@ -176,14 +176,6 @@ def test_members_that_do_not_exist_are_named() -> None:
         isolate_components(network, [3])
     with pytest.raises(InputError, match="frequency 7 does not exist; choose from 1 to 6"):
         isolate_frequencies(network, [7])
-
-
-@pytest.mark.parametrize("p", [5, 6, 13, 14])
-def test_fourier_basis_is_orthonormal_and_complete(p: int) -> None:
-    basis = torch.cat([fourier_basis(p, k) for k in range(1, p // 2 + 1)])
-    assert basis.shape == (p - 1, p)
-    torch.testing.assert_close(basis @ basis.T, torch.eye(p - 1).double())
-    torch.testing.assert_close(basis.sum(dim=1), torch.zeros(p - 1).double(), atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(

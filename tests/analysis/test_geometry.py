@@ -11,14 +11,14 @@ from torch import Tensor
 from algophase.analysis.analyze import analyze
 from algophase.analysis.geometry import Geometry, geometry, ideal_shapes, linear_cka
 from algophase.analysis.grid import grid_logits
-from algophase.analysis.hidden import has_units, on_grid, pre_activations, units_of, waves_over
+from algophase.analysis.hidden import has_units, on_grid, pre_activations, units_of
 from algophase.analysis.subject import Subject
+from algophase.core.fourier import circle, cos_turn, padded_basis
 from algophase.errors import InputError
 from algophase.networks import Linear, Network, initialise
-from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
+from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load
-from algophase.waves import cos_turn
 
 MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA = "p99zdpze5l", "l8k1hzciux", "p71frej8t7", "qlvxqhkvit"
 
@@ -50,7 +50,7 @@ def test_ideal_shapes_compare_as_they_must(p: int, k: int) -> None:
 
 @pytest.mark.parametrize("p", [2, 3, 12, 23])
 def test_waves_are_orthonormal(p: int) -> None:
-    waves = waves_over(p, torch.device("cpu"))
+    waves = padded_basis(p, torch.device("cpu"))
     torch.testing.assert_close(waves.T @ waves, torch.eye(p, dtype=torch.float64))
 
 

@@ -9,9 +9,10 @@ import pytest
 import torch
 
 from algophase.analysis.heads import attention_heads, leans
+from algophase.core.fourier import circle
 from algophase.errors import InputError
 from algophase.networks import Transformer, initialise
-from algophase.networks.handmade import circle, handmade_clock
+from algophase.networks.handmade import handmade_clock
 from algophase.networks.transformer import Attention, Block
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load

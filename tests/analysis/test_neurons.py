@@ -11,9 +11,10 @@ from torch import Tensor
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.neurons import Neurons, neurons
+from algophase.core.fourier import circle
 from algophase.errors import InputError
 from algophase.networks import Linear
-from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
+from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import LinearSettings, TaskSettings
 from algophase.storage import load
 

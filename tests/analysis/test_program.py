@@ -13,8 +13,8 @@ from algophase.analysis.device import in_float64
 from algophase.analysis.formulas import accompanying_logits, clock_logits, pizza_logits
 from algophase.analysis.grid import grid_logits, right_answers
 from algophase.analysis.program import Program, program_logits, program_of_logits
+from algophase.core.fourier import cos_turn
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.waves import cos_turn
 
 
 def centred(logits: Tensor) -> Tensor:

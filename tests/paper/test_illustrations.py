@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from algophase.networks.handmade import circle
+from algophase.core.fourier import circle
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation, on_face
 
 

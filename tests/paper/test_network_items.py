@@ -7,8 +7,8 @@ import pytest
 import torch
 from made_items import find, make_one, plant, write_networks
 
+from algophase.core.fourier import circle
 from algophase.networks import Network, initialise
-from algophase.networks.handmade import circle
 from algophase.paper.network_items import straightness
 from algophase.paper.sources import Sources
 from algophase.settings import LinearSettings, RunSettings

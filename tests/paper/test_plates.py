@@ -8,9 +8,10 @@ import torch
 from made_items import make_one, plant, write_networks
 from safetensors.torch import save as to_bytes
 
+from algophase.core.fourier import circle
 from algophase.errors import InputError
 from algophase.networks import initialise
-from algophase.networks.handmade import circle, handmade_pizza
+from algophase.networks.handmade import handmade_pizza
 from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
 from algophase.report.figures import order_frequency

@@ -8,8 +8,9 @@ import pytest
 import torch
 from made_items import find, make_one, plant, write_networks, write_sweep
 
+from algophase.core.fourier import circle
 from algophase.networks import Linear, initialise
-from algophase.networks.handmade import circle, handmade_pizza
+from algophase.networks.handmade import handmade_pizza
 from algophase.paper.sources import Sources
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 

@@ -6,7 +6,6 @@ size share components and no pair shows either of them. `find_circles` takes the
 second for what is left.
 """
 
-import functools
 import math
 import numbers
 from collections.abc import Collection, Iterable, Sequence
@@ -24,12 +23,11 @@ from algophase.analysis.lines import falls_short, reaches
 from algophase.analysis.principal import (
     LEAST_VARIANCE_SHARE,
     PrincipalComponents,
-    fourier_basis,
-    frequencies,
     frequency_shares,
     network_components,
     of_columns,
 )
+from algophase.core.fourier import basis, frequencies, wave_counts, waves_at
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
@@ -78,8 +76,7 @@ def _measure(
     _, axes, directions = np.linalg.svd(np.stack([values[0].real, values[0].imag]), full_matrices=False)
     power = (np.abs(every @ directions.T) ** 2).sum(axis=(0, 2))  # of each frequency, in the plane of the ellipse
     power[0] = 0
-    if components.modulus % 2 == 0:
-        power[-1] /= 2
+    power[1:] *= wave_counts(components.modulus)
     purity = float(power[frequency] / power.sum()) if power.sum() > 0 else 0.0
     sizes = np.abs(values)
     radius = math.sqrt((sizes**2).sum() / (2 * len(values)))
@@ -140,7 +137,7 @@ def circles_by_frequency(components: PrincipalComponents, known: Collection[int]
     stands_out = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT))
     found = []
     for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
-        if falls_short(share, stands_out) or 2 * frequency == components.modulus or frequency in known:
+        if falls_short(share, stands_out) or waves_at(components.modulus, frequency) == 1 or frequency in known:
             continue
         measures = _measure(components, frequency)
         if falls_short(measures[1], LEAST_ROUNDNESS):
@@ -212,16 +209,9 @@ def _component_part(principal: PrincipalComponents, members: Iterable[int], drop
 def _frequency_part(principal: PrincipalComponents, members: Iterable[int], drop: bool = False) -> Tensor:
     """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies, or of all others."""
     values = principal.centred
-    basis = _modes(principal.modulus, tuple(members)).to(values.dtype)
-    part = basis.T @ (basis @ values)
+    waves = basis(principal.modulus, tuple(members)).to(values.dtype)
+    part = waves.T @ (waves @ values)
     return values - part if drop else part
-
-
-@functools.lru_cache(maxsize=1024)
-@torch.inference_mode(False)
-def _modes(modulus: int, members: tuple[int, ...]) -> Tensor:
-    """Orthonormal waves (modes, p) of these frequencies. They are kept: do not write into them."""
-    return torch.cat([torch.zeros(0, modulus).double(), *(fourier_basis(modulus, k) for k in members)])
 
 
 def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ from algophase.analysis.grid import right_answers
 from algophase.analysis.logit_sums import Array, answers, smallest_margin
 from algophase.analysis.program import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
+from algophase.core.fourier import transform, waves_at
 from algophase.networks import Network
 from algophase.wording import counted
 
@@ -135,17 +136,15 @@ def _whole(found: Program) -> _Parts:
 def _coefficients(found: Program, count: int) -> Array:
     """Waves of g and h of the first key frequencies, (2, count, p): cosines of harmonic 0.. and sines after them."""
     p = found.modulus
-    modes = np.fft.rfft(np.stack([found.profiles[:count], found.sine_profiles[:count]]), axis=-1) * (2 / p)
-    modes[..., 0] /= 2
-    if p % 2 == 0:
-        modes[..., -1] /= 2
-    return np.concatenate([modes.real, -modes.imag[..., 1 : (p + 1) // 2]], axis=-1)
+    waves = _basis(p)
+    profiles = np.stack([found.profiles[:count], found.sine_profiles[:count]])
+    return profiles @ (waves.T / np.square(waves).sum(axis=1))
 
 
 def _basis(p: int) -> Array:
     """(p, p): the waves over d that `_coefficients` counts."""
-    angle = 2 * np.pi * (np.outer(np.arange(p // 2 + 1), np.arange(p)) % p) / p
-    return np.concatenate([np.cos(angle), np.sin(angle[1 : (p + 1) // 2])])
+    waves = transform(p)
+    return np.concatenate([waves.real[: p // 2 + 1], -waves.imag[1 : (p + 1) // 2]])
 
 
 def _largest(values: Array, count: int) -> Array:
@@ -211,11 +210,8 @@ def _strengths(found: Program, count: int) -> Array:
     """Share of the logits of the largest 0, 1, 2, ... waves over d of the first key frequencies."""
     p = found.modulus
     values = _coefficients(found, count)
-    over_d = np.full(p, 0.5)
-    over_d[0] = 1.0
-    if p % 2 == 0:
-        over_d[p // 2] = 1.0
-    over_r = np.array([1.0 if 2 * k == p else 0.5 for k in found.frequencies[:count]])
+    over_d = np.square(_basis(p)).mean(axis=1)
+    over_r = np.array([1 / waves_at(p, k) for k in found.frequencies[:count]])
     each = np.square(values) * over_d * over_r[:, None] / max(found.norm**2, np.finfo(np.float64).tiny)
     order = np.argsort(-np.abs(values).round(12), axis=None, kind="stable")
     return np.concatenate([[0.0], np.cumsum(each.ravel()[order])])

@@ -29,6 +29,7 @@ from algophase.analysis.formulas import accompanied_frequencies, accompanying_by
 from algophase.analysis.lines import falls_short, reaches, stays_within
 from algophase.analysis.logit_sums import Array, LogitSums, launch_sums, read_sums
 from algophase.analysis.principal import PrincipalComponents
+from algophase.core.fourier import waves_at
 from algophase.networks import Network
 
 Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
@@ -94,7 +95,7 @@ def read_evidence(p: int, circles: Sequence[Circle], sums: LogitSums, places: It
             accuracy=float(sums.right[place]),
             variance=float(beyond[place] / p**3 + sums.means[place]),
             label_variance=float(np.square(sums.offset[place]).mean()),
-            profiles=[amplitudes[place, :, k - 1] * (1.0 if 2 * k == p else 0.5) for k in waves],
+            profiles=[amplitudes[place, :, k - 1] / waves_at(p, k) for k in waves],
         )
         found.append(_read(p, circle, alone, offsets))
     return found
@@ -125,9 +126,9 @@ def _forms(p: int, frequency: int, offset: float, turns: tuple[float, ...]) -> t
     factors = [torch.ones(p, dtype=torch.float64), pizza_by_distance(distance, p, frequency, offset)]
     factors += [accompanying_by_distance(distance, p, *each) for each in zip(candidates, turns, strict=True)]
     forms, waves = torch.stack(factors), torch.tensor([frequency, frequency, *candidates])
-    # The mean of cos w(a + b - c) cos v(a + b - c) is 1/2 where w = v (1 at half of p) and 0 elsewhere.
-    squared = torch.where(2 * waves == p, 1.0, 0.5).double()
-    return forms.numpy(), (forms @ forms.T / p * squared * (waves[:, None] == waves)).numpy()
+    # The mean of cos w(a + b - c) cos v(a + b - c) is that of a squared cosine where w = v, and 0 elsewhere.
+    mean_squares = torch.tensor([1 / waves_at(p, int(k)) for k in waves], dtype=torch.float64)
+    return forms.numpy(), (forms @ forms.T / p * mean_squares * (waves[:, None] == waves)).numpy()
 
 
 @functools.lru_cache(maxsize=1024)

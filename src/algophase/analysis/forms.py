@@ -28,8 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algophase.analysis.logit_sums import Array, answer_waves
+from algophase.analysis.logit_sums import Array
 from algophase.analysis.program import profile_of, spectrum_of
+from algophase.core.fourier import amplitude_matrix, transform, waves_at
 
 # The shapes of d that each form is fitted with: 0 the Clock's, 1 the Pizza's, 2 the companion's.
 FITTED: dict[str, tuple[int, ...]] = {
@@ -88,9 +89,7 @@ def _shapes(modulus: int, frequency: int, offset: float) -> _Shapes:
 
 def _offset(profile: Array, frequency: int) -> float:
     """The angle between the operands' circles: where the profile's wave of the circle's own frequency is largest."""
-    angle = 2 * np.pi * frequency * np.arange(len(profile)) / len(profile)
-    wave = (profile * np.exp(-1j * angle)).sum()
-    return float(np.angle(wave))
+    return float(np.angle(transform(len(profile))[frequency] @ profile))
 
 
 def form_curve(profile: Array, frequency: int, form: str, *, turned: bool = False) -> Array | None:
@@ -111,14 +110,14 @@ def fitted_forms(
     for k in keys:
         own, profile = profile_of(alone[k], k), profile_of(answer, k)
         shapes = _shapes(p, k, _offset(own, k) if turned else 0.0)
-        half = 1.0 if 2 * k == p else 0.5
+        mean_square = 1 / waves_at(p, k)
         for name, chosen in FITTED.items():
             fitted = (shapes.inverse[name] @ profile) @ shapes.values[list(chosen)]
-            fits[name] += float(fitted @ fitted) * half * p * p
+            fits[name] += float(fitted @ fitted) * mean_square * p * p
         leading = leading or (own, profile, shapes)
     assert leading is not None
     own, profile, shapes = leading
     clock, pizza = (shapes.inverse["leading"] @ own).tolist()
     companion = (shapes.inverse["both"] @ profile).tolist()[2]
-    following = float(spectrum_of(answer @ answer_waves(p))[[m - 1 for m in group]].sum())
+    following = float(spectrum_of(answer @ amplitude_matrix(p))[[m - 1 for m in group]].sum())
     return Forms(profile, own, clock, pizza, companion, following, fits)

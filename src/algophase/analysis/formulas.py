@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.grid import right_answers
+from algophase.core.fourier import cos_turn, sin_turn
 from algophase.errors import InputError
-from algophase.waves import cos_turn, sin_turn
 
 PizzaForm = Literal["cosine", "absolute-difference", "two-term"]
 Frequencies = int | Sequence[int]

@@ -25,31 +25,16 @@ from torch import Tensor
 
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
+from algophase.core.fourier import padded_basis
 from algophase.networks import Cache, Linear, Network, Transformer
 from algophase.networks.ordered import Ordered, inner_of
 from algophase.networks.transformer import Block
 from algophase.threads import one_thread
-from algophase.waves import cos_turn, sin_turn
 
 # A unit whose variance is below this part of the mean unit's is silent: weight decay has all but removed it.
 SILENT = 1e-3
 # Clusters of fewer units than this share of those that are not silent are left out of means over clusters.
 LEAST_CLUSTER = 0.01
-
-
-@functools.lru_cache(maxsize=8)
-@torch.inference_mode(False)
-def waves_over(modulus: int, device: torch.device) -> Tensor:
-    """Orthonormal rows (1 + 2 floor(p / 2), p): 1, cos w_1 t, sin w_1 t, ... At even p the last, sin pi t, is zero.
-
-    They are kept: do not write into them.
-    """
-    frequencies = torch.arange(1, modulus // 2 + 1)
-    turns = frequencies[:, None] * torch.arange(modulus)
-    size = torch.where(2 * frequencies == modulus, 1.0, 2.0).double().div(modulus).sqrt()[:, None, None]
-    pairs = torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1) * size
-    constant = torch.full((1, modulus), modulus**-0.5, dtype=torch.float64)
-    return torch.cat([constant, pairs.flatten(0, 1)]).to(device)
 
 
 def has_units(network: Network) -> bool:
@@ -218,7 +203,7 @@ def _ideal_sizes(modulus: int) -> Array:
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)
 def _own_waves(modulus: int, device: torch.device) -> Tensor:
-    """The rows of `waves_over` that a unit of each frequency has: the constant, cosine and sine, (3, floor(p / 2)). Kept."""
+    """The rows of `padded_basis` that a unit of each frequency has: the constant, cosine and sine, (3, floor(p / 2)). Kept."""
     cosine = 2 * torch.arange(modulus // 2) + 1
     return torch.stack([torch.zeros_like(cosine), cosine, cosine + 1]).to(device)
 
@@ -230,7 +215,7 @@ def launch_units(pre: Tensor, modulus: int, written: Tensor | None) -> Tensor:
 
     Gives (13 or 15, m) for `read_units`; nothing waits for the device.
     """
-    waves = waves_over(modulus, pre.device)
+    waves = padded_basis(modulus, pre.device)
     modes = waves @ (waves @ pre.reshape(modulus, -1)).view(len(waves), modulus, -1)  # (of a, of b, m)
     mean = modes[0, 0] / modulus
     modes[0, 0].zero_()

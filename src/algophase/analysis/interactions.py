@@ -17,10 +17,11 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze_subject
-from algophase.analysis.hidden import on_grid, stream_before_units, waves_over
+from algophase.analysis.hidden import on_grid, stream_before_units
 from algophase.analysis.metrics import paper_triples_on, similarity
 from algophase.analysis.pair_logits import PairLogits, Prepared
 from algophase.analysis.subject import Subject
+from algophase.core.fourier import padded_basis
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
 from algophase.networks.transformer import Block
@@ -72,7 +73,7 @@ class _Without(Subject):
         x = stream.view(p, p, -1)
         if not self.products_only:
             return (x.mean(dim=1, keepdim=True) + x.mean(dim=0, keepdim=True) - x.mean(dim=(0, 1))).flatten(0, 1)
-        waves = waves_over(p, stream.device)
+        waves = padded_basis(p, stream.device)
         modes = waves @ (waves @ stream.view(p, -1)).view(len(waves), p, -1)
         of_row = (torch.arange(len(waves), device=stream.device) + 1) // 2  # the frequency of each wave
         same = (of_row[:, None] == of_row) & (of_row > 0)

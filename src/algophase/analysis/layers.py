@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference
-from algophase.analysis.principal import fourier_basis
+from algophase.core.fourier import basis
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
 
@@ -58,7 +58,7 @@ def additivity_by_layer(network: Network, groups: Sequence[Sequence[int]]) -> li
 
 def _kept(stream: Tensor, p: int, group: Sequence[int]) -> Tensor:
     """The part of a stream (p * p, s, d) at these frequencies and 0, in a and in b."""
-    waves = torch.cat([torch.full((1, p), p**-0.5, dtype=torch.float64), *(fourier_basis(p, k) for k in group)])
+    waves = torch.cat([torch.full((1, p), p**-0.5, dtype=torch.float64), basis(p, tuple(group))])
     projection = (waves.T @ waves).to(stream)
     over_a = projection @ stream.reshape(p, -1)  # (a, b * s * d)
     return (projection @ over_a.view(p, p, -1)).view(stream.shape)

@@ -26,9 +26,9 @@ from torch import Tensor
 
 from algophase.analysis.grid import correct_logits, largest_wrong_logits
 from algophase.analysis.pair_logits import PairLogits, Prepared, blocks, prepare
+from algophase.core.fourier import amplitude_matrix, circle
 from algophase.networks import Network
 from algophase.threads import one_thread, side_by_side
-from algophase.waves import cos_turn, sin_turn
 
 Array = NDArray[np.float64]
 
@@ -60,25 +60,13 @@ class LogitSums:
         if p % 2:
             return self.answer
         # The mean over a of offset(2 a - d - r) is that over all c of the parity of d + r: (-1)^(d + r) times a number.
-        signs = 1.0 - 2.0 * (np.arange(p) % 2)
+        signs = circle(p, p // 2)[:, 0].numpy()
         return self.answer - (self.offset @ signs / p)[:, None, None] * np.outer(signs, signs)
 
     @functools.cached_property
     def amplitudes(self) -> Array:
         """g_k(d), then h_k(d), of `following` = sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r, (n, p, 2 floor(p / 2))."""
-        return self.following @ answer_waves(self.following.shape[-1])
-
-
-@functools.lru_cache(maxsize=16)
-def answer_waves(p: int) -> Array:
-    """(r, 2 floor(p / 2)): functions of r times this are their amplitudes of cos w_k r, then of sin w_k r.
-
-    For so few numbers a product is quicker than a Fourier transform. It is kept: do not write into it.
-    """
-    frequencies = torch.arange(1, p // 2 + 1)
-    turns = torch.arange(p)[:, None] * frequencies
-    twice = torch.where(2 * frequencies == p, 1.0, 2.0).double() / p
-    return torch.cat([cos_turn(turns, p) * twice, sin_turn(turns, p) * twice], dim=1).numpy()
+        return self.following @ amplitude_matrix(self.following.shape[-1])
 
 
 @torch.no_grad()

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
 from algophase.analysis.lines import reaches
+from algophase.core.fourier import basis, wave_counts, waves_at
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
-from algophase.waves import cos_turn, sin_turn
 
 # A component is a wave of one frequency when this much of it is. (A *network* is circular from 0.995 on: see verdict.)
 WAVE_CONCENTRATION = 0.9
@@ -66,9 +66,9 @@ class PrincipalComponents:
     def frequency_shares(self) -> Tensor:
         """See the function of this name."""
         p, values = self.modulus, self.coordinates.double()
-        power = self.fourier[:, 1:].abs() ** 2 * (p / 2)  # (tables, k, r)
-        if p % 2 == 0:
-            power[:, -1] /= 2
+        # `fourier` is twice the mean, which counts the one wave of p / 2 twice.
+        mean_squares = torch.from_numpy(wave_counts(p) / 4)[:, None]
+        power = self.fourier[:, 1:].abs() ** 2 * (p * mean_squares)  # (tables, k, r)
         return (power.sum(dim=0) / (values**2).sum(dim=(0, 1))).T
 
     @functools.cached_property
@@ -90,7 +90,7 @@ class PrincipalComponents:
         return [
             (pair, frequency, share)
             for pair, (frequency, share, is_clean) in enumerate(listed)
-            if is_clean and reaches(share, LEAST_VARIANCE_SHARE) and 2 * frequency != self.modulus
+            if is_clean and reaches(share, LEAST_VARIANCE_SHARE) and waves_at(self.modulus, frequency) == 2
         ]
 
     @functools.cached_property
@@ -102,7 +102,7 @@ class PrincipalComponents:
     def columns(self) -> tuple[Tensor, Tensor]:
         """left (tables, p, c) and right (tables, c, width), whose product over some of the c columns is a part of `centred`:
         first one column for each component, then one for each wave. Either kind alone makes up the whole."""
-        waves = torch.cat([fourier_basis(self.modulus, k) for k in frequencies(self.modulus)]).to(self.coordinates.dtype)
+        waves = basis(self.modulus).to(self.coordinates.dtype)
         left, right = (each.expand(len(self.coordinates), -1, -1) for each in (waves.T, self.directions))
         return torch.cat([self.coordinates, left], dim=2), torch.cat([right, waves @ self.centred], dim=1)
 
@@ -194,24 +194,6 @@ def network_components(network: Network, resolution: float | None = None) -> Pri
     network = ordered(network)
     with at_inference(network):
         return principal_components(network.distinct_tables(), resolution)
-
-
-def frequencies(modulus: int) -> range:
-    """Frequencies that tell tokens apart: 1 to floor(p / 2), since k and p - k are the same circle."""
-    return range(1, modulus // 2 + 1)
-
-
-@functools.lru_cache(maxsize=1024)
-@torch.inference_mode(False)
-def fourier_basis(modulus: int, frequency: int) -> Tensor:
-    """Orthonormal rows spanning the waves of one frequency over the tokens: (2, p), or (1, p) at p / 2.
-
-    They are kept: do not write into them.
-    """
-    turns = frequency * torch.arange(modulus)
-    if 2 * frequency == modulus:  # sin vanishes on every token
-        return cos_turn(turns, modulus)[None] / modulus**0.5
-    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)]) * (2 / modulus) ** 0.5
 
 
 def frequency_shares(components: PrincipalComponents) -> Tensor:

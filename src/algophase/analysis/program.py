@@ -18,7 +18,6 @@ answer, and (-1)^d e^{-i w_k r} is at once e^{i(w_k + pi) s} times a function of
 others among the answer-following. Frequency p/2 has no sine: (-1)^r.
 """
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -29,8 +28,8 @@ from torch import Tensor
 
 from algophase.analysis.grid import right_answers, share_right
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import Array, LogitSums, answer_waves
-from algophase.waves import cos_turn, sin_turn
+from algophase.analysis.logit_sums import Array, LogitSums
+from algophase.core.fourier import amplitude_matrix, circle, transform, wave_counts, waves_at
 
 LEAST_KEY_SHARE = 0.01
 HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its square in its first five
@@ -138,8 +137,8 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
     keys = key_frequencies(spectrum, least_share)
     modes, both = _readout_modes(found.sums, keys)
     chosen = [k - 1 for k in keys]
-    readout = modes @ _turns(p).conj()
-    twice = np.array([1.0 if 2 * k == p else 2.0 for k in keys])  # with its conjugate
+    readout = modes @ transform(p).conj()
+    twice = np.array([waves_at(p, k) for k in keys], dtype=np.float64)  # with its conjugate
     spectra = both * (twice * p**3 / total)[:, None]
     shares = {
         "answer_share": float(np.square(answer).sum()) * p / total,
@@ -170,7 +169,7 @@ def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> P
 
 def profile_of(answer: Array, frequency: int) -> Array:
     """g(d) of one frequency, (..., p), of functions (..., d, r)."""
-    return np.asarray(answer @ answer_waves(answer.shape[-1])[:, frequency - 1])
+    return np.asarray(answer @ amplitude_matrix(answer.shape[-1])[:, frequency - 1])
 
 
 def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
@@ -181,10 +180,11 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
     found, order = np.zeros((len(frequencies), HARMONICS)), np.arange(HARMONICS)
     for row, profile, k in zip(found, profiles, frequencies, strict=True):
         p = len(profile)
-        modes = np.exp(-2j * np.pi * (np.outer(order, k * np.arange(p)) % p) / p) @ profile / p
+        modes = transform(p)[order * k % p] @ profile / p
         angle = np.angle(modes[1])
         angle -= np.pi * np.sign(angle) if abs(angle) > np.pi / 2 else 0.0
-        row[:] = (modes * np.exp(-1j * order * angle)).real * np.where(2 * order * k % p == 0, 1.0, 2.0)
+        counts = np.array([waves_at(p, k * harmonic) for harmonic in range(HARMONICS)])
+        row[:] = (modes * np.exp(-1j * order * angle)).real * counts
     return found
 
 
@@ -192,9 +192,8 @@ def spectrum_of(amplitudes: Array) -> Array:
     """Squared norm over all triples of each frequency, (..., floor(p / 2)), from amplitudes (..., d, 2 floor(p / 2))."""
     p, waves = amplitudes.shape[-2], amplitudes.shape[-1] // 2
     of_d = np.square(amplitudes).sum(axis=-2)  # of g_k and h_k, over d
-    # The mean of cos^2 over r is 1/2, and 1 at half of p.
-    half = np.where(2 * np.arange(1, waves + 1) == p, 1.0, 0.5)
-    return (of_d[..., :waves] + of_d[..., waves:]) * half * p**2
+    mean_squares = 1 / wave_counts(p)  # of a cosine or sine, over r
+    return (of_d[..., :waves] + of_d[..., waves:]) * mean_squares * p**2
 
 
 def least_key_share(count: int, least_share: float = LEAST_KEY_SHARE) -> float:
@@ -209,16 +208,10 @@ def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> li
     return [int(k) + 1 for k in np.argsort(-spectrum.round(9), kind="stable") if reaches(float(spectrum[k]), least)]
 
 
-@functools.lru_cache(maxsize=16)
-def _turns(p: int) -> NDArray[np.complex128]:
-    """e^{-2 pi i j k / p}, (p, p). For a few rows a product is quicker than a Fourier transform. Kept: do not write into it."""
-    return np.exp(-2j * np.pi * (np.outer(np.arange(p), np.arange(p)) % p) / p)
-
-
 def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex128], Array]:
     """Modes (key, l) of the functions of (s, c) that belong to the read-out, others zero; and their squares (key, folded l)."""
     p = len(sums)
-    modes = _turns(p)[list(keys)] @ sums @ _turns(p) / p**2
+    modes = transform(p)[list(keys)] @ sums @ transform(p) / p**2
     s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
     modes[(2 * s + 2 * label) % p == 0] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
     squares = np.abs(modes) ** 2
@@ -239,12 +232,11 @@ def program_logits(
     p = found.modulus
     numbers = torch.arange(p)
     d, s = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
-    r = numbers  # class 1 in (d, r), then looked up
     table, mixed = torch.zeros(p, p, dtype=torch.float64), torch.zeros(p, p, dtype=torch.float64)
     for index, k in enumerate(found.frequencies):
         if frequencies is not None and k not in frequencies:
             continue
-        cosine, sine = cos_turn(k * r, p), sin_turn(k * r, p)
+        cosine, sine = circle(p, k).T
         table += torch.from_numpy(found.profiles[index])[:, None] * cosine
         if sines:
             table += torch.from_numpy(found.sine_profiles[index])[:, None] * sine

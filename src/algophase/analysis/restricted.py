@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.grid import pair_losses
-from algophase.analysis.hidden import waves_over
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import places
 from algophase.analysis.program import least_key_share
+from algophase.core.fourier import circle, padded_basis
 from algophase.task import labels
 
 
@@ -24,9 +24,9 @@ def key_frequencies_there(logits: Tensor) -> Tensor:
     centred = logits[..., :p] - logits[..., :p].mean(dim=-1, keepdim=True)
     answer = centred.flatten()[places(p, 0, p, logits.device).by_answer].view(p, p, p).mean(dim=0)  # (d, r)
     if p % 2 == 0:  # without the offset (-1)^c, which follows the answer as well
-        signs = 1.0 - 2.0 * (torch.arange(p, device=logits.device) % 2).double()
+        signs = circle(p, p // 2)[:, 0].to(logits.device)
         answer = answer - (centred.mean(dim=(0, 1)) @ signs / p) * torch.outer(signs, signs)
-    held = (answer @ waves_over(p, logits.device)[1:].T).square().sum(dim=0).view(-1, 2).sum(dim=1) * p
+    held = (answer @ padded_basis(p, logits.device)[1:].T).square().sum(dim=0).view(-1, 2).sum(dim=1) * p
     total = centred.square().sum().clamp_min(torch.finfo(torch.float64).tiny)
     return reaches(held / total, least_key_share(p // 2))
 
@@ -41,7 +41,7 @@ def _by_sum(p: int, device: torch.device) -> Tensor:
 
 def restricted_and_excluded(logits: Tensor, keys: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Both kinds of logits, each (p, p, outputs), of logits in float64. keys: which frequencies, by default the key ones."""
-    p, waves = len(logits), waves_over(len(logits), logits.device)
+    p, waves = len(logits), padded_basis(len(logits), logits.device)
     keys = key_frequencies_there(logits) if keys is None else keys
     of_sum = logits.flatten(0, 1)[_by_sum(p, logits.device)].mean(dim=0)  # (s, outputs)
     kept = waves[1:] * keys[:, None].expand(-1, 2).flatten()[:, None]

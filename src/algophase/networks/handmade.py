@@ -7,7 +7,7 @@ midpoint of E_a and E_b, hidden units hold relu(+-u . (E_a + E_b)) for the half-
 
 whose correct logit is |cos(w(a-b)/2)| exactly: gradient symmetricity 1, distance irrelevance 0.
 The Clock multiplies, which no ReLU network does exactly, so it is a module of its own: equation (1) on each circle.
-Both are in float64, and their tables are exact under the circle's symmetries (see `waves`).
+Both are in float64, and their tables are exact under the circle's symmetries (see `core.fourier`).
 """
 
 from collections.abc import Sequence
@@ -15,17 +15,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from algophase.core.fourier import circle, cos_turn, sin_turn
 from algophase.errors import InputError
 from algophase.networks.linear import Linear, Table
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.settings import ClockSettings, LinearSettings, TaskSettings
-from algophase.waves import cos_turn, sin_turn
-
-
-def circle(modulus: int, frequency: int) -> Tensor:
-    """(p, 2): token t at (cos w t, sin w t), w = 2 pi frequency / p."""
-    turns = frequency * torch.arange(modulus)
-    return torch.stack([cos_turn(turns, modulus), sin_turn(turns, modulus)], dim=1)
 
 
 def _check_frequencies(modulus: int, frequencies: Sequence[int] | None) -> list[int]:

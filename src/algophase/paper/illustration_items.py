@@ -23,12 +23,12 @@ from algophase.analysis.formulas import (
 from algophase.analysis.grid import correct_logits, grid_logits
 from algophase.analysis.lines import exceeds, reaches
 from algophase.analysis.specimen import Specimen
-from algophase.networks.handmade import circle, handmade_clock, handmade_pizza
+from algophase.core.fourier import circle, cos_turn, sin_turn
+from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import THRESHOLDS, approximated, judged, statement
 from algophase.paper.sources import Missing, Sources, optional
-from algophase.waves import cos_turn, sin_turn
 
 FACE = 12  # the paper's everyday clock
 PAIR = (8, 6)  # its first example: 8 + 6 = 2 (mod 12)

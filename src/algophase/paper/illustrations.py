@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.formulas import accompanying_by_distance, clock_logits, pizza_by_distance, pizza_logits
-from algophase.networks.handmade import circle
+from algophase.core.fourier import circle
 from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.formulas import half_angle_cosine, variance_explained
 from algophase.analysis.grid import by_difference_and_sum
 from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
+from algophase.core.fourier import cos_turn
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
 from algophase.paper.rules import APPROXIMATES, HALF, for_each, judged, measured, spread_of
 from algophase.paper.sources import Exhibit, Sources, source_of
-from algophase.waves import cos_turn
 
 INVARIANT = 0.2  # standard deviation over mean below which an accuracy does not depend on a - b
 HIGHLY = 0.9

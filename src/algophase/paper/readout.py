@@ -11,6 +11,7 @@ from torch import Tensor
 from algophase.analysis.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
 from algophase.analysis.circles import points_in_plane
 from algophase.analysis.formulas import pizza_logits
+from algophase.core.fourier import cos_turn
 from algophase.networks import Linear
 from algophase.paper.anatomy_items import both_sides, open_model_beta
 from algophase.paper.product import Claim, Product
@@ -19,7 +20,6 @@ from algophase.paper.rules import approximated, measured
 from algophase.paper.sources import Exhibit, Sources
 from algophase.report.figures import draw_readout
 from algophase.report.style import COLOURS, new_figure
-from algophase.waves import cos_turn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
