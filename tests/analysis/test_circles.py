@@ -23,7 +23,7 @@ from algophase.analysis.principal import (
     network_components,
     principal_components,
 )
-from algophase.core.fourier import circle
+from algophase.core import fourier
 from algophase.errors import InputError
 from algophase.networks import build, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -82,7 +82,7 @@ def test_where_noise_mixes_components_frequency_still_finds_the_circles() -> Non
 @pytest.mark.parametrize("p", [24, 59])
 def test_purity_is_a_circles_share_of_what_its_plane_shows(p: int) -> None:
     plane = torch.eye(2, 8, dtype=torch.float64)
-    table = 2 * circle(p, 3) @ plane + circle(p, 5) @ plane  # both in one plane
+    table = 2 * fourier.circle(p, 3) @ plane + fourier.circle(p, 5) @ plane  # both in one plane
     (found,) = (item for item in find_circles(principal_components((table,))) if item.frequency == 3)
     assert found.purity == pytest.approx(4 / 5)
 
