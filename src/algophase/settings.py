@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self, cast, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
 from algophase.errors import InputError
 
@@ -28,6 +28,27 @@ LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
 LARGEST_SIZE = 2**20  # of one axis: beyond it no network fits anywhere, and products of sizes no longer fit into 64 bits
 LARGEST_COUNT = 2**53  # of epochs and steps, which are counted in float64
 LARGEST_SEED = 2**64 - 1
+
+
+class Range(NamedTuple):
+    """The numbers that a setting may be. An open end is not among them."""
+
+    low: float
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+
+# Settings that are not counts: read by the checks below, and by pictures that choose an axis.
+RANGES: dict[str, Range] = {
+    "training_fraction": Range(0, 1, open_low=True),
+    "attention_rate": Range(0, 1),
+    "learning_rate": Range(0, open_low=True),
+    "weight_decay": Range(0),
+    "beta1": Range(0, 1, open_high=True),  # not 1: updates are divided by 1 - beta^t
+    "beta2": Range(0, 1, open_high=True),
+    "epsilon": Range(0, open_low=True),
+}
 
 
 def shown(value: object) -> str:
@@ -68,7 +89,7 @@ def _check_flag(name: str, value: object) -> None:
 
 
 class _Settings:
-    """JSON round trip shared by all settings. Unknown names stop the load."""
+    """JSON round trip and ranges shared by all settings. Unknown names stop the load."""
 
     _later: ClassVar[tuple[str, ...]] = ()  # settings that came after the first files: written where they are not the default
 
@@ -89,6 +110,19 @@ class _Settings:
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+    def _set_in_range(self, name: str) -> None:
+        """Check a number against its range and keep it as a float."""
+        allowed = RANGES[name]
+        number = check_number(
+            name,
+            getattr(self, name),
+            allowed.low,
+            allowed.high,
+            open_low=allowed.open_low,
+            open_high=allowed.open_high,
+        )
+        self._set(name, number)
 
 
 def _is_prime(number: int) -> bool:
@@ -147,7 +181,7 @@ class TaskSettings(_Settings):
             raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
-        self._set("training_fraction", check_number("training_fraction", self.training_fraction, 0, 1, open_low=True))
+        self._set_in_range("training_fraction")
         if int(self.training_fraction * self.modulus**2) < 1:
             raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
 
@@ -207,7 +241,7 @@ class TransformerSettings(_Settings):
         _check_integer("heads", self.heads, 1)
         _check_integer("width", self.width, self.heads)  # so that a head has at least one dimension
         _check_choice("activation", self.activation, ACTIVATIONS)
-        self._set("attention_rate", check_number("attention_rate", self.attention_rate, 0, 1))
+        self._set_in_range("attention_rate")
 
     @property
     def head_size(self) -> int:
@@ -383,14 +417,8 @@ class TrainingSettings(_Settings):
     def __post_init__(self) -> None:
         _check_integer("epochs", self.epochs, 0, LARGEST_COUNT)
         _check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
-        for name, high, open_low in (
-            ("learning_rate", math.inf, True),
-            ("weight_decay", math.inf, False),
-            ("beta1", 1.0, False),  # not 1: updates are divided by 1 - beta^t
-            ("beta2", 1.0, False),
-            ("epsilon", math.inf, True),
-        ):
-            self._set(name, check_number(name, getattr(self, name), 0.0, high, open_low=open_low, open_high=True))
+        for name in ("learning_rate", "weight_decay", "beta1", "beta2", "epsilon"):
+            self._set_in_range(name)
 
 
 def published_training(network: NetworkSettings) -> TrainingSettings:

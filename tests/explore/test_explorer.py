@@ -36,6 +36,17 @@ def test_axes_stand_in_the_address_only_where_they_were_chosen(explorer: Explore
     assert kept == "?colour=circularity&region=0,0,1,1"
 
 
+def test_a_scale_stands_in_the_address_and_goes_with_its_column(explorer: Explorer) -> None:
+    axes = ("attention_rate", "gradient_symmetricity", "verdict")
+    assert explorer.choose_axes("", *axes, "linear", "linear") is None
+    chosen = explorer.choose_axes("?region=0,0,1,1", *axes, "log", "linear")
+    assert chosen == "?x-scale=log"
+    assert explorer.choose_axes(chosen, *axes, "linear", "linear") == "?x-scale=linear"
+    assert explorer.choose_axes(chosen, "training_loss", *axes[1:], "log", "linear") == "?x=training_loss"
+    zero = explorer.table.numbers("attention_rate") == 0
+    assert len(explorer.table.drawn(explorer.view(chosen))) == explorer.table.count - zero.sum()
+
+
 def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path) -> None:
     one = explorer.add_filter("", "attention_rate", "<", "0.5")
     assert one == "?where=attention_rate<0.5"

@@ -1,19 +1,19 @@
+from pathlib import Path
+
 import numpy
 import pytest
 from explored_tables import columns
 
 from algophase.analysis.catalogue import IRRELEVANCE, line
-from algophase.explore.map_figure import draw_map, is_logarithmic, map_key, names, selections
+from algophase.explore.map_figure import draw_map, map_key, names, selections
 from algophase.explore.state import View
-from algophase.explore.table import RunTable
+from algophase.explore.table import RunTable, read_run_table
+from algophase.storage.gallery import shipped
 
 TABLE = RunTable(columns(), "made up")
 
 
-def test_a_wide_range_is_drawn_logarithmically_and_a_rate_is_not() -> None:
-    everything = numpy.arange(4)
-    assert is_logarithmic(TABLE, "width", everything)
-    assert not is_logarithmic(TABLE, "attention_rate", everything)
+def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
     view, _ = TABLE.resolve(View(y="width", run=f"{2:012x}", pin=f"{0:012x}"))
     assert [(name["text"], name["x"], round(name["y"], 3)) for name in names(TABLE, view)] == [
         ("shown", 0.6, 2.709),
@@ -30,6 +30,24 @@ def test_each_point_carries_its_place_whatever_colours_it(colour: str) -> None:
     assert len({trace.marker.symbol for trace in points}) == len(points)  # shapes tell as much as colours
     assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
     assert figure.layout.yaxis.type == "log"
+
+
+@pytest.mark.parametrize("sweep", ["layers-2", "decay"])
+def test_the_attention_rate_is_on_a_linear_axis(sweep: str) -> None:
+    table = read_run_table(shipped(Path(sweep)))
+    rates = table.numbers("attention_rate")
+    assert rates.min() > 0
+    assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(rates, 0.05)  # it looks like one for a log axis
+    figure = draw_map(table, table.resolve(View())[0])
+    assert figure.layout.xaxis.title.text == "attention rate"
+    assert figure.layout.xaxis.type != "log"
+
+
+def test_a_scale_can_be_chosen() -> None:
+    view, _ = TABLE.resolve(View(x_scale="log", y="width", y_scale="linear"))
+    layout = draw_map(TABLE, view).layout
+    assert (layout.xaxis.type, layout.yaxis.type) == ("log", None)
+    assert map_key(view) != map_key(TABLE.resolve(View(y="width"))[0])
 
 
 def test_a_region_is_drawn_as_it_was() -> None:

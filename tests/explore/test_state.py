@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algophase.errors import InputError
-from algophase.explore.state import MOST_CORNERS, MOST_FILTERS, View, checked_condition, decode, encode, region_of
+from algophase.explore.state import MOST_CORNERS, MOST_FILTERS, SCALES, View, checked_condition, decode, encode, region_of
 from algophase.runs.selection import OPERATORS, Condition
 
 IDS = st.text("0123456789abcdef", min_size=12, max_size=12)
@@ -22,7 +22,8 @@ OFF = st.sets(st.integers(0, 500), max_size=20)
 def views(draw: st.DrawFn) -> View:
     filters = tuple(dict.fromkeys(draw(st.lists(CONDITIONS, max_size=4))))
     x, y, colour = (draw(st.just("") | NAMES) for _ in range(3))
-    view = View(filters, x, y, colour, draw(st.just(()) | CORNERS))
+    x_scale, y_scale = (draw(st.sampled_from(["", *SCALES])) for _ in range(2))
+    view = View(filters, x, y, colour, draw(st.just(()) | CORNERS), x_scale=x_scale, y_scale=y_scale)
     view = view.with_network("run", draw(st.just("") | IDS), draw(OFF))
     return view.with_network("pin", draw(st.just("") | IDS), draw(OFF))
 
@@ -55,6 +56,7 @@ def test_an_address_can_be_read_by_people() -> None:
         (f"?where=a%3D{'x' * 300}", "condition has 302 characters"),
         ("?run=../../etc/passwd", "run is '../../etc/passwd'; a run's id has 12 hexadecimal digits"),
         ("?run=<script>alert(1)</script>", "a run's id has 12 hexadecimal digits"),
+        ("?x-scale=cubic", "x-scale is 'cubic'; choose one of linear, log"),
         ("?region=1,2,3", "is not 2 to 60 points"),
         ("?region=nan,1,2,3", "is not 2 to 60 points"),
         ("?region=a,b,c,d", "is not 2 to 60 points"),

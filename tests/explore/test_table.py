@@ -55,6 +55,28 @@ def test_a_region_is_a_box_or_a_lasso() -> None:
     assert places(y="width", region=((0.0, 0.0), (0.5, 0.0), (0.5, 600.0), (0.0, 600.0))) == [0, 1]
 
 
+def test_a_bounded_quantity_is_linear_and_a_wide_range_without_an_end_is_logarithmic() -> None:
+    small = [0.001, 0.01, 0.5, 1.0]
+    bounded = ("attention_rate", "training_fraction", "beta2", "circularity", "program.explained")
+    endless = ("width", "learning_rate", "weight_decay", "validation_loss")
+    table = RunTable(columns(**dict.fromkeys([*bounded, *endless], small)), "made up")  # type: ignore[arg-type]
+    assert {table.usual_scale(column) for column in bounded} == {"linear"}
+    assert {table.usual_scale(column) for column in endless} == {"log"}
+
+
+def test_zero_has_no_place_on_a_log_axis() -> None:
+    table = RunTable(columns(width=[0, 32, 512, 1024]), "made up")
+    assert table.usual_scale("width") == "linear"
+    assert table.drawn(table.resolve(View(y="width"))[0]).tolist() == [0, 1, 2, 3]
+    assert table.drawn(table.resolve(View(y="width", y_scale="log"))[0]).tolist() == [1, 2, 3]
+
+
+def test_a_lasso_is_straight_on_the_axes_it_was_drawn_on() -> None:
+    corners = ((0.0, 10.0), (1.0, 10.0), (1.0, 1000.0))  # by logarithms, 16 and 512 lie above its long side
+    assert places(y="width", region=corners) == [1]
+    assert places(y="width", y_scale="linear", region=corners) == [0, 1, 2]
+
+
 def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
     random = numpy.random.default_rng(0)
     corners, points = random.random((9, 2)), random.random((500, 2))

@@ -55,6 +55,18 @@ def register(app: Dash, explorer: Explorer) -> None:
     _register_work(app, explorer)
 
 
+def _ticked(scale: str) -> list[str]:
+    """What the box "log scale" shows."""
+    return ["log"] if scale == "log" else []
+
+
+def _scale(ticked: object) -> str | None:
+    """The scale that the box asks for; None for a value that is not a box's."""
+    if not isinstance(ticked, list):
+        return None
+    return "log" if "log" in ticked else "linear"
+
+
 def go(search: str | None) -> None:
     """Put a new address into the address bar, and remember that it was asked for here."""
     if search is not None:
@@ -89,9 +101,30 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
         [State(f"{name}-part", "data") for name in PARTS],
     )
 
-    @app.callback(Input("x", "value"), Input("y", "value"), Input("colour", "value"), SEARCH, prevent_initial_call=True)
-    def axes(x: str | None, y: str | None, colour: str | None, search: str | None) -> None:
-        go(explorer.choose_axes(search, x, y, colour))
+    @app.callback(
+        Input("x", "value"),
+        Input("y", "value"),
+        Input("colour", "value"),
+        Input("x-scale", "value"),
+        Input("y-scale", "value"),
+        SEARCH,
+        prevent_initial_call=True,
+    )
+    def axes(
+        x: str | None,
+        y: str | None,
+        colour: str | None,
+        x_scale: list[str] | None,
+        y_scale: list[str] | None,
+        search: str | None,
+    ) -> None:
+        after = explorer.choose_axes(search, x, y, colour, _scale(x_scale), _scale(y_scale))
+        if after is not None:
+            # Another column brings its own scale, which no one has ticked.
+            view = explorer.view(after)
+            set_props("x-scale", {"value": _ticked(view.x_scale)})
+            set_props("y-scale", {"value": _ticked(view.y_scale)})
+        go(after)
 
     @app.callback(
         Input("add-filter", "n_clicks"),
@@ -164,12 +197,24 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         found = explorer.show_filters(search)
         return {**found._asdict(), "problems": [html.P(line, className="problem") for line in found.problems]}
 
-    @app.callback(_part("axes"), SEARCH, State("echo", "data"), output=outputs(x="x.value", y="y.value", colour="colour.value"))
-    def controls(_part: str, search: str | None, echo: str | None) -> dict[str, str]:
+    @app.callback(
+        _part("axes"),
+        SEARCH,
+        State("echo", "data"),
+        output=outputs(
+            x="x.value",
+            y="y.value",
+            colour="colour.value",
+            x_scale="x-scale.value",
+            y_scale="y-scale.value",
+        ),
+    )
+    def controls(_part: str, search: str | None, echo: str | None) -> dict[str, Any]:
         if echo is not None and search == echo:
             raise PreventUpdate
         view = explorer.view(search)
-        return {"x": view.x, "y": view.y, "colour": view.colour}
+        chosen = {"x": view.x, "y": view.y, "colour": view.colour}
+        return {**chosen, "x_scale": _ticked(view.x_scale), "y_scale": _ticked(view.y_scale)}
 
 
 def _register_runs(app: Dash, explorer: Explorer) -> None:

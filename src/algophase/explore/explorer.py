@@ -119,16 +119,31 @@ class Explorer:
         after = encode(view)
         return None if after == encode(decode(search)[0]) else after
 
-    def choose_axes(self, search: object, x: object, y: object, colour: object) -> str | None:
+    def choose_axes(
+        self,
+        search: object,
+        x: object,
+        y: object,
+        colour: object,
+        x_scale: object = None,
+        y_scale: object = None,
+    ) -> str | None:
+        """Columns and scales as the controls have them; None for a scale that is left alone."""
         asked, view = decode(search)[0], self.view(search)
         # What the page chose by itself need not stand in the address. A request can say anything.
-        told = {"x": x, "y": y, "colour": colour}
-        chosen = {name: value for name, value in told.items() if isinstance(value, str) and value != getattr(view, name)}
+        controls = {"x": x, "y": y, "colour": colour, "x_scale": x_scale, "y_scale": y_scale}
+        chosen = dict[str, Any]()
+        for name, value in controls.items():
+            if isinstance(value, str) and value != getattr(view, name):
+                chosen[name] = value
         if not chosen:
             return None
-        region = view.region if chosen.keys() <= {"colour"} else ()  # a region of other axes is no region
-        after = {name: chosen.get(name, getattr(asked, name)) or "" for name in ("x", "y", "colour")}
-        return self._changed(search, replace(asked, x=after["x"], y=after["y"], colour=after["colour"], region=region))
+        for axis in ("x", "y"):  # another column starts with its own scale
+            if axis in chosen:
+                chosen[f"{axis}_scale"] = ""
+        if chosen.keys() != {"colour"}:
+            asked = replace(asked, region=())  # a region of other axes is no region
+        return self._changed(search, replace(asked, **chosen))
 
     def add_filter(self, search: object, column: object, operator: object, value: object) -> str | None:
         """Raises an InputError for a condition that this table cannot be filtered by."""

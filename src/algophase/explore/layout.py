@@ -61,6 +61,14 @@ def _choice(name: str, text: str, columns: list[str]) -> Any:
     return _labelled(text, dcc.Dropdown(id=name, options=options, clearable=False, searchable=True))
 
 
+def _axis(name: str, text: str, columns: list[str]) -> Any:
+    """Which column an axis shows, and whether on a logarithmic scale."""
+    control = _choice(name, text, columns)
+    option = {"label": "log scale", "value": "log"}
+    control.children.append(dcc.Checklist(id=f"{name}-scale", options=[option], value=[], className="scale"))
+    return control
+
+
 def _map(table: RunTable) -> Any:
     operators = dcc.Dropdown(id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False)
     value = dcc.Input(id="filter-value", type="text", maxLength=LONGEST, autoComplete="off", placeholder="a value, or null")
@@ -69,8 +77,8 @@ def _map(table: RunTable) -> Any:
             html.H2("Map of the runs", id="map-title"),
             html.Div(
                 [
-                    _choice("x", "Across", table.axes),
-                    _choice("y", "Up", table.axes),
+                    _axis("x", "Across", table.axes),
+                    _axis("y", "Up", table.axes),
                     _choice("colour", "Colour", table.colours),
                 ],
                 className="controls",

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEIGHT = 520
-MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ this often is drawn on a logarithmic scale
 COLOUR_STEPS = 100
 SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "triangle-down", "cross", "pentagon", "star", "hexagon")
 MARK = "#B22222"
@@ -35,15 +34,7 @@ NAME = {
 
 def map_key(view: View) -> str:
     """What the points of a map depend on. Another run or region needs no new map."""
-    return repr((view.filters, view.x, view.y, view.colour))
-
-
-def is_logarithmic(table: RunTable, column: str, places: Places) -> bool:
-    values = table.numbers(column)[places]
-    if not len(values) or values.min() <= 0:
-        return False
-    low, high = numpy.quantile(values, (0.05, 0.95)).tolist()
-    return bool(high >= MANY_TIMES * low)
+    return repr((view.filters, view.x, view.x_scale, view.y, view.y_scale, view.colour))
 
 
 def draw_map(table: RunTable, view: View) -> "Figure":
@@ -54,8 +45,8 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     # The largest group is drawn first, so that it hides no other.
     for name, some in sorted(groups.items(), key=lambda item: -len(item[1])):
         figure.add_trace(_points(table, view, name, some, len(places)))
-    for axis, column in (("xaxis", view.x), ("yaxis", view.y)):
-        if column and is_logarithmic(table, column, places):
+    for axis, scale in (("xaxis", view.x_scale), ("yaxis", view.y_scale)):
+        if scale == "log":
             figure.update_layout({axis: {"type": "log", "exponentformat": "power"}})
     upwards = catalogue().get(view.y)
     if upwards is not None and upwards.line is not None:
@@ -148,20 +139,24 @@ def _shape(name: str, count: int) -> Any:
 
 def names(table: RunTable, view: View) -> list[dict[str, Any]]:
     """A name at each of the runs shown, with an arrow to its point."""
-    places, found = table.drawn(view), list[dict[str, Any]]()
+    annotations = list[dict[str, Any]]()
     for side in SIDES:
         place = table.places.get(view.network(side)[0])
         if place is None or not view.x or not view.y:
             continue
-        at = []
-        for column in (view.x, view.y):
-            value = table.numbers(column)[place].item()
-            # A place on a logarithmic axis is given by its logarithm.
-            at.append((math.log10(value) if value > 0 else math.nan) if is_logarithmic(table, column, places) else value)
-        if at[0] == at[0] and at[1] == at[1]:
+        x = on_axis(table.numbers(view.x)[place].item(), view.x_scale)
+        y = on_axis(table.numbers(view.y)[place].item(), view.y_scale)
+        if math.isfinite(x) and math.isfinite(y):
             text, ay = ("shown", -36) if side == "run" else ("pinned", 36)
-            found.append({"x": at[0], "y": at[1], "text": text, "ax": -44, "ay": ay, **NAME})
-    return found
+            annotations.append({"x": x, "y": y, "text": text, "ax": -44, "ay": ay, **NAME})
+    return annotations
+
+
+def on_axis(value: float, scale: str) -> float:
+    """Where plotly draws a value: on a logarithmic axis at its logarithm."""
+    if scale != "log":
+        return value
+    return math.log10(value) if value > 0 else math.nan
 
 
 def selections(view: View) -> list[dict[str, Any]]:

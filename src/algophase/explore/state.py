@@ -1,6 +1,6 @@
 """What the page shows, as the query of its address: a view can be shared, reloaded, and gone back to.
 
-    ?where=attention_rate<0.5&x=width&y=circularity&colour=verdict&region=0.1,0.2,0.5,0.9&run=58ae40340899&off=17,0&pin=...
+    ?where=attention_rate<0.5&x=width&x-scale=log&y=circularity&colour=verdict&region=0.1,0.2,0.5,0.9&run=58ae40340899&off=17,0&pin=...
 
 Reading never fails: what cannot be used is left out, and a message says so.
 """
@@ -18,10 +18,12 @@ from algophase.runs.selection import Condition, read_condition
 Side = Literal["run", "pin"]
 SIDES: tuple[Side, Side] = ("run", "pin")
 Point = tuple[float, float]
+SCALES = ("linear", "log")  # of an axis
 REST = 0  # among circles, which have frequencies from 1 on: what of the embedding belongs to no circle
 MOST_FILTERS = 20
 # The address by what follows from it, as explore.js cuts it: a click on a run asks nothing about filters or another network.
 PARTS = ("axes", "map", "marks", "run", "pin")
+CHOICES = ("x", "x-scale", "y", "y-scale", "colour")  # how the map is drawn, as the address names it
 MOST_CORNERS = 60
 MOST_CIRCLES = 200
 LONGEST = 200  # characters of a value
@@ -32,7 +34,7 @@ _FREQUENCY = re.compile(r"[0-9]{1,6}")
 
 @dataclass(frozen=True)
 class View:
-    """Empty names stand for the page's own choice.
+    """Empty names and scales stand for the page's own choice.
 
     region: two opposite corners of a box, or the corners of a lasso; off, pin_off: frequencies of the circles switched off.
     """
@@ -46,6 +48,8 @@ class View:
     pin: str = ""
     off: tuple[int, ...] = ()
     pin_off: tuple[int, ...] = ()
+    x_scale: str = ""
+    y_scale: str = ""
 
     def network(self, side: Side) -> tuple[str, tuple[int, ...]]:
         """A side's run and the circles switched off in it."""
@@ -63,7 +67,7 @@ class View:
 def encode(view: View) -> str:
     """The query of an address, "" for a view with nothing chosen."""
     pairs = [("where", condition_text(condition)) for condition in view.filters]
-    pairs += [(name, value) for name in ("x", "y", "colour") if (value := getattr(view, name))]
+    pairs += [(name, value) for name in CHOICES if (value := getattr(view, name.replace("-", "_")))]
     if view.region:
         pairs.append(("region", ",".join(f"{number:.{DIGITS}g}" for point in view.region for number in point)))
     for side in SIDES:
@@ -98,13 +102,15 @@ def decode(search: object) -> tuple[View, list[str]]:
                 filters.append(checked_condition(value))
             except InputError as error:
                 problems.append(str(error))
-        elif name in ("x", "y", "colour", "region", "run", "pin", "off", "pin-off"):
+        elif name in (*CHOICES, "region", "run", "pin", "off", "pin-off"):
             texts[name] = value
     if len(filters) > MOST_FILTERS:
         problems.append(f"{len(filters)} filters are asked for; the first {MOST_FILTERS} are used")
     x, y, colour = (texts.get(name, "")[:LONGEST] for name in ("x", "y", "colour"))
+    x_scale, y_scale = (_scale(texts.get(name, ""), name, problems) for name in ("x-scale", "y-scale"))
     kept = tuple(dict.fromkeys(filters[:MOST_FILTERS]))
-    view = View(kept, x, y, colour, _region(texts.get("region", ""), problems))
+    region = _region(texts.get("region", ""), problems)
+    view = View(kept, x, y, colour, region, x_scale=x_scale, y_scale=y_scale)
     for side, key in (("run", "off"), ("pin", "pin-off")):
         run = texts.get(side, "")
         if run and not RUN_ID.fullmatch(run):
@@ -119,6 +125,13 @@ def checked_condition(text: str) -> Condition:
     if len(text) > LONGEST:
         raise InputError(f"condition has {len(text)} characters; write at most {LONGEST}")
     return read_condition(re.sub(r"[\x00-\x1f\x7f]", " ", text))
+
+
+def _scale(text: str, name: str, problems: list[str]) -> str:
+    if text and text not in SCALES:
+        problems.append(f"{name} is {text[:LONGEST]!r}; choose one of {', '.join(SCALES)}")
+        return ""
+    return text
 
 
 def _region(text: str, problems: list[str]) -> tuple[Point, ...]:

@@ -1,6 +1,7 @@
 """A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single rows."""
 
 import functools
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from algophase.analysis.catalogue import metrics
+from algophase.analysis.catalogue import catalogue, metrics
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import Point, View
 from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names, verdict_column
 from algophase.runs.selection import Condition, kind_of, select
 from algophase.runs.statistics import Floats, Share
+from algophase.settings import RANGES
 from algophase.storage.runs_table import join_tables, python_columns, read_shards, refuse_moments, shard_paths
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -29,6 +31,8 @@ KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
 KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
 X = ("attention_rate", "width")
 MOST_COLOURS = 10  # different texts that still make a legend
+LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
+MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ by this factor gets a log axis
 
 
 def wanted_heights() -> list[str]:
@@ -126,7 +130,7 @@ class RunTable:
                 problems.append(f"{error}; this filter is left out")
             else:
                 filters.append(condition)
-        chosen = {}
+        chosen = dict[str, Any]()
         for name, wanted, allowed in (
             ("x", X, self.axes),
             ("y", wanted_heights(), self.axes),
@@ -139,7 +143,21 @@ class RunTable:
             chosen[name] = asked if asked in allowed else (fitting[0] if fitting else "")
         if chosen["y"] == chosen["x"] and not view.y:
             chosen["y"] = next((column for column in self.axes if column != chosen["x"]), chosen["x"])
-        return replace(view, filters=tuple(filters), x=chosen["x"], y=chosen["y"], colour=chosen["colour"]), problems
+        chosen["x_scale"] = view.x_scale or self.usual_scale(chosen["x"])
+        chosen["y_scale"] = view.y_scale or self.usual_scale(chosen["y"])
+        return replace(view, filters=tuple(filters), **chosen), problems
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019  (a table lives as long as the page)
+    def usual_scale(self, column: str) -> str:
+        """The scale of an axis for which none was chosen: "log" for what grows without an end, over many orders."""
+        if column not in self.columns or has_upper_end(column):
+            return "linear"
+        values = self.numbers(column)
+        values = values[~numpy.isnan(values)]
+        if not len(values) or values.min() <= 0:
+            return "linear"
+        low, high = numpy.quantile(values, (0.05, 0.95)).tolist()
+        return "log" if high >= MANY_TIMES * low else "linear"
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  (a table lives as long as the page)
     def _met(self, condition: Condition) -> Places:
@@ -157,14 +175,26 @@ class RunTable:
         places = self.where(view.filters)
         if not view.x or not view.y:
             return places[:0]
-        return places[~numpy.isnan(self.numbers(view.x)[places]) & ~numpy.isnan(self.numbers(view.y)[places])]
+        x, y = self._coordinates(view, places)
+        return places[numpy.isfinite(x) & numpy.isfinite(y)]
+
+    def _coordinates(self, view: View, places: Places) -> tuple[Floats, Floats]:
+        """Where runs are on the map; on a log axis by their logarithm, which only a positive number has."""
+        x = along_axis(self.numbers(view.x)[places], view.x_scale)
+        y = along_axis(self.numbers(view.y)[places], view.y_scale)
+        return x, y
 
     def brushed(self, view: View) -> Places:
         """Runs of a resolved view that lie in its region; all that are drawn where there is none."""
         places = self.drawn(view)
         if not view.region:
             return places
-        return places[inside(view.region, self.numbers(view.x)[places], self.numbers(view.y)[places])]
+        # A lasso is drawn on the screen: between its corners it is straight on the axes, not in the numbers.
+        corners = numpy.array(view.region, dtype=numpy.float64)
+        across = along_axis(corners[:, 0], view.x_scale).clip(min=LOWEST).tolist()
+        up = along_axis(corners[:, 1], view.y_scale).clip(min=LOWEST).tolist()
+        region = list(zip(across, up, strict=True))
+        return places[inside(region, *self._coordinates(view, places))]
 
     def counts(self, places: Places) -> list[tuple[str, Share]]:
         """Runs by verdict, the known ones in their order."""
@@ -183,6 +213,23 @@ class RunTable:
                     low, middle, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()
                     rows.append((column, middle, low, high, len(values)))
         return rows
+
+
+def has_upper_end(column: str) -> bool:
+    """Whether a quantity or a setting has a largest value, as a rate or a share has."""
+    if column in catalogue():
+        high = catalogue()[column].high
+        return high is not None
+    return column in RANGES and math.isfinite(RANGES[column].high)
+
+
+def along_axis(values: Floats, scale: str) -> Floats:
+    """Values, or their logarithms on a log axis; -inf for 0 and below, which lie beyond its end."""
+    if scale != "log":
+        return values
+    logarithms = numpy.full(len(values), -numpy.inf)
+    numpy.log10(values, out=logarithms, where=values > 0)
+    return logarithms
 
 
 def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_]:
