@@ -19,6 +19,7 @@ ORDER = [
     "wording",
     "progress",
     "seeding",
+    "neutral",
     "settings",
     "devices",
     "task",

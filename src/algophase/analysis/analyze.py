@@ -65,6 +65,7 @@ from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network, Recorded
 from algophase.networks.wrapped import wrap
+from algophase.neutral import neutral
 from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
@@ -233,12 +234,12 @@ def analyze_each(
     yield from overlapped(second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there)
 
 
+@neutral()
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
     known = subject.given.known if isinstance(subject.given, Recorded) else None
-    with torch.inference_mode(False):
-        begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject, _launch_measures)))
-        result = _finish(begun, thresholds)
+    begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject, _launch_measures)))
+    result = _finish(begun, thresholds)
     if isinstance(result, InputError):
         raise result
     return result
@@ -284,12 +285,12 @@ class _Third:
     numbers: Download
 
 
+@neutral()
 def _start(network: Network, device: torch.device, measure: Callable[[Subject], Packed]) -> _First | Analysis | InputError:
     if isinstance(network, Recorded) and isinstance(network.known, Analysis):
         return replace(network.known, id=network.id)
     try:
-        with torch.inference_mode(False):  # whose tensors have no gradients
-            return _first_round(Subject(network, device), measure)
+        return _first_round(Subject(network, device), measure)
     except InputError as error:
         return error
 
@@ -337,6 +338,7 @@ def _launch(
     return launch_groups(subject.network, subject.components, groups, left_out, with_sums=with_sums, prepared=prepared)
 
 
+@neutral()
 def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
     """The program and the circles, and each frequency alone that the program names and the embedding does not."""
     if isinstance(begun, Analysis | InputError):
@@ -358,6 +360,7 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
 
 
+@neutral()
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
     """The instances, each kept and each left out, as the circles alone group them."""
     if isinstance(begun, Analysis | InputError):
@@ -373,6 +376,7 @@ def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | 
     return _Third(begun, circles, groups, Download(pack({SUMS: _launch(subject, groups, groups)})))
 
 
+@neutral()
 def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> Analysis | InputError:
     """Read the numbers once they are there, and decide."""
     if isinstance(begun, Analysis | InputError):

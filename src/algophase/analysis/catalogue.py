@@ -217,7 +217,7 @@ def _of_units(name: str) -> Callable[[Subject], float]:
 
 def _circularity(subject: Subject) -> float:
     """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
-    defined = len(subject.given.distinct_tables()) == 1 and subject.network.cut == "embedding"
+    defined = subject.shared_table and subject.network.cut == "embedding"
     return subject.operand_circularity[0] if defined else math.nan
 
 

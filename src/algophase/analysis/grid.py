@@ -12,6 +12,7 @@ from torch import Tensor
 from algophase.analysis.checks import at_inference, check_logits, check_network
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
+from algophase.neutral import neutral
 from algophase.task import labels
 
 # Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of megabytes.
@@ -40,6 +41,7 @@ def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
     return max(1, chunk_elements(device) // (widest_layer(network) * outputs_per_row * network.task.context))
 
 
+@neutral()
 @torch.no_grad()
 def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
     """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's own if given.

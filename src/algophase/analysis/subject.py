@@ -9,7 +9,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from algophase.analysis.checks import check_finite_tables, check_network, exact_tables
+from algophase.analysis.checks import at_inference, check_finite_tables, check_network, check_steady, exact_tables
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
@@ -34,16 +34,20 @@ class Subject:
         check_network(network)
         network.check_finite()
         self.given = network
+        with at_inference(network):
+            self.shared_table = len(network.distinct_tables()) == 1  # by both operands
         self.seen = network = ordered(network)
         self.tables = exact_tables(network)
         check_finite_tables(network, self.tables)
         self.resolution = resolution_of(network)
         self.network: Network = in_float64(network, device)
+        check_steady(self.network)
 
     def beside(self, network: Network) -> "Subject":
         """The same with another copy in float64, of which nothing is computed yet."""
         other = object.__new__(Subject)
         other.given, other.seen, other.tables, other.resolution = self.given, self.seen, self.tables, self.resolution
+        other.shared_table = self.shared_table
         other.network = network
         return other
 

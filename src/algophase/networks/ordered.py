@@ -53,7 +53,8 @@ def ordered(network: Network) -> Network:
     task = network.task
     if task.is_addition:
         return network
-    first, second, third = (order.argsort().to(network.operand_tables()[0].device) for order in counts_as(task))
+    device = next(network.parameters()).device
+    first, second, third = (order.argsort().to(device) for order in counts_as(task))
     found: Network = Ordered(network, first, second, third)
     if type(network) in (Transformer, Linear) and torch.equal(first, second):
         found = _permuted(network, first, third)

@@ -2,20 +2,21 @@
 
 import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.overrides import TorchFunctionMode
 
 from algophase.errors import InputError
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
+from algophase.networks.in_double import InDouble
 from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded, of_logits
 from algophase.networks.writing import Read, Write, reader, shape_of, writer
+from algophase.neutral import difference, evaluating, neutral, unsteady, untouched
 from algophase.settings import Cut, TaskSettings, WrappedSettings, shown
 from algophase.task import all_pairs
 
@@ -60,34 +61,15 @@ class Wrapped(Network):
     @contextmanager
     def _running(self) -> Iterator[None]:
         exact = next(self.module.parameters()).dtype == torch.float64
-        with _ONE_AT_A_TIME, sdpa_kernel(SDPBackend.MATH), ExitStack() as stack:
+        with _ONE_AT_A_TIME, evaluating(self.module), sdpa_kernel(SDPBackend.MATH), ExitStack() as stack:
+            if torch.get_default_device() != self.device:  # for what the module makes on its way
+                stack.enter_context(torch.device(self.device))
             if exact:
-                stack.enter_context(_InFloat64())
+                stack.enter_context(InDouble())
             yield
 
 
-class _InFloat64(TorchFunctionMode):
-    """A module that asks for float32 on its way, as `one_hot(x).float()` does, gets float64."""
-
-    def __enter__(self) -> "_InFloat64":
-        self.default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        torch.set_default_dtype(self.default)
-
-    def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        if func is Tensor.float:
-            func = Tensor.double
-        args = tuple(torch.float64 if each is torch.float32 else each for each in args)
-        kwargs = {name: torch.float64 if each is torch.float32 else each for name, each in (kwargs or {}).items()}
-        return func(*args, **kwargs)
-
-
+@neutral()
 def wrap(
     module: Callable[..., Any],
     modulus: int,
@@ -133,14 +115,8 @@ def wrap(
         return _of_function(task, module, read, least)
     if next(module.parameters(), None) is None:
         raise InputError(f"module {type(module).__name__} has no parameters; give its forward function instead")
-    training = [each for each in module.modules() if each.training]
-    module.eval()
-    try:
-        with torch.no_grad():
-            return _first_that_works(task, module, embedding, tokens, read, modulus)
-    finally:
-        for each in training:
-            each.training = True
+    with torch.no_grad(), untouched(module):
+        return _first_that_works(task, module, embedding, tokens, read, modulus)
 
 
 def _first_that_works(
@@ -153,6 +129,8 @@ def _first_that_works(
             network = Wrapped(task, module, writer(written, p, p - task.modulus), read, cut)
             try:
                 _check_cut(network)
+            except _Unsteady:
+                raise
             except InputError as error:
                 problems.append(f"{_told(written)}: {error}")
             except Exception as error:  # whatever the module raises on input that is not its own
@@ -178,12 +156,19 @@ def _told(written: Any) -> str:
     return f"tokens {written}" if isinstance(written, str) else "tokens as given"
 
 
+class _Unsteady(InputError):
+    """No other way of writing pairs would help."""
+
+
 def _check_cut(network: Wrapped) -> None:
     """That the network with its own embeddings put back answers as the module does."""
     p = network.task.modulus
     pairs = all_pairs(p)[:: max(1, p * p // PROBED)].to(network.device)
     first, second = network.operand_tables()
-    expected = network.logits_of(pairs[:, 0], pairs[:, 1])
+    expected, again = (network.logits_of(pairs[:, 0], pairs[:, 1]) for _ in range(2))
+    change = difference(expected, again)
+    if change:
+        raise _Unsteady(f"module {type(network.module).__name__}: {unsteady(change)}")
     found = network.logits_from_embeddings(first[pairs[:, 0]], second[pairs[:, 1]])
     if found.dim() != 2 or found.shape[1] < p:
         raise InputError(f"it gives logits of shape {shape_of(found)}; it must give {p} or more per pair (see `answer`)")

@@ -45,7 +45,7 @@ class _OneHot:
         self.p, self.added = p, added
 
     def __call__(self, a: Tensor, b: Tensor) -> Arguments:
-        first, second = (F.one_hot(each, self.p).to(torch.get_default_dtype()) for each in (a, b))
+        first, second = (F.one_hot(each, self.p).float() for each in (a, b))
         return (first + second if self.added else torch.cat([first, second], dim=-1),)
 
 

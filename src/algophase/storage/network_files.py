@@ -23,6 +23,7 @@ from algophase.analysis.plain import from_plain, to_plain
 from algophase.errors import InputError
 from algophase.networks import Network, Recorded, build, template
 from algophase.networks.recorded import recorded
+from algophase.neutral import neutral
 from algophase.settings import (
     NetworkSettings,
     RunSettings,
@@ -86,6 +87,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
     return content, (json.dumps(description, indent=2) + "\n").encode()
 
 
+@neutral()
 def _without_code(network: Network) -> tuple[Network, Analysis | None]:
     """A network of a class of its own as its tables and logits, with its analysis: a file keeps no code. Others as they are."""
     if isinstance(network, Recorded):
@@ -93,10 +95,11 @@ def _without_code(network: Network) -> tuple[Network, Analysis | None]:
     if not isinstance(network.settings, WrappedSettings) and type(network) is type(template(network.task, network.settings)):
         return network, None
     check_network(network)
-    p, (first, second) = network.task.modulus, network.operand_tables()
     with torch.no_grad(), at_inference(network):
-        rows = [network.logits_from_embeddings(row.expand(p, -1), second) for row in first]
-    return recorded(network, torch.stack(rows).cpu()), analyze(network)
+        first, second = network.operand_tables()
+        rows = [network.logits_from_embeddings(row.expand_as(second), second) for row in first]
+        kept = recorded(network, torch.stack(rows).cpu())
+    return kept, analyze(network)
 
 
 def _known(value: object) -> Analysis:
