@@ -25,6 +25,15 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
+def one_line(error: BaseException) -> str:
+    """An exception of any kind in a line: its type, and the first line of what it says."""
+    if out_of_memory(error):
+        return "it does not fit into memory"
+    lines = str(error).strip().splitlines()
+    name = type(error).__name__
+    return f"{name}: {lines[0]}" if lines else name
+
+
 def import_extra(module: str, needs: str, extra: str) -> Any:
     """A module that one of the package's extras brings. needs: who needs what, for the message where it is missing."""
     try:

@@ -9,7 +9,7 @@ import typer
 
 from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
-from algophase.errors import InputError
+from algophase.errors import InputError, one_line
 from algophase.wording import counted
 
 if TYPE_CHECKING:
@@ -96,7 +96,12 @@ def analyze(
                     failed += 1
                     continue
                 network, analysis, name = found.network, found.analysis, called[found.source]
-                inside = look_inside(network, betti=betti) if hidden else None
+                try:
+                    inside = look_inside(network, betti=betti) if hidden else None
+                except Exception as error:
+                    bar.complain(f"{found.source}: its hidden layer cannot be shown: {_reason(error)}")
+                    failed += 1
+                    inside = None
                 if as_json:
                     records.append(_record(found.source, network, analysis, inside))
                 elif json_lines:
@@ -110,8 +115,8 @@ def analyze(
                     rows.append(_row(name, found.source, network, analysis, inside))
                 try:
                     draw(network, analysis)
-                except InputError as error:
-                    bar.complain(error)
+                except Exception as error:
+                    bar.complain(f"{found.source}: its pictures cannot be drawn: {_reason(error)}")
                     failed += 1
     finally:  # what is finished, after Ctrl-C too
         if as_json:
@@ -122,6 +127,11 @@ def analyze(
         echo("\n".join(_closing_table(closing)))
     if failed:
         raise typer.Exit(1)
+
+
+def _reason(error: Exception) -> str:
+    """Why one network cannot be shown; the others still are."""
+    return str(error) if isinstance(error, InputError) else one_line(error)
 
 
 def _settings(network: "Network") -> dict[str, Any]:

@@ -140,10 +140,12 @@ def _examine(found: Sequence[Analysed[Source] | Unusable[Source]]) -> tuple[list
 
 
 def _with_history(found: Analysed[Source], name: str) -> Specimen:
+    history, notes = None, list[str]()
     try:
-        history, notes = read_history(found.network, found.source) if isinstance(found.source, Path) else None, list[str]()
+        if isinstance(found.source, Path):
+            history = read_history(found.network, found.source)
     except InputError as error:
-        history, notes = None, [f"Its training curves cannot be shown: {error}"]
+        notes = [f"Its training curves cannot be shown: {error}"]
     return Specimen(found.network, found.analysis, name=name, notes=notes, history=history)
 
 

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from algophase.errors import InputError
+from algophase.errors import InputError, one_line
 from algophase.networks import Network
+from algophase.settings import shown
 from algophase.storage.files import given_path
 from algophase.storage.formats.contents import SUFFIXES, Contents, Reading
 from algophase.storage.formats.find import recognise
@@ -17,19 +18,23 @@ __all__ = ["find_networks", "id_of", "load", "save"]
 def find_networks(path: str | Path) -> list[Path]:
     """The network files a path stands for: itself, or every network file directly inside a directory, in order."""
     path = given_path(path)
-    if not path.is_dir():
-        return [path]
-    found = sorted(entry for entry in path.iterdir() if entry.suffix in SUFFIXES and not entry.name.startswith("."))
-    if not found:
+    try:
+        if not path.is_dir():
+            return [path]
+        entries = sorted(path.iterdir())
+    except OSError as error:  # a directory that may not be read, a name that is too long
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    files = [entry for entry in entries if entry.suffix in SUFFIXES and not entry.name.startswith(".")]
+    if not files:
         raise InputError(f"{path} holds no network; expected files ending in {', '.join(SUFFIXES)}")
-    return found
+    return files
 
 
 def id_of(path: Path) -> str:
     """The id that `load` will give a network; empty where it cannot be read."""
     try:
         return recognise(Contents(path)).id_of(path)
-    except InputError:
+    except Exception:  # `load` says what is wrong with it
         return ""
 
 
@@ -50,9 +55,20 @@ def load(path: str | Path, format: str | None = None, activation: str | None = N
     path = candidates[0]
     if not path.exists():
         raise InputError(f"{path} does not exist")
+    try:
+        return _read(path, format, Reading(activation))
+    except InputError:
+        raise
+    except Exception as error:  # a reader may stumble over anything, and formats come from other packages too
+        raise InputError(f"{path} cannot be read: {one_line(error)}") from error
+
+
+def _read(path: Path, format: str | None, reading: Reading) -> Network:
     contents = Contents(path)
-    found = recognise(contents, format)
-    network = found.read(contents, Reading(activation))
-    if found not in (OURS, RELEASED):
-        network.notes = (f"taken for {found.description}: format {found.name}", *network.notes)
+    fitting = recognise(contents, format)
+    network = fitting.read(contents, reading)
+    if not isinstance(network, Network):
+        raise InputError(f"{path}: format {fitting.name} gives {shown(network)}, which is not a network")
+    if fitting not in (OURS, RELEASED):
+        network.notes = (f"taken for {fitting.description}: format {fitting.name}", *network.notes)
     return network

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.errors import InputError, one_line
 from algophase.networks import Network
 from algophase.storage import find_networks, load
 
@@ -45,10 +45,13 @@ def analyze_sources(
             starting(source, number, len(sources))
         try:
             network = load_one(source)
-            found: Analysed[Source] | Unusable[Source] = Analysed(source, network, analyze(network, thresholds))
+            outcome: Analysed[Source] | Unusable[Source] = Analysed(source, network, analyze(network, thresholds))
         except InputError as error:
-            found = Unusable(source, error)
-        yield found
+            outcome = Unusable(source, error)
+        except Exception as error:  # whatever one network does to its reader or its analysis, the others are analysed
+            name = source if isinstance(source, str | Path) else getattr(source, "id", "a network")
+            outcome = Unusable(source, InputError(f"{name} cannot be analysed: {one_line(error)}"))
+        yield outcome
 
 
 def analyze_files(

@@ -40,18 +40,18 @@ def recognise(contents: Contents, name: str | None = None) -> Format:
         raise InputError(f"format is {name!r}; choose one of {', '.join(known)}")
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path} ends in {path.suffix or 'nothing'!r}; a network file ends in {', '.join(SUFFIXES)}")
-    fitting = [known[name]] if name is not None else [each for each in known.values() if each.fits(contents)]
-    if name is not None and not fitting[0].fits(contents):
-        raise InputError(f"{path} is not of format {name}, which looks for {fitting[0].tensors}; it has {_listed(contents)}")
-    if not fitting:
-        wanted = "; ".join(f"{each.name}: {each.tensors}" for each in known.values())
-        lost = (
-            f" The description of this network, {path.with_suffix('.json')} is missing."
-            if path.suffix == ".safetensors"
-            else ""
-        )
-        raise InputError(f"{path}: no format fits.{lost} It has {_listed(contents)}. Looked for {wanted}")
-    return fitting[0]
+    if name is not None:
+        asked_for = known[name]
+        if not asked_for.fits(contents):
+            raise InputError(f"{path} is not of format {name}, which looks for {asked_for.tensors}; it has {_listed(contents)}")
+        return asked_for
+    for candidate in known.values():
+        # The first that fits: a format that fails on a file which another one reads is not asked.
+        if candidate.fits(contents):
+            return candidate
+    wanted = "; ".join(f"{each.name}: {each.tensors}" for each in known.values())
+    lost = f" The description of this network, {path.with_suffix('.json')} is missing." if path.suffix == ".safetensors" else ""
+    raise InputError(f"{path}: no format fits.{lost} It has {_listed(contents)}. Looked for {wanted}")
 
 
 def format_of(path: Path) -> Format:
