@@ -55,7 +55,7 @@ FAILING = {
     "fits": Format("failing", "a format", "anything", fail, fail),
     "read": Format("failing", "a format", "anything", fits_theirs, fail),
     "id": Format("failing", "a format", "anything", fits_theirs, fail, fail),
-    "nothing": Format("failing", "a format", "anything", fits_theirs, lambda *_: None),  # type: ignore[arg-type,return-value]
+    "nothing": Format("failing", "a format", "anything", fits_theirs, lambda *_: None),  # type: ignore[arg-type]
 }
 
 
