@@ -13,7 +13,6 @@ from algophase.settings import (
     TaskSettings,
     TrainingSettings,
     TransformerSettings,
-    published_training,
 )
 
 tasks = st.builds(
@@ -72,7 +71,7 @@ def test_a_run_id_depends_on_every_setting() -> None:
 
 def test_default_training_is_the_published_recipe_of_the_kind() -> None:
     assert RunSettings().training == TrainingSettings(beta2=0.98, warmup_steps=10)
-    assert RunSettings(network=LinearSettings()).training == published_training(LinearSettings())
+    assert RunSettings(network=LinearSettings()).training == LinearSettings().published_training()
     assert RunSettings(network=LinearSettings()).training.beta2 == 0.999
     assert RunSettings(network=LinearSettings()).training.warmup_steps == 0
 

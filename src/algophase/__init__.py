@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
     from algophase.interop.transformer_lens import to_transformer_lens as to_transformer_lens
     from algophase.networks import Network as Network
+    from algophase.networks import add_architecture as add_architecture
     from algophase.networks import build as build
     from algophase.networks import initialise as initialise
     from algophase.networks.handmade import handmade_clock as handmade_clock
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
+    from algophase.settings import NetworkSettings as NetworkSettings
     from algophase.settings import RunSettings as RunSettings
     from algophase.settings import TaskSettings as TaskSettings
     from algophase.settings import TrainingSettings as TrainingSettings
@@ -97,6 +99,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "from_transformer_lens": "algophase.interop.transformer_lens",
     "to_transformer_lens": "algophase.interop.transformer_lens",
     "Network": "algophase.networks",
+    "add_architecture": "algophase.networks",
     "build": "algophase.networks",
     "initialise": "algophase.networks",
     "handmade_clock": "algophase.networks.handmade",
@@ -105,6 +108,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",
+    "NetworkSettings": "algophase.settings",
     "RunSettings": "algophase.settings",
     "TaskSettings": "algophase.settings",
     "TrainingSettings": "algophase.settings",

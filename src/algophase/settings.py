@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
@@ -219,8 +219,44 @@ class TaskSettings(_Settings):
         return 3 if self.equals_sign else 2
 
 
+class NetworkSettings(_Settings):
+    """What a network is. An architecture is a subclass, a frozen dataclass that answers these questions for itself.
+
+    kind: its name in files and tables. trained: whether runs of it can be trained.
+    reads_layouts: whether it reads separate vocabularies and an equals sign (appendix I).
+    """
+
+    kind: ClassVar[str]
+    trained: ClassVar[bool] = False
+    reads_layouts: ClassVar[bool] = False
+
+    def check_task(self, task: TaskSettings) -> None:
+        """Stop at a task that such a network cannot be given."""
+        if not self.reads_layouts and (task.separate_vocabularies or task.equals_sign):
+            raise InputError(
+                f"a {self.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
+                "need a transformer (model alpha-prime has separate embeddings of its own)"
+            )
+
+    def published_training(self) -> "TrainingSettings":
+        """The published recipe for such a network."""
+        return TrainingSettings()
+
+    def stack_key(self) -> tuple[object, ...]:
+        """What must be equal for two networks to share a stack of parameters, the smaller in the larger's corner."""
+        return (self,)
+
+    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "NetworkSettings":
+        """The smallest network that holds itself and others of the same `stack_key`. size: rounds each size up."""
+        return self
+
+    def shapes(self) -> "NetworkSettings":
+        """The same settings but for those that do not change the shape of any parameter."""
+        return self
+
+
 @dataclass(frozen=True)
-class TransformerSettings(_Settings):
+class TransformerSettings(NetworkSettings):
     """The attention-rate transformer of section 4.2 and appendix F.1.
 
     A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
@@ -230,6 +266,8 @@ class TransformerSettings(_Settings):
     """
 
     kind: ClassVar[str] = "transformer"
+    trained: ClassVar[bool] = True
+    reads_layouts: ClassVar[bool] = True
     width: int = 128
     layers: int = 1
     heads: int = 4
@@ -247,9 +285,19 @@ class TransformerSettings(_Settings):
     def head_size(self) -> int:
         return self.width // self.heads
 
+    def stack_key(self) -> tuple[object, ...]:
+        return (self.kind, self.layers, self.heads, self.activation)
+
+    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "TransformerSettings":
+        width = max(settings.width for settings in (self, *others))
+        return TransformerSettings(size(width), self.layers, self.heads, self.activation)
+
+    def shapes(self) -> "TransformerSettings":
+        return dataclasses.replace(self, attention_rate=1.0)
+
 
 @dataclass(frozen=True)
-class LinearSettings(_Settings):
+class LinearSettings(NetworkSettings):
     """The linear models of appendix E.
 
     width: what the first linear layer reads; model delta concatenates two embeddings of width / 2.
@@ -259,6 +307,7 @@ class LinearSettings(_Settings):
     """
 
     kind: ClassVar[str] = "linear"
+    trained: ClassVar[bool] = True
     model: str = "beta"
     width: int = 256
     hidden: int = 256
@@ -274,9 +323,33 @@ class LinearSettings(_Settings):
     def embedding_width(self) -> int:
         return self.width // 2 if self.model == "delta" else self.width
 
+    def check_task(self, task: TaskSettings) -> None:
+        super().check_task(task)
+        renamed_apart = len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1]
+        if self.model in ("alpha", "beta", "gamma") and (task.operation == "subtract" or renamed_apart):
+            raise InputError(
+                f"model {self.model} adds two embeddings of one table: it cannot tell a from b, as this task needs"
+            )
+
+    def published_training(self) -> "TrainingSettings":
+        """AdamW's own defaults, without warm-up."""
+        return TrainingSettings(beta2=0.999, warmup_steps=0)
+
+    def stack_key(self) -> tuple[object, ...]:
+        if self.model == "delta":  # its first layer reads two halves, so a smaller network is no corner of it
+            return (self,)
+        return (self.kind, self.model)
+
+    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "LinearSettings":
+        if self.model == "delta":
+            return self
+        width = max(settings.width for settings in (self, *others))
+        hidden = max(settings.hidden for settings in (self, *others))
+        return LinearSettings(self.model, size(width), size(hidden))
+
 
 @dataclass(frozen=True)
-class ClockSettings(_Settings):
+class ClockSettings(NetworkSettings):
     """The hand-made Clock: one circle a frequency, multiplied as in equation (1)."""
 
     kind: ClassVar[str] = "clock"
@@ -293,13 +366,14 @@ class ClockSettings(_Settings):
 
 
 @dataclass(frozen=True)
-class LensSettings(_Settings):
+class LensSettings(NetworkSettings):
     """Transformers in TransformerLens's parameters, beyond what `TransformerSettings` describes.
 
     hidden: units of the MLP, 0 for attention alone. causal: earlier positions do not see later ones; the last sees all.
     """
 
     kind: ClassVar[str] = "lens"
+    reads_layouts: ClassVar[bool] = True
     width: int = 128
     layers: int = 1
     heads: int = 4
@@ -318,7 +392,7 @@ class LensSettings(_Settings):
 
 
 @dataclass(frozen=True)
-class MLPSettings(_Settings):
+class MLPSettings(NetworkSettings):
     """Two-layer networks that others trained: W_U act(W join(x_a, x_b)), without biases.
 
     join: how the two embeddings meet. own_tables: each operand has a table of its own.
@@ -344,7 +418,7 @@ class MLPSettings(_Settings):
 
 
 @dataclass(frozen=True)
-class WrappedSettings(_Settings):
+class WrappedSettings(NetworkSettings):
     """A network with code of its own. architecture: the name of its class; cut: what its operand tables are.
 
     width, own_tables, outputs: of its tables and logits, for a file that keeps those without the code. A function has width 0.
@@ -366,13 +440,17 @@ class WrappedSettings(_Settings):
         _check_integer("outputs", self.outputs, 0)
 
 
-NetworkSettings = TransformerSettings | LinearSettings | ClockSettings | LensSettings | MLPSettings | WrappedSettings
+# Every architecture by its kind; `networks.add_architecture` adds one.
 NETWORK_KINDS: dict[str, type[NetworkSettings]] = {
     settings.kind: settings
     for settings in (TransformerSettings, LinearSettings, ClockSettings, LensSettings, MLPSettings, WrappedSettings)
 }
-TRAINED_KINDS = (TransformerSettings.kind, LinearSettings.kind)  # a Clock's weights are set by hand
 SECTIONS = ("task", "network", "training")  # of a run's settings
+
+
+def trained_kinds() -> list[str]:
+    """Architectures that can be trained; a Clock's weights are set by hand."""
+    return [kind for kind, settings in NETWORK_KINDS.items() if settings.trained]
 
 
 def network_to_dict(network: NetworkSettings) -> dict[str, Any]:
@@ -384,18 +462,6 @@ def network_from_dict(data: Mapping[str, Any]) -> NetworkSettings:
         raise InputError(f"network is {shown(data)}; it must be a JSON object with a kind")
     _check_choice("network kind", data.get("kind"), tuple(NETWORK_KINDS))
     return NETWORK_KINDS[data["kind"]].from_dict({key: value for key, value in data.items() if key != "kind"})
-
-
-def check_pairing(task: TaskSettings, network: NetworkSettings) -> None:
-    """Only transformers read the token layouts of appendix I; a linear model adds its two operands and nothing else."""
-    if network.kind not in (TransformerSettings.kind, LensSettings.kind) and (task.separate_vocabularies or task.equals_sign):
-        raise InputError(
-            f"a {network.kind} network takes the plain token layout; separate_vocabularies and equals_sign "
-            "need a transformer (model alpha-prime has separate embeddings of its own)"
-        )
-    unlike = task.operation == "subtract" or (len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1])
-    if unlike and isinstance(network, LinearSettings) and network.model in ("alpha", "beta", "gamma"):
-        raise InputError(f"model {network.model} adds two embeddings of one table: it cannot tell a from b, as this task needs")
 
 
 @dataclass(frozen=True)
@@ -419,13 +485,6 @@ class TrainingSettings(_Settings):
         _check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
         for name in ("learning_rate", "weight_decay", "beta1", "beta2", "epsilon"):
             self._set_in_range(name)
-
-
-def published_training(network: NetworkSettings) -> TrainingSettings:
-    """The published recipe: transformers warm up and use beta2 = 0.98, linear models use AdamW's defaults and no warm-up."""
-    if network.kind == LinearSettings.kind:
-        return TrainingSettings(beta2=0.999, warmup_steps=0)
-    return TrainingSettings()
 
 
 def _check_part(name: str, value: object, *kinds: type[_Settings]) -> None:
@@ -456,9 +515,9 @@ class RunSettings(_Settings):
     def __post_init__(self) -> None:
         _check_part("task", self.task, TaskSettings)
         _check_part("network", self.network, *NETWORK_KINDS.values())
-        check_pairing(self.task, self.network)
+        self.network.check_task(self.task)
         if self.training is None:
-            self._set("training", published_training(self.network))
+            self._set("training", self.network.published_training())
         _check_part("training", self.training, TrainingSettings)
         _check_integer("seed", self.seed, 0, LARGEST_SEED)
 
@@ -469,7 +528,7 @@ class RunSettings(_Settings):
             "kind": self.network.kind,
             "task": _changes(self.task, TaskSettings()),
             "network": _changes(self.network, type(self.network)()),
-            "training": _changes(self.training, published_training(self.network)),
+            "training": _changes(self.training, self.network.published_training()),
             "seed": self.seed,
         }
         text = json.dumps(identity, sort_keys=True, separators=(",", ":"))

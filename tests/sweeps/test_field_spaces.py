@@ -48,7 +48,7 @@ def test_every_cell_has_its_hundred_runs() -> None:
     moduli, data, decay, heads = (FIELD_SPACES[name] for name in ("moduli", "data", "decay", "heads"))
     assert [space.runs for space in (moduli, data, decay, heads)] == [3900, 700, 700, 400]
     runs = moduli.sample(range(moduli.runs))
-    cells = Counter((run.task.modulus, run.network.attention_rate) for run in runs)  # type: ignore[union-attr]
+    cells = Counter((run.task.modulus, run.network.attention_rate) for run in runs)  # type: ignore[attr-defined]
     assert set(cells.values()) == {PER_CELL}
     assert {rate for _, rate in cells} == {0.0, 0.5, 1.0}
     primes = {modulus for modulus, _ in cells if all(modulus % n for n in range(2, modulus))}
@@ -56,7 +56,7 @@ def test_every_cell_has_its_hundred_runs() -> None:
     assert (min(primes), max(primes), len(primes)) == (17, 127, 10)
     assert Counter(run.task.training_fraction for run in data.sample(range(700)))[0.3] == PER_CELL
     assert Counter(run.training.weight_decay for run in decay.sample(range(700)))[0.0] == PER_CELL
-    sizes = {(run.network.heads, run.network.head_size) for run in heads.sample(range(8))}  # type: ignore[union-attr]
+    sizes = {(run.network.heads, run.network.head_size) for run in heads.sample(range(8))}  # type: ignore[attr-defined]
     assert sizes == {(1, 128), (2, 64), (4, 32), (8, 16)}
 
 

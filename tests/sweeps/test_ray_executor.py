@@ -280,7 +280,7 @@ def test_shards_for_gpus_hold_networks_that_are_padded_alike(said: list[str]) ->
     assert sorted(index for shard in shards for index in shard.indices) == list(range(20))
     assert all(len(shard.indices) <= 3 and len(shard.ensembles) == 1 for shard in shards)
     assert all(shard.options.device == "cuda" for shard in shards)
-    widths = [{run.network.width for run in shard.ensembles[0]} for shard in shards]  # type: ignore[union-attr]
+    widths = [{run.network.width for run in shard.ensembles[0]} for shard in shards]  # type: ignore[attr-defined]
     assert {frozenset(found) for found in widths} == {frozenset(found) for found in ({200}, {128, 120}, {120}, {100})}
     assert widths[0] == {200}
     # What is finished is missing and changes nothing else.

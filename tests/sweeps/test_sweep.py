@@ -56,7 +56,7 @@ def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None
     for index, row in enumerate(runs.to_dict("records")):
         settings = TINY.run(index)
         assert row["run_id"] == settings.run_id
-        assert row["attention_rate"] == settings.network.attention_rate  # type: ignore[union-attr]
+        assert row["attention_rate"] == settings.network.attention_rate  # type: ignore[attr-defined]
         assert row["seed"] == settings.seed
         network = load(tmp_path / "networks" / f"{settings.run_id}.safetensors")
         record = analyze(network).to_dict()

@@ -86,7 +86,7 @@ def train(
     """
     from dataclasses import replace
 
-    from algophase.settings import RunSettings, TaskSettings, published_training
+    from algophase.settings import RunSettings, TaskSettings
     from algophase.storage.trained_runs import CHECKPOINTS, train_into
     from algophase.training.run.loop import EarlyStop, Watch
     from algophase.training.run.trained import TrainingInterrupted
@@ -102,7 +102,7 @@ def train(
         RunSettings(
             task,
             network,
-            replace(published_training(network), epochs=epochs, learning_rate=learning_rate, weight_decay=weight_decay),
+            replace(network.published_training(), epochs=epochs, learning_rate=learning_rate, weight_decay=weight_decay),
             seed,
         )
         for network in _networks(model, attention_rate, width, layers, heads, activation, hidden)

@@ -1,5 +1,8 @@
 """The networks of the paper, written as the paper writes them: the specification every engine is checked against."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from algophase.errors import InputError
@@ -11,6 +14,7 @@ from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded
 from algophase.networks.transformer import Transformer
 from algophase.settings import (
+    NETWORK_KINDS,
     ClockSettings,
     LensSettings,
     LinearSettings,
@@ -32,10 +36,35 @@ __all__ = [
     "Network",
     "Recorded",
     "Transformer",
+    "add_architecture",
     "build",
     "initialise",
     "template",
 ]
+
+
+# Which network has which settings. A new architecture needs its settings class, its network and an entry here.
+ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network]] = {
+    TransformerSettings: Transformer,
+    LinearSettings: Linear,
+    ClockSettings: Clock,
+    LensSettings: LensTransformer,
+    MLPSettings: MLP,
+    WrappedSettings: Recorded,  # what a file keeps of a network with code of its own
+}
+
+
+def add_architecture(settings: type[NetworkSettings], network: Callable[[TaskSettings, Any], Network]) -> None:
+    """Make an architecture of your own known: it is then trained, saved, loaded, swept and analyzed as ours are.
+
+    Arguments:
+        settings: a frozen dataclass that subclasses `NetworkSettings`, with a `kind` no other has, and defaults.
+        network: the `Network` subclass, called with a task and such settings.
+    """
+    other = NETWORK_KINDS.setdefault(settings.kind, settings)
+    if other is not settings:
+        raise InputError(f"kind is {settings.kind!r}, which {other.__name__} has already; choose another")
+    ARCHITECTURES[settings] = network
 
 
 def build(task: TaskSettings, settings: NetworkSettings) -> Network:
@@ -45,19 +74,10 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
     >>> tuple(network.state_dict()["embed.W_E"].shape)
     (23, 32)
     """
-    match settings:
-        case TransformerSettings():
-            return Transformer(task, settings)
-        case LinearSettings():
-            return Linear(task, settings)
-        case ClockSettings():
-            return Clock(task, settings)
-        case LensSettings():
-            return LensTransformer(task, settings)
-        case MLPSettings():
-            return MLP(task, settings)
-        case WrappedSettings():
-            return Recorded(task, settings)
+    if type(settings) not in ARCHITECTURES:
+        known = ", ".join(kind.__name__ for kind in ARCHITECTURES)
+        raise InputError(f"network settings are {shown(settings)}; choose one of {known}")
+    return ARCHITECTURES[type(settings)](task, settings)
 
 
 def template(task: TaskSettings, settings: NetworkSettings) -> Network:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from algophase.errors import InputError
 from algophase.seeding import generator
-from algophase.settings import Cut, NetworkSettings, RunSettings, TaskSettings, check_pairing
+from algophase.settings import Cut, NetworkSettings, RunSettings, TaskSettings
 from algophase.task import all_pairs, tokens
 
 Cache = dict[str, Tensor]
@@ -65,7 +65,7 @@ class Network(nn.Module):
 
     def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:
         super().__init__()
-        check_pairing(task, settings)
+        settings.check_task(task)
         self.task = task
         self.settings: NetworkSettings = settings
         self.id = "unnamed"

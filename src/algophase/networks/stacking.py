@@ -11,7 +11,7 @@ from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network, build, initialise, template
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.settings import NetworkSettings, RunSettings, TaskSettings
 
 
 def exact_size(size: int) -> int:
@@ -31,15 +31,8 @@ def power_of_two(size: int, least: int = 16) -> int:
 
 def padded_settings(runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size) -> NetworkSettings:
     """The smallest network of such sizes that holds every one of these in its leading corner."""
-    first = runs[0].network
-    if isinstance(first, TransformerSettings):
-        width = max(run.network.width for run in runs)  # type: ignore[union-attr]
-        return TransformerSettings(size(width), first.layers, first.heads, first.activation)
-    if isinstance(first, LinearSettings) and first.model != "delta":  # delta's first layer reads two halves: no corner
-        width = max(run.network.width for run in runs)  # type: ignore[union-attr]
-        hidden = max(run.network.hidden for run in runs)  # type: ignore[union-attr]
-        return LinearSettings(first.model, size(width), size(hidden))
-    return first
+    first, *others = [run.network for run in runs]
+    return first.padded(others, size)
 
 
 def check_stackable(runs: Sequence[RunSettings]) -> None:
@@ -51,12 +44,7 @@ def check_stackable(runs: Sequence[RunSettings]) -> None:
 
 def stack_key(run: RunSettings) -> tuple[object, ...]:
     """What must be equal for two runs to share a stack."""
-    task, network = run.task, run.network
-    if isinstance(network, TransformerSettings):
-        return (task, network.kind, network.layers, network.heads, network.activation)
-    if isinstance(network, LinearSettings) and network.model != "delta":
-        return (task, network.kind, network.model)
-    return (task, network)
+    return (run.task, *run.network.stack_key())
 
 
 def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[str, Tensor]:

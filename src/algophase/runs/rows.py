@@ -27,13 +27,12 @@ from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verd
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
-    TRAINED_KINDS,
     RunSettings,
     TaskSettings,
     TrainingSettings,
     network_from_dict,
     network_to_dict,
-    published_training,
+    trained_kinds,
 )
 from algophase.storage.runs_table import Row, flat_columns
 from algophase.training.run.trained import CURVES, TrainedRun
@@ -101,11 +100,11 @@ def run_from_row(row: Mapping[str, Any]) -> RunSettings:
     """The settings of a row's run, checked against its id. A setting without a column has its default."""
     present = {name: value for name, value in row.items() if not _missing(value)}
     kind = present.get("kind")
-    if kind not in TRAINED_KINDS:
-        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(TRAINED_KINDS)}")
+    if kind not in trained_kinds():
+        raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(trained_kinds())}")
     network = network_from_dict({"kind": kind, **_among(present, NETWORK_KINDS[kind]())})
     training = TrainingSettings.from_dict(
-        {**published_training(network).to_dict(), **_among(present, published_training(network))}
+        {**network.published_training().to_dict(), **_among(present, network.published_training())}
     )
     seed = _like("seed", present.get("seed", 0), 0)
     run = RunSettings(TaskSettings.from_dict(_among(present, TaskSettings())), network, training, seed)

@@ -14,14 +14,13 @@ from algophase.seeding import generator
 from algophase.settings import (
     NETWORK_KINDS,
     SECTIONS,
-    TRAINED_KINDS,
     RunSettings,
     TaskSettings,
     TrainingSettings,
     TransformerSettings,
     network_from_dict,
-    published_training,
     shown,
+    trained_kinds,
 )
 from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
 
@@ -89,7 +88,7 @@ class Space:
             section, _, setting = name.partition(".")
             parts[section][setting] = value
         network = network_from_dict({"kind": self.kind, **parts["network"]})
-        training = TrainingSettings.from_dict({**published_training(network).to_dict(), **parts["training"]})
+        training = TrainingSettings.from_dict({**network.published_training().to_dict(), **parts["training"]})
         return RunSettings(TaskSettings.from_dict(parts["task"]), network, training, seed)
 
     def sample(self, indices: Sequence[int], seed: int = 0) -> list[RunSettings]:
@@ -162,9 +161,10 @@ def _check(space: Space) -> None:
             raise InputError(
                 f"a snapshot of space {space.name} is {shown(epoch)}; it must be an epoch, an integer of at least 0"
             )
-    if space.kind not in TRAINED_KINDS:
-        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {', '.join(TRAINED_KINDS)}")
-    classes = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
+    if space.kind not in trained_kinds():
+        choices = ", ".join(trained_kinds())
+        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {choices}")
+    classes: dict[str, type[Any]] = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
     for name in space.settings:
         section, _, setting = name.partition(".")
         if section not in classes:

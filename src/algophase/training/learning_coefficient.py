@@ -19,7 +19,7 @@ import torch
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.progress import Bar
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings, check_number, shown
+from algophase.settings import RunSettings, check_number, shown, trained_kinds
 from algophase.task import split
 from algophase.training.langevin import Floats, langevin, split_r_hat
 from algophase.training.run.plan import Group, plan
@@ -174,8 +174,9 @@ def learning_coefficients(
 
 def _run_of(network: Network, pairs: str) -> RunSettings:
     """The run whose pairs are the data, in the network's own split or all of them."""
-    if not isinstance(network.settings, TransformerSettings | LinearSettings):
-        raise InputError(f"network {network.id} is of kind {network.settings.kind}; choose a transformer or a linear model")
+    if not network.settings.trained:
+        choices = ", ".join(trained_kinds())
+        raise InputError(f"network {network.id} is of kind {network.settings.kind}; choose one of {choices}")
     if pairs == "all":
         return RunSettings(replace(network.task, training_fraction=1.0), network.settings)
     if network.run is None:

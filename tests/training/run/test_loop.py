@@ -16,7 +16,6 @@ from algophase.settings import (
     RunSettings,
     TaskSettings,
     TransformerSettings,
-    published_training,
 )
 from algophase.task import all_pairs, labels, split, tokens
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
@@ -27,7 +26,7 @@ TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
 
 
 def small(network: NetworkSettings = TRANSFORMER, epochs: int = 20, seed: int = 0, **training: float) -> RunSettings:
-    settings = replace(published_training(network), epochs=epochs, **training)  # type: ignore[arg-type]
+    settings = replace(network.published_training(), epochs=epochs, **training)  # type: ignore[arg-type]
     return RunSettings(TaskSettings(modulus=7), network, settings, seed)
 
 

@@ -65,7 +65,7 @@ def test_only_networks_padded_alike_share_an_ensemble() -> None:
     runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]
     groups = plan(runs, device="cpu", ensemble_size=9)
     assert [[widths[i] for i in group.indices] for group in groups] == [[128], [8, 8], [130], [24], [160], [161], [120]]
-    rooms = {width: FusedTransformer.padded([run], CUDA).width for width, run in zip(widths, runs, strict=True)}  # type: ignore[union-attr]
+    rooms = {width: FusedTransformer.padded([run], CUDA).width for width, run in zip(widths, runs, strict=True)}  # type: ignore[attr-defined]
     assert rooms == {128: 128, 8: 64, 130: 256, 24: 64, 160: 256, 161: 256, 120: 128}
     linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 100)]
     assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(0, 2), (1,)]

@@ -4,7 +4,6 @@ The counts are estimates, on the high side, of what an engine allocates for each
 training halves the ensemble and goes on.
 """
 
-from dataclasses import replace
 from functools import lru_cache
 
 import torch
@@ -21,24 +20,20 @@ CPU_BUDGET = 64 * 2**20  # bytes: larger ensembles gain nothing on a CPU, which 
 
 
 @lru_cache(maxsize=4096)
-def parameter_count(task: TaskSettings, network: TransformerSettings | LinearSettings) -> int:
+def parameter_count(task: TaskSettings, network: NetworkSettings) -> int:
     return sum(parameter.numel() for parameter in template(task, network).parameters())
 
 
 def run_parameters(run: RunSettings) -> int:
     """Parameters of a run's network, the same for all attention rates."""
-    network = run.network
-    if isinstance(network, TransformerSettings):
-        network = replace(network, attention_rate=1.0)  # one template for all
-    assert isinstance(network, TransformerSettings | LinearSettings)
-    return parameter_count(run.task, network)
+    return parameter_count(run.task, run.network.shapes())  # one template for all attention rates
 
 
 def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSettings) -> int:
     """Numbers of the precision's size that an engine holds at once for each network of an ensemble (half: of four bytes)."""
     p, outputs, pairs = task.modulus, task.logits, task.modulus**2
     if isinstance(network, TransformerSettings):
-        parameters = parameter_count(task, replace(network, attention_rate=1.0))
+        parameters = parameter_count(task, network.shapes())
         d, heads = network.width, network.heads
         if engine == "fused" and network.layers > 1:
             # of every training pair and position z, u, their gradients, dy, dq, dk and dv, two bytes each, and the stream; then

@@ -12,7 +12,7 @@ import torch
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks.stacking import stack_key
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown
+from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown, trained_kinds
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.fused import FusedTransformer
@@ -95,8 +95,9 @@ def plan(
     for run in runs:
         if not isinstance(run, RunSettings):
             raise InputError(f"a run is {shown(run)}; it must be RunSettings")
-        if not isinstance(run.network, TransformerSettings | LinearSettings):
-            raise InputError(f"a {run.network.kind} network has nothing to train; choose a transformer or a linear model")
+        if not run.network.trained:
+            choices = ", ".join(trained_kinds())
+            raise InputError(f"a {run.network.kind} network has nothing to train; choose one of {choices}")
     check_options(engine, ensemble_size)
     chosen = choose_device(device, strict=strict_device)
     chosen_precision = choose_precision(precision, chosen, instead_of=device)
@@ -166,7 +167,7 @@ def choose_way(run: RunSettings, engine: str, device: torch.device, precision: s
 def choose_engine(run: RunSettings, engine: str, device: torch.device, precision: str) -> str:
     """The fastest engine that trains the run on the device, or the one asked for if it can."""
     if engine == "auto":
-        preference = ["fused", "grid", "stacked"]
+        preference = ["fused", "grid", "stacked", "plain"]
         if device.type == "cuda" and isinstance(run.network, TransformerSettings):
             preference.remove("grid")  # it takes the networks one by one, which leaves a GPU idle
         for name in preference:
