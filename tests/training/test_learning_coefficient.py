@@ -177,7 +177,7 @@ def test_networks_from_elsewhere_take_all_pairs() -> None:
     with pytest.raises(InputError, match='does not say which pairs it was trained on; use pairs="all"'):
         learning_coefficient(network, Sampling(2, 0, 4), device="cpu")
     assert learning_coefficient(network, Sampling(2, 0, 4, pairs="all"), device="cpu").samples == 49
-    with pytest.raises(InputError, match="is of kind clock; choose a transformer or a linear model"):
+    with pytest.raises(InputError, match="is of kind clock; choose one of transformer, linear"):
         learning_coefficient(handmade_clock(7))
 
 
