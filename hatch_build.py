@@ -1,11 +1,19 @@
-"""The wheel carries the gallery's tables: an installed package has populations to compare with. Networks stay behind."""
+"""The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something to analyse and to
+compare with. Other networks stay behind."""
 
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-TABLES = ("*.parquet", "sweep.json", "exhibits.toml")
+# The networks are those of `algophase.core.gallery.NETWORKS`; a test compares the two.
+PATTERNS = (
+    "*.parquet",
+    "sweep.json",
+    "exhibits.toml",
+    "fixed-width/networks/5ed1f0b86c80.*",
+    "fixed-width/networks/da98a6312948.*",
+)
 
 
 class GalleryTables(BuildHookInterface):  # type: ignore[misc]
@@ -13,6 +21,6 @@ class GalleryTables(BuildHookInterface):  # type: ignore[misc]
         if self.target_name != "wheel" or version == "editable":
             return
         root = Path(self.root)
-        for pattern in TABLES:
+        for pattern in PATTERNS:
             for path in sorted((root / "gallery").rglob(pattern)):
                 build_data["force_include"][str(path)] = f"algophase/{path.relative_to(root).as_posix()}"

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from algophase.analysis.thresholds import Thresholds as Thresholds
     from algophase.analysis.topology import betti_numbers as betti_numbers
     from algophase.errors import InputError as InputError
-    from algophase.interop.hub import from_pretrained as from_pretrained
     from algophase.interop.hub import push_to_hub as push_to_hub
     from algophase.interop.hub import save_pretrained as save_pretrained
     from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from algophase.settings import TransformerSettings as TransformerSettings
     from algophase.storage import load as load
     from algophase.storage import save as save
+    from algophase.storage.hub import from_pretrained as from_pretrained
     from algophase.storage.runs_table import read_runs as read_runs
     from algophase.sweeps.spaces import Space as Space
     from algophase.training.learning_coefficient import LearningCoefficient as LearningCoefficient
@@ -93,7 +93,6 @@ _PLACES = {  # the same list for run time; a test compares the two
     "Thresholds": "algophase.analysis.thresholds",
     "betti_numbers": "algophase.analysis.topology",
     "InputError": "algophase.errors",
-    "from_pretrained": "algophase.interop.hub",
     "push_to_hub": "algophase.interop.hub",
     "save_pretrained": "algophase.interop.hub",
     "from_transformer_lens": "algophase.interop.transformer_lens",
@@ -115,6 +114,7 @@ _PLACES = {  # the same list for run time; a test compares the two
     "TransformerSettings": "algophase.settings",
     "load": "algophase.storage",
     "save": "algophase.storage",
+    "from_pretrained": "algophase.storage.hub",
     "read_runs": "algophase.storage.runs_table",
     "Space": "algophase.sweeps.spaces",
     "LearningCoefficient": "algophase.training.learning_coefficient",

@@ -58,8 +58,10 @@ def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
 def test_json_has_the_settings(tmp_path: Path) -> None:
     settings = algophase.TransformerSettings(width=8, attention_rate=0.25)
     run_settings = algophase.RunSettings(algophase.TaskSettings(7), settings, seed=3)
-    save(algophase.initialise(run_settings), tmp_path / "trained")
-    path = save(algophase.build(algophase.TaskSettings(7), settings), tmp_path / "built")
+    network = algophase.initialise(run_settings)
+    save(network, tmp_path / "trained")
+    network.run = None
+    path = save(network, tmp_path / "built")
     built, trained = json.loads(run("analyze", tmp_path, "--json").stdout)
     for record in (built, trained):
         assert (record["modulus"], record["kind"], record["width"]) == (7, "transformer", 8)
@@ -96,8 +98,9 @@ def test_several_networks_end_with_a_table(networks: Path) -> None:
 def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) -> None:
     module = torch.nn.Sequential(torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(8, 11))
     save(algophase.wrap(module, modulus=11), networks / "wrapped")  # with settings of another kind
-    modular = algophase.TaskSettings(11, outputs="modulus")
-    save(algophase.build(modular, algophase.TransformerSettings(8)), networks / "words")
+    modular = algophase.TaskSettings(11, outputs="modulus")  # a word, where a wrapped module has a number
+    words = algophase.RunSettings(modular, algophase.TransformerSettings(8))
+    save(algophase.initialise(words), networks / "words")
     (networks / "broken.safetensors").write_bytes(b"not tensors")
     parquet, text = tmp_path / "deep" / "table.parquet", tmp_path / "table.csv"
     result = run("analyze", networks, "--table", parquet, "--json")

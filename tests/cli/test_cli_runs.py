@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from commands import call
 from commands import invoke as run
 
 from algophase.cli.output import TrainingBar
+from algophase.core.gallery import shipped_sweeps
 from algophase.storage import load
 from algophase.storage.runs_table import read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
@@ -309,3 +311,13 @@ def test_ctrl_c_saves_nothing(sweep: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert result.exit_code == 130
     assert "interrupted: nothing was saved" in result.stderr
     assert SweepDirectory(sweep).kept() == before
+
+
+def test_without_a_table_the_shipped_ones_are_listed() -> None:
+    listed = done("runs")
+    names = [line.split()[0] for line in listed.splitlines()[1:] if line.startswith("  ")]
+    assert names == shipped_sweeps()
+    assert re.search(r"fixed-width +3,728 +2,370 +794 +557  one layer, width 128, attention rate uniform", listed)
+    refused = call("runs", "--where", "width=128")
+    assert refused.returncode == 1
+    assert "--where needs a table: name one of clock-training, data" in refused.stderr

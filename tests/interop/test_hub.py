@@ -207,6 +207,20 @@ def test_downloads_take_two_files_of_one_commit(served: list[str], tmp_path: Pat
     assert served == []
 
 
+@pytest.mark.parametrize("address", ["hf://user/pizza@v1", Path("hf://user/pizza@v1")])
+def test_an_address_is_loaded(served: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str | Path) -> None:
+    client = importlib.import_module("huggingface_hub")
+    monkeypatch.setattr(client, "hf_hub_download", partial(client.hf_hub_download, cache_dir=tmp_path / "cache"))
+    assert algophase.load(address).id == "pizza-p11-k1-3"
+    assert {path.split("/resolve/")[1] for path in served} == {"v1/config.json", f"{COMMIT}/model.safetensors"}
+
+
+@pytest.mark.parametrize("address", ["hf://", "hf://a/b/c", "hf://user/name@", "hf://../x"])
+def test_an_address_of_another_form_is_refused(address: str) -> None:
+    with pytest.raises(InputError, match=r"it must be hf://user/name or hf://user/name@revision"):
+        algophase.load(address)
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [

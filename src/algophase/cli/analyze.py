@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
 from algophase.errors import InputError, one_line
@@ -27,6 +28,7 @@ def analyze(
         typer.Argument(
             metavar="PATH...",
             help=f"Networks: {NETWORKS}, or directories of them.",
+            autocompletion=completion.networks,
         ),
     ],
     as_json: AsJson = False,

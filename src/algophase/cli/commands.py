@@ -3,10 +3,9 @@
 import contextlib
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from algophase.cli import (
     analyze,
@@ -26,27 +25,15 @@ from algophase.cli import (
     train,
 )
 from algophase.cli.output import complain, echo
+from algophase.cli.plain_help import PlainCommand, PlainGroup
 from algophase.errors import InputError, out_of_memory
 from algophase.interrupts import lose_no_interrupt
 
-
-class Commands(TyperGroup):
-    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end without a word."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            complain("interrupted")
-            raise typer.Exit(130) from None
-
-
 app = typer.Typer(
-    cls=Commands,
+    cls=PlainGroup,
     help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -91,7 +78,7 @@ for module in (
     explore,
 ):
     command = getattr(module, module.__name__.rpartition(".")[2])
-    app.command(epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(command)
+    app.command(cls=PlainCommand, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(command)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import AsJson, Released
 from algophase.cli.output import echo
 from algophase.errors import InputError
@@ -16,10 +17,21 @@ DIFFER = 3  # exit code; 2 means a wrong option, in every command
 
 def compare(
     sweep: Annotated[
-        Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, a Parquet file of runs, or a shipped one.")
+        Path,
+        typer.Argument(
+            metavar="SWEEP",
+            help="A sweep: its directory, a Parquet file of runs, or a shipped one.",
+            autocompletion=completion.sweeps,
+        ),
     ],
     other: Annotated[
-        Path | None, typer.Argument(metavar="OTHER", help="Another sweep to compare it with.", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="OTHER",
+            help="Another sweep to compare it with.",
+            show_default=False,
+            autocompletion=completion.sweeps,
+        ),
     ] = None,
     released: Released = None,
     level: Annotated[float, typer.Option(help="Chance of calling two identical populations different, over all tests.")] = 0.01,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import NETWORKS, Activation, Format
 from algophase.cli.output import echo
 
@@ -12,7 +13,9 @@ EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && pytho
 
 
 def distil(
-    path: Annotated[Path, typer.Argument(metavar="NETWORK", help=f"A network: {NETWORKS}.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="NETWORK", help=f"A network: {NETWORKS}.", autocompletion=completion.networks)
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Python file to write.", show_default="standard output")
     ] = None,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.output import echo
 
 EXAMPLE = "algophase explore gallery/fixed-width"
@@ -15,6 +16,7 @@ def explore(
         Path | None,
         typer.Argument(
             metavar="SWEEP",
+            autocompletion=completion.sweeps,
             help="A sweep, a Parquet file of runs, a shipped sweep, a folder of sweeps, or a directory of networks.",
             show_default="all sweeps of the current folder and all shipped ones",
         ),

@@ -22,7 +22,7 @@ class Algorithm(StrEnum):
 
 
 def handmade(
-    algorithm: Annotated[Algorithm, typer.Argument(help="Which algorithm to build.")],
+    algorithm: Annotated[Algorithm, typer.Argument(metavar="clock|pizza", help="Which algorithm to build.")],
     modulus: Modulus = 59,
     frequency: Annotated[
         list[int] | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import AsJson
 from algophase.cli.output import echo
 
@@ -14,7 +15,12 @@ EXAMPLE = "algophase laws gallery/fixed-width"
 
 def laws(
     sweep: Annotated[
-        Path, typer.Argument(metavar="SWEEP", help="A sweep: its directory, a Parquet file of runs, or a shipped one.")
+        Path,
+        typer.Argument(
+            metavar="SWEEP",
+            help="A sweep: its directory, a Parquet file of runs, or a shipped one.",
+            autocompletion=completion.sweeps,
+        ),
     ],
     level: Annotated[float, typer.Option(help="Chance of seeing a law where there is none, over all tests.")] = 0.01,
     starts: Annotated[

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import NETWORKS, AsJson, Device, Engine, Precision
 from algophase.cli.output import echo
 
@@ -13,7 +14,9 @@ EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors -
 
 
 def llc(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help=f"Networks: {NETWORKS}.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help=f"Networks: {NETWORKS}.", autocompletion=completion.networks)
+    ],
     chains: Annotated[int, typer.Option(help="Chains per network, at least 2.")] = 4,
     burn_in: Annotated[int, typer.Option(help="Steps left out at the beginning of each chain.")] = 200,
     draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 400,

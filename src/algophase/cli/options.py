@@ -6,9 +6,14 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
+
 DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
-NETWORKS = "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and .safetensors"
+NETWORKS = (
+    "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and .safetensors, "
+    "or clock or pizza, two shipped ones"
+)
 PRECISIONS = "float32, float64; on a GPU also tf32 and half."
 
 
@@ -26,8 +31,8 @@ Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME", help="Format of the files (docs/elsewhere.md).", show_default="found in each"),
 ]
-Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}")]
-Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}")]
+Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}", autocompletion=completion.devices)]
+Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}", autocompletion=completion.engines)]
 EnsembleSize = Annotated[int | None, typer.Option(help="Most networks that train together.", show_default="as many as fit")]
 FigureFormat = Annotated[ImageFormat, typer.Option(help="Format of the pictures.")]
 Figures = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")]
@@ -38,7 +43,14 @@ MinAccuracy = Annotated[
     ),
 ]
 Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
-Precision = Annotated[str | None, typer.Option(help=PRECISIONS, show_default="half or tf32 on a GPU, else float32")]
+Precision = Annotated[
+    str | None,
+    typer.Option(
+        help=PRECISIONS,
+        show_default="half or tf32 on a GPU, else float32",
+        autocompletion=completion.precisions,
+    ),
+]
 Released = Annotated[Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table of runs.")]
 StrictDevice = Annotated[
     bool, typer.Option("--strict-device", help="Stop with an error if --device is missing; otherwise the CPU takes over.")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import NETWORKS, Activation, Format, MinAccuracy, Released
 from algophase.cli.output import AnalysisBar, echo
 
@@ -17,6 +18,7 @@ def report(
         typer.Argument(
             metavar="PATH...",
             help=f"Networks ({NETWORKS}, or directories of them) and sweeps (directories, Parquet files).",
+            autocompletion=completion.networks_and_sweeps,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = Path("report.html"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.output import echo
 from algophase.errors import InputError
 from algophase.wording import plain
@@ -22,8 +23,14 @@ WIDEST = 40  # characters of a cell
 
 def runs(
     path: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A sweep's directory, a Parquet file, or a shipped sweep such as fixed-width.")
-    ],
+        Path | None,
+        typer.Argument(
+            metavar="DIR",
+            help="A sweep's directory, a Parquet file, or a shipped sweep; without it, list the shipped ones.",
+            show_default=False,
+            autocompletion=completion.sweeps,
+        ),
+    ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,10 +53,11 @@ def runs(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen.")] = False,
 ) -> None:
-    """Describe a sweep's table, then list the runs you ask for.
+    """Describe a sweep's table, then list the runs you ask for. Without a table, list those that are shipped.
 
     A condition is never executed as code. A missing value meets =null, and != any other value.
     """
+    from algophase.core.gallery import shipped_sweeps
     from algophase.runs.overview import NEEDED
     from algophase.runs.selection import check_columns, read_columns, read_condition, select
     from algophase.storage.gallery import shipped
@@ -57,6 +65,14 @@ def runs(
 
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
+    if path is None:
+        asked_for = {"--where": where, "--columns": columns, "--sort": sort, "--limit": limit, "--csv": csv}
+        given = [option for option, value in {**asked_for, "--json": as_json or None}.items() if value is not None]
+        if given:
+            raise InputError(f"{given[0]} needs a table: name one of {', '.join(shipped_sweeps())}, or a directory")
+        for line in _shipped_tables():
+            echo(line)
+        return
     conditions = [read_condition(text) for text in where or []]
     path = shipped(path)
     there = column_names(path)
@@ -83,6 +99,23 @@ def runs(
         echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
     if len(rows) < len(places):
         echo(f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of {len(there)} columns)")
+
+
+def _shipped_tables() -> list[str]:
+    """One line for each: its name, its runs, what they learned, what it is."""
+    from algophase.analysis.summary import aligned
+    from algophase.core.gallery import default_gallery
+    from algophase.runs.populations import find_sweeps, read_population
+
+    gallery = default_gallery()
+    rows = [["table", "runs", "Pizza", "hybrid", "Clock", "what it is"]]
+    for path in [] if gallery is None else find_sweeps(gallery):
+        population = read_population(path)
+        counts = [f"{population.counts.get(verdict, 0):,}" for verdict in rows[0][2:5]]
+        rows.append([population.name, f"{population.runs:,}", *counts, population.about])
+    if len(rows) == 1:
+        return ["no table is shipped with this copy of the package"]
+    return [*aligned(rows, left=(0, 5)), "", "algophase runs NAME lists one, algophase explore NAME opens it in a browser"]
 
 
 def _handful(path: Path, there: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from algophase.cli import completion
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
 from algophase.cli.output import LiveBar, echo, typed
 from algophase.errors import InputError
@@ -31,7 +32,11 @@ class Executor(StrEnum):
 def sweep(
     space: Annotated[
         str | None,
-        typer.Argument(metavar="SPACE", help="A space by its name (see --list), or a .toml file of your own."),
+        typer.Argument(
+            metavar="SPACE",
+            help="A space by its name (see --list), or a .toml file of your own.",
+            autocompletion=completion.spaces,
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")

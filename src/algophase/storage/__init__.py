@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from algophase.core.gallery import shipped_network
 from algophase.errors import InputError, one_line
 from algophase.networks import Network
 from algophase.settings import shown
@@ -10,6 +11,7 @@ from algophase.storage.formats.contents import SUFFIXES, Contents, Reading
 from algophase.storage.formats.find import recognise
 from algophase.storage.formats.ours import OURS
 from algophase.storage.formats.released import RELEASED
+from algophase.storage.hub import is_address, load_address
 from algophase.storage.network_files import save
 
 __all__ = ["find_networks", "id_of", "load", "save"]
@@ -17,7 +19,7 @@ __all__ = ["find_networks", "id_of", "load", "save"]
 
 def find_networks(path: str | Path) -> list[Path]:
     """The network files a path stands for: itself, or every network file directly inside a directory, in order."""
-    path = given_path(path)
+    path = shipped_network(given_path(path))
     try:
         if not path.is_dir():
             return [path]
@@ -41,6 +43,9 @@ def id_of(path: Path) -> str:
 def load(path: str | Path, format: str | None = None, activation: str | None = None) -> Network:
     """A network from a file, or from a directory that holds just one: ours, the authors' released ones, other groups'.
 
+    `load("clock")` and `load("pizza")` are two trained networks that come with the package.
+    `load("hf://user/name")` downloads one from the Hugging Face Hub, as `from_pretrained("user/name")` does.
+
     format: which format it is of; by default the one whose tensors it has. activation: where the file does not say.
     What it was taken for is in the network's `notes`.
 
@@ -49,6 +54,8 @@ def load(path: str | Path, format: str | None = None, activation: str | None = N
     >>> load(path).id
     'pizza-p23-k1-5'
     """
+    if is_address(path):
+        return load_address(path)
     candidates = find_networks(path)
     if len(candidates) > 1:
         raise InputError(f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}")

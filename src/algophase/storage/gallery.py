@@ -1,19 +1,10 @@
-"""Where the shipped sweeps and networks are. An installed package has the tables, a clone of the project the networks too."""
+"""Shipped sweeps by their names."""
 
 import os
 from pathlib import Path
 
+from algophase.core.gallery import default_gallery as default_gallery
 from algophase.storage.files import given_path
-
-PACKAGE = Path(__file__).resolve().parents[1]
-
-
-def default_gallery() -> Path | None:
-    """The gallery beside this package's source, in the current directory, or in the installed package."""
-    for candidate in (PACKAGE.parents[1] / "gallery", Path("gallery"), PACKAGE / "gallery"):
-        if candidate.is_dir():
-            return candidate
-    return None
 
 
 def shipped(path: str | os.PathLike[str]) -> Path:

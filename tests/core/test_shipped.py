@@ -1,4 +1,4 @@
-"""Shipped sweeps are known by their names, and the wheel has their tables."""
+"""Shipped sweeps and networks are known by their names, and the wheel has them."""
 
 import importlib.util
 from pathlib import Path
@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from algophase import load
+from algophase.core import gallery
 from algophase.runs.runs import Runs
-from algophase.storage import gallery
 from algophase.storage.gallery import shipped
 from algophase.storage.runs_table import read_runs
 
@@ -33,7 +34,16 @@ def test_an_installed_package_has_its_own_gallery(tmp_path: Path, monkeypatch: p
     assert shipped("wide") == gallery.PACKAGE / "gallery" / "wide"
 
 
-def test_the_wheel_has_tables_and_no_networks() -> None:
+def test_a_clock_and_a_pizza_are_known_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert load("clock").id == "da98a6312948"
+    assert load("pizza").id == "5ed1f0b86c80"
+    (tmp_path / "clock").mkdir()
+    assert gallery.shipped_network(Path("clock")) == Path("clock")  # the user's own goes first
+    assert gallery.shipped_network(Path("bagel")) == Path("bagel")
+
+
+def test_the_wheel_has_tables_and_the_networks_with_a_name() -> None:
     pytest.importorskip("hatchling", reason="hatchling builds the wheel, and is not installed")
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
@@ -47,7 +57,10 @@ def test_the_wheel_has_tables_and_no_networks() -> None:
     assert "algophase/gallery/exhibits.toml" in inside.values()
     assert {path.name for path in (ROOT / "gallery").glob("*/sweep.json")} == {"sweep.json"}
     assert all(Path(path).exists() for path in inside)
-    assert not any("networks" in name for name in inside.values())
+    networks = [name for name in inside.values() if "networks" in name]
+    named = [f"algophase/gallery/{file}" for file in gallery.NETWORKS.values()]
+    described = [name.replace(".safetensors", ".json") for name in named]
+    assert sorted(networks) == sorted([*named, *described])
     assert sum(Path(path).stat().st_size for path in inside) < 15e6
     data["force_include"].clear()
     module.GalleryTables.initialize(hook, "editable", data)
