@@ -224,6 +224,10 @@ class NetworkSettings(_Settings):
 
     kind: its name in files and tables. trained: whether runs of it can be trained.
     reads_layouts: whether it reads separate vocabularies and an equals sign (appendix I).
+
+    >>> from algophase import NetworkSettings, TransformerSettings
+    >>> isinstance(TransformerSettings(width=64), NetworkSettings), TransformerSettings.kind
+    (True, 'transformer')
     """
 
     kind: ClassVar[str]

@@ -60,6 +60,9 @@ def add_architecture(settings: type[NetworkSettings], network: Callable[[TaskSet
     Arguments:
         settings: a frozen dataclass that subclasses `NetworkSettings`, with a `kind` no other has, and defaults.
         network: the `Network` subclass, called with a task and such settings.
+
+    >>> from algophase import TransformerSettings, add_architecture
+    >>> add_architecture(TransformerSettings, Transformer)  # which every transformer of ours is
     """
     other = NETWORK_KINDS.setdefault(settings.kind, settings)
     if other is not settings:
