@@ -7,6 +7,7 @@ The recipe (section 2 and appendix F.1): all training pairs in every step (full 
 AdamW with weight decay 2, learning rate 1e-3 after ten steps of warm-up, 20,000 steps.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -20,7 +21,7 @@ from algophase.task import all_pairs, answers, split, tokens
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
-Parameters = dict[str, Tensor]
+Parameters = Mapping[str, Tensor]
 
 
 def train_one(run: RunSettings, precision: torch.dtype = torch.float32) -> Network:
