@@ -121,7 +121,7 @@ class PlainEngine(Engine):
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
         return None
 
-    def _values(self) -> Parameters:
+    def _values(self) -> dict[str, Tensor]:
         """The one network's parameters."""
         return {name: value[0] for name, value in self.parameters.items()}
 
