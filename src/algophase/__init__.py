@@ -41,6 +41,12 @@ if TYPE_CHECKING:
     from algophase.networks.handmade import handmade_clock as handmade_clock
     from algophase.networks.handmade import handmade_pizza as handmade_pizza
     from algophase.networks.wrapped import wrap as wrap
+    from algophase.report.plots import plot_attention as plot_attention
+    from algophase.report.plots import plot_circles as plot_circles
+    from algophase.report.plots import plot_correct_logits as plot_correct_logits
+    from algophase.report.plots import plot_gradients as plot_gradients
+    from algophase.report.plots import plot_phase_diagram as plot_phase_diagram
+    from algophase.report.plots import plot_program as plot_program
     from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
     from algophase.settings import LinearSettings as LinearSettings
@@ -104,6 +110,12 @@ _PLACES = {  # the same list for run time; a test compares the two
     "handmade_clock": "algophase.networks.handmade",
     "handmade_pizza": "algophase.networks.handmade",
     "wrap": "algophase.networks.wrapped",
+    "plot_attention": "algophase.report.plots",
+    "plot_circles": "algophase.report.plots",
+    "plot_correct_logits": "algophase.report.plots",
+    "plot_gradients": "algophase.report.plots",
+    "plot_phase_diagram": "algophase.report.plots",
+    "plot_program": "algophase.report.plots",
     "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
     "LinearSettings": "algophase.settings",

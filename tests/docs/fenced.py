@@ -18,7 +18,16 @@ from pathlib import Path
 from commands import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
-RUN = ("tutorial.md", "howto-network.md", "elsewhere.md", "howto-train.md", "howto-sweep.md", "findings.md")
+RUN = (
+    "tutorial.md",
+    "howto-network.md",
+    "elsewhere.md",
+    "howto-train.md",
+    "howto-sweep.md",
+    "findings.md",
+    "index.md",
+    "reference.md",
+)
 
 FENCE = re.compile(r"^```(\S*)\s*$")
 COMMENT = re.compile(r"^<!-- (.+) -->$")

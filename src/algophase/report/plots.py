@@ -1,0 +1,122 @@
+"""The public pictures. Each returns a matplotlib figure, which a notebook shows and `savefig` writes.
+
+They draw a network, or a `Specimen`: a network with its analysis, so that several pictures share one analysis.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.specimen import Specimen
+from algophase.errors import InputError
+from algophase.networks import Network, Transformer
+from algophase.report import figures
+from algophase.report.program_figures import draw_program
+from algophase.report.run_figures import draw_runs
+from algophase.report.style import house_style
+from algophase.runs.runs import Runs
+from algophase.settings import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot_circles(network: Network | Specimen) -> "Figure":
+    """The numbers 0 .. p - 1 as the network's embedding places them, in the plane of each of its largest circles.
+
+    >>> from algophase import handmade_pizza, plot_circles
+    >>> figure = plot_circles(handmade_pizza(23, (1, 5)))
+    >>> [axes.get_title() for axes in figure.axes]
+    ['k = 1, 50.0% of variance', 'k = 5, 50.0% of variance']
+    """
+    specimen = _specimen(network)
+    if not specimen.evidence:
+        raise InputError(f"network {specimen.name} has no circles to draw: no frequency of its embedding stands out")
+    with house_style():
+        return figures.draw_circles(specimen)
+
+
+def plot_correct_logits(network: Network | Specimen) -> "Figure":
+    """The logit of the right answer for every pair, rows a - b and columns a + b: a Pizza shows bands, a Clock none.
+
+    >>> from algophase import handmade_clock, plot_correct_logits
+    >>> plot_correct_logits(handmade_clock(23)).axes[0].get_ylabel()
+    'a − b mod 23'
+    """
+    specimen = _specimen(network)
+    with house_style():
+        return figures.draw_correct_logits(specimen)
+
+
+def plot_gradients(network: Network | Specimen) -> "Figure":
+    """How a logit changes with each operand's embedding, first against second; on the dashed line they are equal.
+
+    >>> from algophase import handmade_pizza, plot_gradients
+    >>> plot_gradients(handmade_pizza(23)).axes[0].get_xlabel()
+    'gradient, first operand'
+    """
+    specimen = _specimen(network)
+    if not specimen.has_code:
+        raise InputError(f"network {specimen.name} was saved without its code: it has no gradients to draw")
+    with house_style():
+        return figures.draw_gradients(specimen)
+
+
+def plot_attention(network: Network | Specimen) -> "Figure":
+    """What the position that answers takes from each operand, for every pair, head by head.
+
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise, plot_attention
+    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8)))  # untrained
+    >>> plot_attention(network).axes[0].get_title()
+    'layer 1, head 1'
+    """
+    specimen = _specimen(network)
+    if not isinstance(specimen.network, Transformer):
+        kind = type(specimen.given).__name__
+        raise InputError(f"network {specimen.name} has no attention to draw: it is a {kind}, not a Transformer")
+    with house_style():
+        return figures.draw_attention(specimen)
+
+
+def plot_program(network: Network | Specimen | Analysis) -> "Figure":
+    """What the network computes: the profile g(a - b) of each instance with its form, and shares of the logits.
+
+    An analysis is enough. Its `plot` method draws the same.
+
+    >>> from algophase import handmade_pizza, plot_program
+    >>> plot_program(handmade_pizza(23, (1, 5))).axes[0].get_ylabel()
+    'g(a − b)'
+    """
+    if isinstance(network, Analysis):
+        analysis, title = network, f"{network.id}: {network.label}"
+    else:
+        specimen = _specimen(network)
+        analysis, title = specimen.analysis, specimen.title
+    if not analysis.verdict.known:
+        raise InputError(f"the analysis of {analysis.id} comes from an older table, which has no program to draw")
+    with house_style():
+        return draw_program(analysis, title)
+
+
+def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
+    """The metrics of a population against the attention rate, one point per network, colored by verdict.
+
+    runs: a population, a sweep's directory, a Parquet file of runs, or the name of a shipped sweep.
+
+    >>> from algophase import plot_phase_diagram
+    >>> plot_phase_diagram("fixed-width").axes[0].get_xlabel()
+    'attention rate'
+    """
+    if isinstance(runs, str | Path):
+        runs = Runs.read(runs)
+    if not isinstance(runs, Runs):
+        raise InputError(f"runs is {shown(runs)}; give Runs, a sweep's directory or the name of a shipped sweep")
+    return draw_runs(runs)
+
+
+def _specimen(network: object) -> Specimen:
+    if isinstance(network, Specimen):
+        return network
+    if isinstance(network, Network):
+        return Specimen(network)
+    raise InputError(f"network is {shown(network)}; give a network (`wrap` makes one of a module) or a Specimen")
