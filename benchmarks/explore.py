@@ -37,6 +37,7 @@ FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-
 SPACE = Space.from_dict(
     {"name": "made-up", "network": {"attention_rate": {"uniform": [0, 1]}}, "training": {"epochs": 20000}},
 )
+SHARD = 4000  # runs in a file
 VERDICTS = ("Clock", "Pizza", "hybrid", "non-circular")
 
 
@@ -56,7 +57,7 @@ def with_circles(run: RunSettings) -> Network:
 def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
     """A sweep of made-up outcomes, the first few with the weights their rows were measured on. Gives the ids of those."""
     random = numpy.random.default_rng(0)
-    directory, rows, ids = SweepDirectory(path), list[dict[str, Any]](), []
+    directory, rows, ids = SweepDirectory(path), list[dict[str, Any]](), list[str]()
     directory.describe(SPACE.to_dict(), 0)
     record: dict[str, Any] = {}
     for index in range(runs):
@@ -82,8 +83,20 @@ def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
             }
         row |= {"frequencies": [circle["frequency"] for circle in record["circles"]], **flat_columns(measured)}
         rows.append(row)
-    directory.add(rows, {"runs": runs})
+        if len(rows) == SHARD or index == runs - 1:
+            directory.add(rows, {"runs": len(rows)})
+            rows.clear()
     return ids
+
+
+def peak_memory(process: int) -> str:
+    """The most memory that a process has had, in words."""
+    status = Path(f"/proc/{process}/status")
+    if not status.exists():
+        return "unknown"
+    peak = re.search(r"VmHWM:\s+(\d+)", status.read_text())
+    assert peak is not None
+    return f"{int(peak[1]) / 1e6:.2f} GB"
 
 
 def measure(address: str, ids: list[str], chromium: str, repeats: int) -> dict[str, list[float]]:
@@ -156,6 +169,7 @@ def main() -> None:
             print(f"{arguments.runs:,} runs served after {time.perf_counter() - begun:.2f} s")
             try:
                 seconds = measure(found[0], ids, chromium, arguments.repeats)
+                print(f"memory of the server: at most {peak_memory(server.pid)}")
             finally:
                 server.terminate()
     print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Chromium's own share included")

@@ -15,6 +15,7 @@ from algophase.explore.networks import Networks
 from algophase.explore.panels import leading
 from algophase.explore.state import REST, decode
 from algophase.explore.table import read_run_table
+from algophase.runs.columns import column_of
 from algophase.storage.runs_table import encode_table, provenance, read_runs, read_shard
 
 CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
@@ -72,10 +73,9 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
 
 
 def test_a_click_opens_the_run_of_its_point(explorer: Explorer) -> None:
-    place = explorer.table.places[CLOCK]
-    after = explorer.click("?x=width", {"points": [{"customdata": place}]})
+    after = explorer.click("?x=width", {"points": [{"customdata": CLOCK}]})
     assert after == f"?x=width&run={CLOCK}"
-    points: list[Any] = [{}, {"customdata": 10**9}, {"customdata": -1}, {"customdata": "x"}]
+    points: list[Any] = [{}, {"customdata": 10**9}, {"customdata": -1}, {"customdata": "x"}, {"customdata": "0" * 12}]
     nonsenses: list[object] = [None, "x", {}, {"points": []}, *({"points": [point]} for point in points)]
     for nonsense in nonsenses:
         assert explorer.click("", nonsense) is None
@@ -103,8 +103,9 @@ def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explor
     exact = explorer.table.numbers("parameter_norm")
     step = (exact.max() - exact.min()) / COLOUR_STEPS
     for trace in points:
-        assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in trace.customdata]
-        assert abs(trace.marker.color - exact[list(trace.customdata)]).max() <= 0.51 * step
+        places = [explorer.table.places[run_id] for run_id in trace.customdata]
+        assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in places]
+        assert abs(trace.marker.color - exact[places]).max() <= 0.51 * step
 
 
 def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
@@ -235,7 +236,9 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
 def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
     run, row = explorer.table.run_id(2), explorer.table.row(2)
     monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
-    monkeypatch.setitem(explorer.table.columns, "verdict", [*["diverged"] * 3, *explorer.table.columns["verdict"][3:]])
+    changed = column_of(["diverged"] * explorer.table.count)
+    assert changed is not None
+    monkeypatch.setitem(explorer.table.columns, "verdict", changed)
     panel = explorer.show_network(f"?run={run}", "run")
     assert panel.title == f"{run}: diverged"
     assert panel.job_text.startswith("The training of this run diverged at epoch 7.")

@@ -22,11 +22,12 @@ def test_a_run_is_named_where_it_lies_on_a_log_axis() -> None:
 
 
 @pytest.mark.parametrize("colour", ["verdict", "activation", "circularity", "equals_sign"])
-def test_each_point_carries_its_place_whatever_colours_it(colour: str) -> None:
+def test_each_point_carries_its_run_whatever_colours_it(colour: str) -> None:
     view, _ = TABLE.resolve(View(y="width", colour=colour))
     figure = draw_map(TABLE, view)
     points = [trace for trace in figure.data if trace.type == "scattergl"]
-    assert sorted(int(place) for trace in points for place in trace.customdata) == [0, 1, 2, 3]
+    drawn = sorted(run_id for trace in points for run_id in trace.customdata)
+    assert drawn == [f"{place:012x}" for place in range(4)]
     assert len({trace.marker.symbol for trace in points}) == len(points)  # shapes tell as much as colours
     assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
     assert figure.layout.yaxis.type == "log"

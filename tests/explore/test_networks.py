@@ -246,15 +246,15 @@ def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_pa
     assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
 
 
-def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path) -> None:
+def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = read_run_table(tiny)
-    table.all["width"] = [16] * 4
+    row = table.row(0)
+    monkeypatch.setattr(table, "row", lambda _place: row | {"width": 16})
     run_id = next(iter(table.places))
     look = Networks(table, tiny, tmp_path).look(run_id)
     assert "its row was changed" in look.problems[0]
     assert not look.can_train
-    table.all["modulus"] = [100_003] * 4
-    table.all["run_id"] = [None] * 4
+    monkeypatch.setattr(table, "row", lambda _place: row | {"modulus": 100_003, "run_id": None})
     assert "too many to show" in Networks(table, tiny, tmp_path).look(run_id).problems[0]
 
 

@@ -30,20 +30,20 @@ def test_each_network_is_a_point_that_can_be_opened(directory: Path) -> None:
     assert are_networks(directory)
     table, networks = read_networks(directory)
     assert table.count == 3
-    assert sorted(map(str, table.all["network"])) == ["clock-p11-k1-3", "function", "pizza-p11-k1-3"]
+    assert sorted(map(str, table.columns["network"].tolist())) == ["clock-p11-k1-3", "function", "pizza-p11-k1-3"]
     assert len(table.problems) == 1
     assert "broken.pt" in table.problems[0]
     explorer = Explorer(table, networks)
     drawn, _ = explorer.show_map("", None)
     assert drawn is not None
-    for run_id, name in zip(table.all["run_id"], table.all["network"], strict=True):
+    for run_id, name in zip(table.columns["run_id"].tolist(), table.columns["network"].tolist(), strict=True):
         panel = explorer.show_network(encode(View().with_network("run", run_id, ())), "run")
         assert not panel.hidden
         told = str(panel.job_text)
         assert name in told
         assert ("saved without its code" in told) == (name == "function")
     with pytest.raises(InputError, match="not trained again"):
-        networks.train(table.all["run_id"][0])
+        networks.train(table.columns["run_id"].tolist()[0])
     assert "no network" in networks.look("0" * 12).problems[0]
 
 

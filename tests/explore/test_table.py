@@ -1,6 +1,9 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
+import pyarrow
 import pytest
 from explored_tables import columns
 from matplotlib.path import Path as Outline
@@ -9,7 +12,7 @@ from algophase.errors import InputError
 from algophase.explore.state import View
 from algophase.explore.table import KEPT, RunTable, inside, read_run_table
 from algophase.runs.selection import read_condition
-from algophase.storage.runs_table import write_shard
+from algophase.storage.runs_table import each_once, encode_table, read_runs, read_table, write_shard
 
 TABLE = RunTable(columns(), "made up")
 
@@ -21,7 +24,7 @@ def places(*conditions: str, **view: object) -> list[int]:
 
 
 def test_every_run_has_a_verdict() -> None:
-    assert TABLE.columns["verdict"] == ["Pizza", "diverged", "Clock", "not analysed"]
+    assert TABLE.columns["verdict"].tolist() == ["Pizza", "diverged", "Clock", "not analysed"]
     counts = TABLE.counts(numpy.arange(4))
     assert [name for name, _ in counts] == ["Clock", "Pizza", "diverged", "not analysed"]
     assert all(share.count == 1 and share.total == 4 for _, share in counts)
@@ -30,10 +33,10 @@ def test_every_run_has_a_verdict() -> None:
 def test_runs_are_coloured_by_either_verdict() -> None:
     both = RunTable(columns(paper_label=["Pizza", None, "non-circular", None]), "made up")
     assert both.colours[:2] == ["verdict", "paper_label"]
-    assert both.columns["paper_label"] == ["Pizza", "diverged", "non-circular", "not analysed"]
+    assert both.columns["paper_label"].tolist() == ["Pizza", "diverged", "non-circular", "not analysed"]
     assert both.verdict_name == "verdict"
     older = RunTable(columns(verdict=[None] * 4, paper_label=["Pizza", None, "non-circular", None]), "made up")
-    assert older.columns["verdict"] == ["Pizza", "diverged", "non-circular", "not analysed"]
+    assert older.columns["verdict"].tolist() == ["Pizza", "diverged", "non-circular", "not analysed"]
     assert older.verdict_name == "paper's label"
 
 
@@ -115,7 +118,7 @@ def test_medians_leave_out_what_is_missing() -> None:
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
     table = read_run_table(gallery)
     assert table.count == 3728
-    assert sum(table.columns[KEPT]) == len(list((gallery / "networks").glob("*.safetensors"))) > 0
+    assert sum(table.columns[KEPT].tolist()) == len(list((gallery / "networks").glob("*.safetensors"))) > 0
     assert any("fixed-width" in line for line in table.about)
     assert KEPT in table.axes
     assert not table.problems
@@ -149,3 +152,74 @@ def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
     assert table.axes == ["index", "y"]
     assert any("no column of run ids" in line for line in table.problems)
     assert any("b.parquet is not a sweep shard: the index of a run is 'x'" in line for line in table.problems)
+
+
+def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
+    table = read_run_table(gallery)
+    assert "reasons" not in table.columns  # most of a table's memory is in lists
+    shards = read_runs(gallery)
+    for place in (0, 2000, 3727):
+        row, expected = table.row(place), shards.iloc[place]
+        assert row["run_id"] == table.run_id(place) == expected.run_id
+        assert row["reasons"] == list(expected.reasons)
+        assert row["circles.variance_share"] == list(expected["circles.variance_share"])
+        assert row.keys() == set(shards.columns)
+        assert {name: row[name] for name in ("width", "seed", "verdict")} == {
+            name: table.single_values(place)[name] for name in ("width", "seed", "verdict")
+        }
+
+
+def test_runs_of_several_shards_keep_their_own_rows(tmp_path: Path) -> None:
+    runs = [{"index": index, "run_id": f"{index:012x}", "width": index, "circles": [index]} for index in range(6)]
+    write_shard(tmp_path / "runs-a.parquet", [runs[4], runs[1]], {})
+    write_shard(tmp_path / "runs-b.parquet", [runs[0], runs[1], runs[5]], {})
+    table = read_run_table(tmp_path)
+    assert table.columns["index"].tolist() == [0, 1, 4, 5]
+    assert [table.row(place)["circles"] for place in range(4)] == [[0], [1], [4], [5]]
+
+
+def test_a_shard_that_changed_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+    shard = tmp_path / "runs-0.parquet"
+    write_shard(shard, [{"index": 0, "run_id": "0" * 12, "width": 8}], {})
+    table = read_run_table(tmp_path)
+    write_shard(shard, [{"index": 0, "run_id": "1" * 12, "width": 9}], {})
+    with pytest.raises(InputError, match="was changed since this page was opened"):
+        table.row(0)
+    shard.unlink()
+    with pytest.raises(InputError, match="cannot read"):
+        table.row(0)
+    assert table.single_values(0)["width"] == 8
+
+
+OPEN = """
+import re, sys
+from pathlib import Path
+
+import pandas, plotly.graph_objects, pyarrow.parquet
+import algophase.explore.callbacks, algophase.explore.layout, algophase.explore.own
+from algophase.explore.app import make_app
+
+def megabytes(name):
+    return int(re.search(name + r":\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1000
+
+before = megabytes("VmRSS")
+make_app(Path(sys.argv[1]))
+print(megabytes("VmHWM") - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+def test_twenty_thousand_runs_need_little_memory(tmp_path: Path, gallery: Path) -> None:
+    """Lists of Python objects took 760 MB here, and 6 GB for ten times as many runs."""
+    pytest.importorskip("dash")
+    one = each_once(read_table(gallery))
+    for start in range(0, 20_000, one.num_rows):
+        indices = list(range(start, start + one.num_rows))
+        part = one.set_column(one.column_names.index("index"), "index", pyarrow.array(indices))
+        ids = [f"{index:012x}" for index in indices]
+        part = part.set_column(part.column_names.index("run_id"), "run_id", pyarrow.array(ids))
+        (tmp_path / f"runs-{start:06d}.parquet").write_bytes(encode_table(part, {}))
+    command = [sys.executable, "-c", OPEN, str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(answer.stdout) < 250

@@ -5,6 +5,7 @@ control asked for last: where it comes back, the controls that asked already sho
 changes do not fight with their own answers.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -171,13 +172,12 @@ class Explorer:
         return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
 
     def click(self, search: object, click: object) -> str | None:
-        """A click on the map: the point carries its run's place."""
+        """A click on the map: the point carries its run's id."""
         try:
-            place = int(click["points"][0]["customdata"])  # type: ignore[index]
-            run_id = self.table.run_id(place)
-        except (TypeError, KeyError, IndexError, ValueError, OverflowError):
+            run_id = click["points"][0]["customdata"]  # type: ignore[index]
+        except (TypeError, KeyError, IndexError):
             return None
-        return self.open_run(search, run_id) if place >= 0 else None
+        return self.open_run(search, run_id) if isinstance(run_id, str) else None
 
     def open_run(self, search: object, run_id: str) -> str | None:
         view = decode(search)[0]
@@ -242,7 +242,12 @@ class Explorer:
         """The map, or None where the one with this key still holds, and its key."""
         view = self.view(search)
         after = map_key(view)
-        return (None if after == key else dressed(draw_map(self.table, view))), after
+        return (None if after == key else self._map(view)), after
+
+    @functools.lru_cache(maxsize=2)  # noqa: B019  (an explorer lives as long as the page)
+    def _map(self, view: View) -> "Figure":
+        """The map that was drawn before the page was opened is the one that it asks for first."""
+        return dressed(draw_map(self.table, view))
 
     def show_filters(self, search: object) -> Filters:
         asked, problems = decode(search)
@@ -276,10 +281,9 @@ class Explorer:
         if place is None:
             return NetworkPanel(False, f"{which}{run}", f"There is no run {run} in {self.table.name}.")
         look = self.networks.look(run)
-        row, verdict = self.table.row(place), self.table.columns[VERDICT][place]
         settings = settings_line(self.table, place)
         if look.specimen is None:
-            return self._without_weights(f"{which}{run}", settings, row, verdict, look)
+            return self._without_weights(f"{which}{run}", settings, place, look)
         specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
@@ -298,7 +302,12 @@ class Explorer:
             instances_on=instances_on(specimen, off),
         )
 
-    def _without_weights(self, title: str, settings: str, row: dict[str, Any], verdict: str, look: Look) -> NetworkPanel:
+    def _without_weights(self, title: str, settings: str, place: int, look: Look) -> NetworkPanel:
+        verdict = self.table.columns[VERDICT][place]
+        try:
+            row = self.table.row(place)
+        except InputError:  # which `look` has among its problems
+            row = self.table.single_values(place)
         epoch = row.get("diverged_at")
         reason = "weights of this run were not kept" if epoch is None else f"training of this run diverged at epoch {epoch}"
         told = _sentences(look.problems) or f"The {reason}."

@@ -38,7 +38,7 @@ def map_key(view: View) -> str:
 
 
 def draw_map(table: RunTable, view: View) -> "Figure":
-    """The map of a resolved view. Each point carries its run's place as `customdata`."""
+    """The map of a resolved view. Each point carries its run's id as `customdata`."""
     figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
     places = table.drawn(view)
     groups = _groups(table, view, places)
@@ -76,12 +76,7 @@ def _is_number(table: RunTable, column: str) -> bool:
 
 def _groups(table: RunTable, view: View, places: Places) -> dict[str, Places]:
     """Runs by verdict, or by the text that colours them."""
-    by = VERDICT if _is_number(table, view.colour) else view.colour
-    values = table.columns[by]
-    found: dict[str, list[int]] = {}
-    for place in places.tolist():
-        found.setdefault("none" if values[place] is None else str(values[place]), []).append(place)
-    return {name: numpy.array(members, dtype=numpy.int64) for name, members in found.items()}
+    return table.by_text(VERDICT if _is_number(table, view.colour) else view.colour, places)
 
 
 def _points(table: RunTable, view: View, name: str, places: Places, total: int) -> Any:
@@ -92,25 +87,25 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         marker["color"], marker["symbol"] = look(name)
         marker["opacity"] = 0.4 if name == "non-circular" and view.colour in (VERDICT, PAPER_LABEL) else 0.75
     else:
-        order = sorted({"none" if value is None else str(value) for value in table.columns[view.colour]}).index(name)
+        order = sorted({*table.columns[view.colour].texts, "none"}).index(name)
         marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]
     extra, more = "", dict[str, Any]()
     if _is_number(table, view.colour):
         values = table.numbers(view.colour)
         marker |= {"color": _stepped(values[places], values[table.drawn(view)]), "coloraxis": "coloraxis"}
         extra = f"<br>{plain(label(view.colour))} %{{hovertext}}"
-        more["hovertext"] = [f"{value:.4g}" for value in values[places].tolist()]
+        more["hovertext"] = numpy.array([f"{value:.4g}" for value in values[places].tolist()], dtype=object)
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
-        customdata=places.tolist(),  # Dash looks points up in a plain list only
-        text=[plain(table.run_id(place)) for place in places.tolist()],
+        # An array of objects: plotly checks a list item by item, and Dash finds no point in packed numbers.
+        customdata=table.inert_ids[places],
         mode="markers",
         name=_entry(name, len(places)),
         showlegend=not _is_number(table, view.colour),
         marker=marker,
         unselected={"marker": {"opacity": 0.12}},
-        hovertemplate=f"run %{{text}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
+        hovertemplate=f"run %{{customdata}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
         f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
         **more,
     )

@@ -172,9 +172,10 @@ def metrics_table(values: Mapping[str, Any]) -> Any:
 
 def settings_line(runs: RunTable, place: int) -> str:
     """The settings that differ between runs, and the run's index."""
-    told = [f"index {cell_text(runs.all['index'][place])}"] if "index" in runs.all else []
-    varied = [name for name in runs.settings if name in runs.filterable and len(set(runs.columns[name])) > 1]
-    return ", ".join([*told, *(f"{label(name)} {value_text(name, runs.columns[name][place])}" for name in varied)])
+    parts = [f"index {cell_text(runs.columns['index'][place])}"] if "index" in runs.columns else []
+    varied = [name for name in runs.settings if name in runs.filterable and runs.columns[name].varies]
+    parts += [f"{label(name)} {value_text(name, runs.columns[name][place])}" for name in varied]
+    return ", ".join(parts)
 
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:

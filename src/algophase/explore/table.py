@@ -1,12 +1,15 @@
-"""A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single rows."""
+"""A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single rows.
+
+Columns with one value per run are kept as arrays. Lists, such as a run's circles, take most of a table's memory and are
+needed for one run at a time: they stay in the shards until a run is opened.
+"""
 
 import functools
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
@@ -14,13 +17,23 @@ from numpy.typing import NDArray
 from algophase.analysis.catalogue import catalogue, metrics
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
-from algophase.explore.state import Point, View
-from algophase.runs.overview import describe_outcomes, describe_space, outcomes, setting_names, verdict_column
-from algophase.runs.selection import Condition, kind_of, select
+from algophase.explore.state import RUN_ID, Point, View
+from algophase.report.plotly_style import plain
+from algophase.runs.columns import Column, column_of, text_column
+from algophase.runs.overview import NEEDED, describe_outcomes, describe_space, setting_names
+from algophase.runs.selection import Condition, check_columns
 from algophase.runs.statistics import Floats, Share
 from algophase.settings import RANGES
-from algophase.storage.runs_table import join_tables, python_columns, read_shards, refuse_moments, shard_paths
-from algophase.storage.sweep_directory import SweepDirectory
+from algophase.storage.runs_table import (
+    each_once,
+    join_tables,
+    origin,
+    read_row,
+    read_shards,
+    refuse_moments,
+    shard_paths,
+)
+from algophase.storage.sweep_directory import SweepDirectory, sittings_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,6 +45,7 @@ KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what 
 X = ("attention_rate", "width")
 MOST_COLOURS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
+ROW = "row of all shards"  # a column for the time of joining them
 MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ by this factor gets a log axis
 
 
@@ -47,74 +61,93 @@ def wanted_medians() -> list[str]:
 
 
 class RunTable:
-    """columns: those with one value per run, `verdict` filled in for every run; problems: what could not be read, in lines."""
+    """Runs as a page shows them.
+
+    columns: with one value per run, or lists, of which only a run's own row is asked for. `verdict` is filled in for
+        every run.
+    problems: what could not be read, in lines. about: the table in words. kept: runs whose weights there are.
+    read_row: every column of one run; by default from `columns`.
+    """
 
     def __init__(
         self,
-        columns: Mapping[str, list[Any]],
+        columns: "Mapping[str, Sequence[Any] | pyarrow.ChunkedArray]",
         name: str,
         problems: Sequence[str] = (),
         about: Sequence[str] = (),
         kept: Collection[str] = (),
+        read_row: Callable[[int], dict[str, Any]] | None = None,
     ) -> None:
         self.name, self.problems, self.about = name, list(problems), list(about)
-        self.all = dict(columns)
-        self.count = len(next(iter(self.all.values()), []))
-        self.columns: dict[str, list[Any]] = {}
-        for column, values in self.all.items():
-            try:
-                kind_of(column, values)
-            except InputError:
-                continue  # lists: circles and reasons, shown with a run
-            self.columns[column] = values
+        self.count = len(next(iter(columns.values()), []))
+        self.columns: dict[str, Column] = {}
+        for column_name, values in columns.items():
+            column = column_of(values)
+            if column is not None:
+                self.columns[column_name] = column
         # An older table has the paper's labels alone: they stand in the verdicts' place, and `verdict_name` says so.
-        by, nothing = verdict_column(self.all), [None] * self.count
-        self.verdict_name = "verdict" if by == VERDICT else "paper's label"
-        self.columns[VERDICT] = outcomes(self.all.get(by, nothing), self.all)
-        if by == VERDICT and PAPER_LABEL in self.all:
-            self.columns[PAPER_LABEL] = outcomes(self.all[PAPER_LABEL], self.all)
-        ids = self.all.get("run_id", [None] * self.count)
-        self.places = {run_id: place for place, run_id in enumerate(ids) if isinstance(run_id, str)}
+        has_verdicts = _has_verdicts(self.columns)
+        self.verdict_name = "verdict" if has_verdicts else "paper's label"
+        diverged = self.columns.get("diverged_at")
+        verdicts = self.columns.get(VERDICT if has_verdicts else PAPER_LABEL)
+        self.columns[VERDICT] = _outcomes(verdicts, diverged, self.count)
+        if has_verdicts and PAPER_LABEL in self.columns:
+            self.columns[PAPER_LABEL] = _outcomes(self.columns[PAPER_LABEL], diverged, self.count)
+        self.places = _places(self.columns.get("run_id"))
         if kept:
-            self.columns[KEPT] = [run_id in kept for run_id in ids]
-        self._numbers: dict[str, Floats] = {}
+            has_weights = numpy.zeros(self.count, dtype=bool)
+            has_weights[[self.places[run_id] for run_id in kept if run_id in self.places]] = True
+            self.columns[KEPT] = Column("true and false", has_weights, numpy.zeros(self.count, dtype=bool))
+        self._read_row = read_row or functools.partial(_row_of, columns)
 
+    @functools.lru_cache(maxsize=8)  # noqa: B019  (a table lives as long as the page)
     def row(self, place: int) -> dict[str, Any]:
-        """Every column of one run, as its shard has it."""
-        return {name: values[place] for name, values in self.all.items()}
+        """Every column of one run, as its shard has it. An InputError where the shard is not what it was."""
+        return self._read_row(place)
+
+    def single_values(self, place: int) -> dict[str, Any]:
+        """What is known of a run without its shard."""
+        return {name: column[place] for name, column in self.columns.items()}
 
     def run_id(self, place: int) -> str:
-        return str(self.all["run_id"][place]) if "run_id" in self.all else ""
+        return str(self.columns["run_id"][place]) if "run_id" in self.columns else ""
+
+    @functools.cached_property
+    def inert_ids(self) -> NDArray[numpy.object_]:
+        """The ids of all runs as texts that a picture may show."""
+        ids = [self.run_id(place) for place in range(self.count)]
+        inert = [run_id if RUN_ID.fullmatch(run_id) else plain(run_id) for run_id in ids]
+        return numpy.array(inert, dtype=object)
 
     def kind(self, column: str) -> str:
-        return kind_of(column, self.columns[column])
+        return self.columns[column].kind
 
     def numbers(self, column: str) -> Floats:
         """A column as float64, NaN for what is missing or infinite; true and false are 1 and 0."""
-        if column not in self._numbers:
-            values = self.columns[column]
-            found = numpy.array([numpy.nan if value is None else float(value) for value in values], dtype=numpy.float64)
-            self._numbers[column] = numpy.where(numpy.isfinite(found), found, numpy.nan)
-        return self._numbers[column]
+        return self.columns[column].numbers
 
     @functools.cached_property
     def axes(self) -> list[str]:
         """Columns to draw along: numbers that differ between runs, or all numbers where none do."""
-        held = [name for name in self.columns if self.kind(name) in ("numbers", "true and false")]
-        return [name for name in held if len(set(self.columns[name])) > 1] or held
+        numeric = [name for name, column in self.columns.items() if column.kind in ("numbers", "true and false")]
+        return [name for name in numeric if self.columns[name].varies] or numeric
 
     @functools.cached_property
     def colours(self) -> list[str]:
         """Columns to colour by: the verdict, the paper's label, numbers, and texts of a few values."""
         verdicts = [name for name in (VERDICT, PAPER_LABEL) if name in self.columns]
-        texts = [name for name in self.columns if name not in (*KEYS, *verdicts) and self.kind(name) == "text"]
-        return [*verdicts, *(name for name in texts if 1 < len(set(self.columns[name])) <= MOST_COLOURS), *self.axes]
+        texts = []
+        for name, column in self.columns.items():
+            few = column.kind == "text" and len(column.texts) + column.missing.any() <= MOST_COLOURS
+            if few and column.varies and name not in (*KEYS, *verdicts):
+                texts.append(name)
+        return [*verdicts, *texts, *self.axes]
 
     @functools.cached_property
     def filterable(self) -> list[str]:
         """Columns to filter by, those that differ between runs first."""
-        held = [name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()]
-        return sorted(held, key=lambda name: len(set(self.columns[name])) == 1)
+        known = [name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()]
+        return sorted(known, key=lambda name: not self.columns[name].varies)
 
     @functools.cached_property
     def settings(self) -> list[str]:
@@ -161,7 +194,8 @@ class RunTable:
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  (a table lives as long as the page)
     def _met(self, condition: Condition) -> Places:
-        return numpy.array(select(self.columns, [condition]), dtype=numpy.int64)
+        check_columns([condition.column], list(self.columns))
+        return numpy.flatnonzero(self.columns[condition.column].meets(condition))
 
     def where(self, filters: Sequence[Condition]) -> Places:
         """Runs that meet every condition."""
@@ -198,9 +232,18 @@ class RunTable:
 
     def counts(self, places: Places) -> list[tuple[str, Share]]:
         """Runs by verdict, the known ones in their order."""
-        verdicts = self.columns[VERDICT]
-        found = Counter(verdicts[place] for place in places.tolist())
-        return [(name, Share(found[name], len(places))) for name in in_order(found)]
+        members = self.by_text(VERDICT, places)
+        return [(name, Share(len(members[name]), len(places))) for name in in_order(members)]
+
+    def by_text(self, column: str, places: Places) -> dict[str, Places]:
+        """Runs by what a column of text says; "none" where it says nothing."""
+        texts = self.columns[column]
+        codes = numpy.where(texts.missing[places], -1, texts.values[places])
+        members = dict[str, Places]()
+        for code in numpy.unique(codes).tolist():
+            name = "none" if code < 0 else texts.texts[code]
+            members[name] = places[codes == code]
+        return members
 
     def medians(self, places: Places, columns: Sequence[str] = ()) -> list[tuple[str, float, float, float, int]]:
         """Column, median, quartiles and how many runs have a value. columns: those to list first."""
@@ -213,6 +256,54 @@ class RunTable:
                     low, middle, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()
                     rows.append((column, middle, low, high, len(values)))
         return rows
+
+
+def _row_of(columns: Mapping[str, Sequence[Any]], place: int) -> dict[str, Any]:
+    return {name: values[place] for name, values in columns.items()}
+
+
+def _places(ids: Column | None) -> dict[str, int]:
+    """Where each run is in the table."""
+    if ids is None or ids.kind != "text":
+        return {}
+    known = numpy.flatnonzero(~ids.missing)
+    names = [ids.texts[code] for code in ids.values[known].tolist()]
+    return dict(zip(names, known.tolist(), strict=True))
+
+
+def _has_verdicts(columns: Mapping[str, Column]) -> bool:
+    """Whether every run with a paper's label has a verdict as well: see `verdict_column`."""
+    labels, verdicts = columns.get(PAPER_LABEL), columns.get(VERDICT)
+    if labels is None or labels.kind != "text":
+        return True
+    if verdicts is None or verdicts.kind != "text":
+        return bool(labels.missing.all())
+    return not bool((~labels.missing & verdicts.missing).any())
+
+
+def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> Column:
+    """What became of each run: its verdict. One without has diverged, or could not be analysed: see `outcomes`."""
+    has_diverged = numpy.zeros(count, dtype=bool) if diverged is None else ~diverged.missing
+    if verdicts is None or verdicts.kind == "nothing":
+        texts, codes, missing = list[str](), numpy.zeros(count, dtype=numpy.int64), numpy.ones(count, dtype=bool)
+    else:
+        if verdicts.kind != "text":  # of a table from elsewhere
+            verdicts = column_of([None if value is None else str(value) for value in verdicts.tolist()])
+            assert verdicts is not None
+        texts, codes = list(verdicts.texts), verdicts.values.astype(numpy.int64)
+        is_empty = numpy.array([not text for text in texts], dtype=bool)
+        missing = verdicts.missing | is_empty[codes]
+    instead = numpy.where(has_diverged, len(texts) + 1, len(texts))
+    names = [*texts, "not analysed", "diverged"]
+    return _with_used_texts(names, numpy.where(missing, instead, codes))
+
+
+def _with_used_texts(names: Sequence[str], codes: Places) -> Column:
+    """A column of text whose `texts` are those that stand in it, each once."""
+    used, places = numpy.unique(codes, return_inverse=True)
+    texts = list(dict.fromkeys(names[code] for code in used.tolist()))
+    codes_of_texts = numpy.array([texts.index(names[code]) for code in used.tolist()], dtype=numpy.int64)
+    return text_column(texts, codes_of_texts[places] if len(codes) else codes)
 
 
 def has_upper_end(column: str) -> bool:
@@ -250,27 +341,67 @@ def read_run_table(path: Path) -> RunTable:
     shards, problems = shard_paths(path), list[str]()
     if not shards:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
-    tables = read_shards(shards, path, problems=problems)
-    columns = _columns(tables, path) if tables else {}
-    if columns and not isinstance(next((value for value in columns.get("run_id", ()) if value is not None), None), str):
+    tables = read_shards(shards, path, problems=problems, only_single=True)
+    if not tables:
+        return RunTable({}, path.resolve().name, problems)
+    table, where = _joined(tables, path)
+    sittings = [sitting for shard, part in tables.items() for sitting in sittings_of(shard, origin(part.schema))]
+    del tables  # joined, they are in memory twice
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    if _kind(columns.get("run_id")) != "text":
         problems.append("the table has no column of run ids: its networks cannot be shown")
         columns.pop("run_id", None)
     about, kept = list[str](), set[str]()
     if path.is_dir() and SweepDirectory(path).exists:
+        needed = {name: columns[name].to_pylist() for name in ("index", *NEEDED) if name in columns}
         try:
-            if isinstance(next(iter(columns.get("index", ())), None), int):
-                directory = SweepDirectory(path)
-                about += describe_space(directory.description(), columns, directory.sittings())
-            about += describe_outcomes(columns)
+            if _kind(columns.get("index")) == "numbers":
+                about += describe_space(SweepDirectory(path).description(), needed, sittings)
+            about += describe_outcomes(needed)
         except InputError as error:
             problems.append(str(error))
         except (TypeError, ValueError, KeyError, AttributeError):
             problems.append(f"{path / 'sweep.json'} does not describe these runs")
         kept = SweepDirectory(path).kept()
-    return RunTable(columns, path.resolve().name, problems, about, kept)
+    return RunTable(columns, path.resolve().name, problems, about, kept, where.read)
 
 
-def _columns(tables: "Mapping[Path, pyarrow.Table]", path: Path) -> dict[str, list[Any]]:
+def _kind(values: "pyarrow.ChunkedArray | None") -> str:
+    column = None if values is None else column_of(values)
+    return "nothing" if column is None else column.kind
+
+
+class Whereabouts(NamedTuple):
+    """In which shard each run of a table is, and in which of its rows."""
+
+    shards: Sequence[Path]
+    shard: Places  # per run, its place among the shards
+    row: Places
+    ids: "pyarrow.ChunkedArray | None"
+
+    def read(self, place: int) -> dict[str, Any]:
+        """Every column of one run."""
+        path = self.shards[self.shard[place]]
+        row = read_row(path, int(self.row[place]))
+        if self.ids is not None and row.get("run_id") != self.ids[place].as_py():
+            raise InputError(f"{path} was changed since this page was opened; start it again")
+        return row
+
+
+def _joined(tables: "Mapping[Path, pyarrow.Table]", path: Path) -> "tuple[pyarrow.Table, Whereabouts]":
+    """Shards as one table, each run once, and where to find the rest of each."""
+    import pyarrow
+
     table = join_tables(tables, path)
     refuse_moments(table.column_names, path)
-    return python_columns(table, path)
+    numbered = table.append_column(ROW, pyarrow.array(numpy.arange(table.num_rows)))
+    try:
+        table = each_once(numbered)
+    except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"{path} holds values that cannot be used: {error}") from None
+    rows: Places = table[ROW].to_numpy()
+    starts = numpy.cumsum([0, *(part.num_rows for part in tables.values())])
+    shard: Places = numpy.searchsorted(starts, rows, side="right") - 1
+    ids = table["run_id"] if "run_id" in table.column_names else None
+    where = Whereabouts(list(tables), shard, rows - starts[shard], ids)
+    return table.drop_columns([ROW]), where

@@ -90,7 +90,7 @@ def matches(condition: Condition, values: Sequence[Any]) -> list[bool]:
         raise InputError(
             f"condition is {str(condition)!r}; column {condition.column} holds no single values: compare it with null only"
         ) from None
-    compare, wanted = OPERATORS[condition.operator], _wanted(condition, kind)
+    compare, wanted = OPERATORS[condition.operator], wanted_value(condition, kind)
     if condition.operator == "!=":
         return [compare(_comparable(value), wanted) for value in values]
     return [value is not None and compare(_comparable(value), wanted) for value in values]
@@ -100,8 +100,8 @@ def _comparable(value: Any) -> Any:
     return value.casefold() if isinstance(value, str) else value
 
 
-def _wanted(condition: Condition, kind: str) -> Any:
-    """A condition's value as the column's kind."""
+def wanted_value(condition: Condition, kind: str) -> Any:
+    """A condition's value as the column's kind, which `kind_of` names."""
     value, column = condition.value.casefold(), condition.column
     if kind in ("text", "true and false") and condition.operator not in ("=", "!="):
         raise InputError(f"condition is {str(condition)!r}; column {column} holds {kind}: use = or !=")

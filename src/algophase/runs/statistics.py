@@ -30,9 +30,9 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
 
 
 def _normal_quantile(probability: float) -> float:
-    from scipy.stats import norm
+    from scipy.special import ndtri  # scipy.stats, which has it as well, takes a second to import
 
-    return float(norm.ppf(probability))
+    return float(ndtri(probability))
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ METADATA_KEY = b"algophase"
 # Before there was a verdict of our own, the paper's label stood in its place.
 FORMER_NAMES = {"paper_label": "verdict", "paper_reasons": "reasons"}
 KEYS = ("index", "run_id")  # which run a row is
+ROWS = 4096  # that are kept together in a file, so that one of them is read without all others
 EPOCH = "epoch"  # of a row that is a run along training; a run's own row has no such column
 Row = Mapping[str, Any]
 
@@ -80,7 +81,7 @@ def encode_table(table: "pyarrow.Table", about: Mapping[str, Any]) -> bytes:
         column_encoding=dict.fromkeys(measured, "BYTE_STREAM_SPLIT"),
         use_dictionary=[path for path in leaves if path not in measured],
     ) as writer:
-        writer.write_table(dressed)
+        writer.write_table(dressed, row_group_size=ROWS)
         writer.add_key_value_metadata({"checksum": BLANK})
     return b"".join(sealed(sink.getvalue().to_pybytes()))
 
@@ -137,23 +138,68 @@ def _read(file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str
         former = _former_names(there)
         wanted = None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
         table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
-        table.validate(full=True)  # the text is text
-        now = {then: name for name, then in former.items()}
-        about, renamed = table.schema.metadata, table.rename_columns([now.get(name, name) for name in table.column_names])
-        table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
+        return _checked(table, former, path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
+
+
+def _checked(table: "pyarrow.Table", former: Mapping[str, str], path: Path) -> "pyarrow.Table":
+    """What was read of a shard, under the names of today. former: `_former_names` of the whole shard."""
+    table.validate(full=True)  # the text is text
+    now = {then: name for name, then in former.items()}
+    about, renamed = table.schema.metadata, table.rename_columns([now.get(name, name) for name in table.column_names])
+    table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
     if "index" in table.column_names:
         _check_index(table["index"], path)
     return table
 
 
+def is_single(kind: "pyarrow.DataType") -> bool:
+    """Whether a column of this type holds single numbers, texts or flags, and no lists."""
+    import pyarrow
+
+    types = pyarrow.types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    is_text = types.is_string(kind) or types.is_large_string(kind)
+    is_number = types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)
+    return bool(is_text or is_number or types.is_null(kind))
+
+
+def read_row(path: Path, place: int) -> dict[str, Any]:
+    """Every column of one row of a shard, None for what is missing. Other rows are not kept in memory."""
+    import pyarrow
+
+    file = open_shard(path)
+    try:
+        group, first = 0, place
+        while first >= file.metadata.row_group(group).num_rows:
+            first -= file.metadata.row_group(group).num_rows
+            group += 1
+        for batch in file.iter_batches(ROWS, row_groups=[group]):
+            if first < batch.num_rows:
+                row = pyarrow.Table.from_batches([batch.slice(first, 1)])
+                former = _former_names(file.schema_arrow.names)
+                columns = python_columns(_checked(row, former, path), path)
+                return {name: values[0] for name, values in columns.items()}
+            first -= batch.num_rows
+    except (pyarrow.ArrowException, OSError, ValueError, IndexError) as error:
+        raise _unreadable(path, error) from None
+    raise InputError(f"{path} has no row {place}: it was changed")
+
+
 def read_shards(
-    shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None, problems: list[str] | None = None
+    shards: Iterable[Path],
+    path: str | Path,
+    columns: Iterable[str] | None = None,
+    problems: list[str] | None = None,
+    *,
+    only_single: bool = False,
 ) -> "dict[Path, pyarrow.Table]":
     """Shards of a directory, by their files. One of another sweep is refused: its runs would stand among others' unnoticed.
 
     problems: where given, a shard that cannot be used adds a line to it, and the others are read all the same.
+    only_single: read no lists, which take most of the memory. `read_row` reads those of one run.
     """
     directory, wanted = shipped(path), None if columns is None else list(columns)
     description = described(directory) if directory.is_dir() else None
@@ -164,7 +210,7 @@ def read_shards(
             file = open_shard(shard)
             if description is not None:
                 _check_belongs(file, shard, description)
-            table = _read(file, shard, wanted)
+            table = _read(file, shard, _single_names(file) if only_single else wanted)
             _check_ids(table, shard, owners)
         except InputError as error:
             if problems is None:
@@ -173,6 +219,12 @@ def read_shards(
         else:
             tables[shard] = table
     return tables
+
+
+def _single_names(file: "pyarrow.parquet.ParquetFile") -> list[str]:
+    """Columns with one value per run, by their names of today."""
+    now = {then: name for name, then in _former_names(file.schema_arrow.names).items()}
+    return [now.get(field.name, field.name) for field in file.schema_arrow if is_single(field.type)]
 
 
 def _check_belongs(file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]) -> None:
@@ -242,6 +294,8 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
     import pyarrow
 
     names, places = table.column_names, list(range(table.num_rows))
+    if EPOCH not in names and _in_order(table):
+        return table
     epochs = table[EPOCH].to_pylist() if EPOCH in names else [None] * table.num_rows
     if "index" in names:
         indices = table["index"].to_pylist()
@@ -252,6 +306,20 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
             first.setdefault(place if ids[place] is None else (ids[place], epochs[place]), place)
         places = list(first.values())
     return table.take(pyarrow.array(places, pyarrow.int64()))
+
+
+def _in_order(table: "pyarrow.Table") -> bool:
+    """Whether the runs are in the order of their index already, and none is there twice: the rule in a sweep."""
+    import pyarrow
+    import pyarrow.compute
+
+    if not {*KEYS} <= {*table.column_names} or not pyarrow.types.is_integer(table["index"].type):
+        return False
+    if table["index"].null_count or table["run_id"].null_count:
+        return False
+    indices = table["index"].to_numpy()
+    ascending = bool((indices[1:] >= indices[:-1]).all())
+    return ascending and pyarrow.compute.count_distinct(table["run_id"]).as_py() == table.num_rows
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
