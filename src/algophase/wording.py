@@ -31,6 +31,17 @@ def floored(share: float, digits: int = 2) -> str:
     return "-" if math.isnan(share) else f"{math.floor(whole) / 10**digits:.{digits}f}%"
 
 
+def share_text(share: float) -> str:
+    """A share in percent with two digits, enough to compare parts of a whole: 39%, 7.7%."""
+    percent = 100 * share
+    return f"{percent:.0f}%" if percent >= 9.95 else f"{percent:.1f}%"
+
+
+def remarked(sentence: str, remark: str) -> str:
+    """A remark in parentheses, or after a semicolon where the sentence has some already."""
+    return f"{sentence}; {remark}" if "(" in sentence else f"{sentence} ({remark})"
+
+
 def duration(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any: 2:05, 1:00:00."""
     minutes, rest = divmod(max(0, round(seconds)), 60)

@@ -89,7 +89,7 @@ def test_gallery_networks(gallery: Path, name: str, label: str, sentence: str) -
 
 def test_a_one_hot_network_of_another_group_uses_every_frequency(foreign: Path) -> None:
     answer = answer_of(in_float64(algophase.load(foreign / "onehot_mlp_p23.pth")))
-    assert (answer.label, answer.sentence) == ("Pizza", "every frequency at once: nine Pizzas")
+    assert (answer.label, answer.sentence) == ("Pizza", "nine Pizzas (all frequencies in use)")
     assert answer.confidence.additivity == pytest.approx(0.878, abs=0.001)
     assert answer.confidence.named_share == pytest.approx(0.897, abs=0.001)
 
@@ -120,7 +120,7 @@ def test_handmade_networks_at_prime_and_composite_moduli(p: int) -> None:
 def test_frequency_half_of_p_is_an_instance(p: int) -> None:
     found, measured = found_in(parity_clock(p))
     assert {each.frequencies for each in found.instances} == {(1,), (p // 2,)}
-    assert decide(measured).sentence == "a short cycle and a Clock (33.3%)"
+    assert decide(measured).sentence == "a short cycle (67%) and a Clock (33%)"
 
 
 @pytest.mark.parametrize("square", [False, True])
@@ -129,7 +129,7 @@ def test_every_frequency_at_once(square: bool) -> None:
     assert len(found.instances) == 11
     assert found.additivity == pytest.approx(1, abs=1e-9)
     answer = decide(measured)
-    assert (answer.label, answer.sentence) == ("Pizza", "every frequency at once: eleven Pizzas")
+    assert (answer.label, answer.sentence) == ("Pizza", "eleven Pizzas (all frequencies in use)")
 
 
 @pytest.mark.parametrize("p", [2, 3, 4])

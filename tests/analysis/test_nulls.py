@@ -43,8 +43,8 @@ def test_memorised_pairs_are_not_learned() -> None:
     targets = right_labels(p) * (seen | seen.T)[..., None]
     answer = answer_of(lookup(embedding("gaussian", p), targets))
     assert answer.label == "not learned"
-    assert "are answered wrong" in answer.reasons[0]
-    assert "alone is right on 100.00%; memorised pairs can cause that" in answer.reasons[1]
+    assert "are wrong" in answer.reasons[0]
+    assert "alone is right on 100.00%; memorized pairs can cause that" in answer.reasons[1]
 
 
 @pytest.mark.parametrize("settings", [TransformerSettings(width=32), LinearSettings("alpha", 16, 32)])

@@ -34,8 +34,12 @@ def waves(*parts: tuple[float, int, float], p: int = 59) -> PrincipalComponents:
 
 
 CIRCLES = waves((2, 3, 0), (2, 3, math.pi / 2), (1, 8, 0), (1, 8, math.pi / 2))
-PIZZA = Measurements(accuracy=1, wrong_pairs=0, distance_irrelevance=0.2, gradient_symmetricity=0.993, circularity=0.998)
-CLOCK = Measurements(accuracy=1, wrong_pairs=0, distance_irrelevance=0.85, gradient_symmetricity=0.35, circularity=0.998)
+PIZZA = Measurements(
+    accuracy=1, pairs=3481, wrong_pairs=0, distance_irrelevance=0.2, gradient_symmetricity=0.993, circularity=0.998
+)
+CLOCK = Measurements(
+    accuracy=1, pairs=3481, wrong_pairs=0, distance_irrelevance=0.85, gradient_symmetricity=0.35, circularity=0.998
+)
 ALL_PIZZA = [evidence(3, "Pizza"), evidence(8, "Pizza"), evidence(6, "accompanying", 0.2, accompanies=3)]
 ALL_CLOCK = [evidence(3, "Clock"), evidence(8, "Clock")]
 
@@ -51,7 +55,7 @@ def test_one_wrong_pair_is_not_learned_unless_the_user_allows_it() -> None:
     almost = replace(PIZZA, accuracy=1 - 1 / 3481, wrong_pairs=1)
     verdict = decide(almost, CIRCLES, ALL_PIZZA, Thresholds())
     assert verdict.label == "not learned"
-    assert "99.97% is below 100%: 1 of all pairs" in verdict.reasons[0]
+    assert "99.97% is below 100%: 1 of 3,481 pairs" in verdict.reasons[0]
     assert decide(almost, CIRCLES, ALL_PIZZA, Thresholds(accuracy=0.99)).label == "Pizza"
 
 

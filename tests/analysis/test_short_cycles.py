@@ -28,11 +28,11 @@ def test_a_pizza_with_its_companion_is_a_clock_on_two_or_three_points_only() -> 
 @pytest.mark.parametrize(
     ("network", "label", "sentence"),
     [
-        (handmade_pizza(15, (2, 5)), "Pizza", "a short cycle and a Pizza (46.9%)"),
-        (handmade_clock(15, (2, 5)), "Clock", "a Clock and a short cycle (50.0%)"),
-        (handmade_pizza(12, (1, 4, 6), accompanied=True), "Pizza", "two short cycles and a Pizza (26.3%)"),
-        (parity_clock(12), "Clock", "a short cycle and a Clock (33.3%)"),
-        (mixture(22, (11,), (1, 4), 0.3), "Pizza", "two Pizzas and a short cycle (30.1%)"),  # was a hybrid
+        (handmade_pizza(15, (2, 5)), "Pizza", "a short cycle (53%) and a Pizza (47%)"),
+        (handmade_clock(15, (2, 5)), "Clock", "a Clock (50%) and a short cycle (50%)"),
+        (handmade_pizza(12, (1, 4, 6), accompanied=True), "Pizza", "two short cycles (74%) and a Pizza (26%)"),
+        (parity_clock(12), "Clock", "a short cycle (67%) and a Clock (33%)"),
+        (mixture(22, (11,), (1, 4), 0.3), "Pizza", "two Pizzas (70%) and a short cycle (30%)"),  # was a hybrid
         (handmade_clock(6, (2, 3)), "other", "two short cycles, which Clock and Pizza compute alike"),
         (handmade_pizza(3, (1,)), "other", "a short cycle, which Clock and Pizza compute alike"),
     ],
@@ -81,7 +81,7 @@ def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path
     none = again.where(again["attention_rate"] == 0)
     assert Counter(none["verdict"]) == {"Pizza": 59, "hybrid": 1}
     (other,) = none.frame[none["verdict"] == "hybrid"].to_dict("records")
-    assert (other["run_id"], other["sentence"]) == ("068514904ee5", "two Pizzas and a mixture of both (41.5%)")
+    assert (other["run_id"], other["sentence"]) == ("068514904ee5", "two Pizzas (57%) and a Clock-Pizza mixture (42%)")
     assert dict(zip(other["instances.form"], map(list, other["instances.frequencies"]), strict=False))["both"] == [10, 20]
     changed = Counter(
         change
@@ -94,7 +94,6 @@ def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path
         (1.0, "hybrid", "Clock"): 1,
         (1.0, "Clock", "hybrid"): 2,
     }
-    assert int((again["sentence"] != kept["sentence"]).sum()) == 85
     assert not kept["instances.form"].map(lambda forms: "short cycle" in forms).any()
     assert int(again["instances.form"].map(lambda forms: "short cycle" in forms).sum()) == 85
 
@@ -105,6 +104,6 @@ def test_nothing_changes_at_prime_moduli(gallery: Path) -> None:
     for runs in (moduli.where(~moduli["modulus"].isin(COMPOSITE)), fixed.where(fixed["index"] % 10 == 0)):
         again = runs.decided()
         assert len(again) in (600, 373)
-        for column in ("_verdict", "verdict", "sentence"):
+        for column in ("_verdict", "verdict"):
             assert again[column].tolist() == runs[column].tolist()
         assert [list(forms) for forms in again["instances.form"]] == [list(forms) for forms in runs["instances.form"]]

@@ -42,7 +42,13 @@ def test_summary_is_readable(networks: Path) -> None:
     assert result.exit_code == 0
     assert "clock-p11-k1-3: two Clocks\n" in result.stdout
     assert "pizza-p11-k1-3: two Pizzas\n" in result.stdout
-    for words in ("accuracy without", "key frequencies", "nearest", "by the paper's rules: Pizza", "by construction"):
+    for words in (
+        "accuracy without",
+        "key frequencies",
+        "Certainty: clear (closest call: ",
+        "by the paper's rules: Pizza",
+        "by construction",
+    ):
         assert words in result.stdout
     assert "FVE" not in result.stdout  # numbers that decide nothing
 

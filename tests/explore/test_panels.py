@@ -56,7 +56,7 @@ def test_filters_are_buttons_that_say_what_they_remove() -> None:
 
 def test_a_row_is_shown_whatever_it_holds() -> None:
     assert "The table calls it odd." in text_of(row_box({"reasons": "no list"}, "odd"))
-    assert "the loss ceased to be a number" in text_of(row_box({}, "diverged"))
+    assert "the loss became NaN" in text_of(row_box({}, "diverged"))
     strange = text_of(metrics_table({"accuracy": "high", "circularity": True, "distance_irrelevance": float("inf")}))
     assert [word in strange for word in ("high", "yes", "inf")] == [True] * 3
     assert all(each.label in text_of(metrics_table({})) for each in metrics() if each.shown)

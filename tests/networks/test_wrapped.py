@@ -330,4 +330,4 @@ def test_layer_norm_is_not_taken_for_a_lookup_table() -> None:
     assert analysis.sentence == "three Clocks"
     assert analysis.additivity == pytest.approx(1)
     assert [each.kept for each in analysis.instances.instances] == pytest.approx([1, 1, 1])
-    assert any("layer norm blows up" in caution for caution in analysis.cautions)
+    assert any("layer norm rescales" in caution for caution in analysis.cautions)

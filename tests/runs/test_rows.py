@@ -182,6 +182,12 @@ def test_an_older_row_is_decided_again_from_its_numbers(outcomes: list[tuple[Tra
     assert again.instances.instances[1].period == 3
     older = {**row, "sentence": "two Clocks", "instances.form": ["Clock", "Clock"], "pizza_logit_share": 0.5}
     assert decided(older) == decided(row) == row
+    reworded = analysis_of_row({**row, "sentence": "a Clock and a short one", "reasons": ["for it is one"] * 9})
+    assert reworded is not None
+    assert reworded.verdict == again.verdict  # in the words of this version
+    by_other_lines = analysis_of_row({**row, "sentence": "a Clock, just so", "nearest_distance": 0.01})
+    assert by_other_lines is not None
+    assert by_other_lines.verdict.headline == "a Clock, just so (borderline)"
     unknown = {**row, "verdict": None}
     assert decided(unknown) is unknown
 

@@ -141,6 +141,8 @@ def test_what_differs_is_told(made: dict[str, Any]) -> None:
     assert str(other) == (
         f"not the network of the table, but the same verdict (not learned): 2 of {other.compared} numbers differ"
     )
+    reworded = {"sentence": "none", "reasons": ["accuracy is low"], "paper_reasons": [], "cautions": ["mind the gap"]}
+    assert compare({**made, **reworded}, made, RUN).same  # an older version's words for the same numbers
     verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
     assert str(verdict) == "not the network of the table: it is not learned here, Pizza there"
     nothing = {**made, "verdict": None, "paper_label": None}

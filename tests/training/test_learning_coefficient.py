@@ -144,7 +144,7 @@ def test_a_network_that_is_not_at_a_minimum_is_told() -> None:
     found = learning_coefficient(a_network(), sampling, device="cpu")
     assert found.value < 0
     assert found.warnings[0].startswith("it is negative")
-    assert "do not trust it: it is negative" in str(found)
+    assert "unreliable: it is negative" in str(found)
     assert found.beta == 10.0
 
 
@@ -163,7 +163,7 @@ def test_chains_that_leave_the_network_are_told() -> None:
 
 def test_drift_and_divergence_are_told() -> None:
     drifting = learning_coefficient(a_network(), Sampling(2, 0, 60, step=1e-4, localisation=0.0), device="cpu")
-    assert any(text.startswith("chains differ or drift (R-hat") for text in drifting.warnings)
+    assert any(text.startswith("R-hat") for text in drifting.warnings)
     diverged = learning_coefficient(a_network(), Sampling(2, 0, 40, step=1e9, localisation=0.0), device="cpu")
     assert diverged.warnings == ("a chain diverged: choose a smaller step",)
     json.dumps([drifting.to_dict(), diverged.to_dict()], allow_nan=False)

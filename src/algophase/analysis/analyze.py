@@ -150,7 +150,7 @@ class Analysis:
         if not self.verdict.known:
             return f"<Analysis of {self.id}: {self.paper.label} by the paper's rules>"
         numbers = f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
-        return f"<Analysis of {self.id}: {self.sentence}; {numbers}>"
+        return f"<Analysis of {self.id}: {self.verdict.headline}; {numbers}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -393,6 +393,7 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     measured = {quantity.name: found[quantity.name] for quantity in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
+        pairs=subject.modulus**2,
         wrong_pairs=round((1 - measured["accuracy"]) * subject.modulus**2),
         distance_irrelevance=measured[IRRELEVANCE],
         gradient_symmetricity=measured[EXACT],

@@ -7,7 +7,8 @@ import html
 from typing import TYPE_CHECKING
 
 from algophase.analysis.profiles import Profile, kind_of, profiles
-from algophase.analysis.summary import INSTANCE_HEAD, confidence_line, instance_rows, paper_title
+from algophase.analysis.summary import INSTANCE_HEAD, headline, instance_rows, paper_title
+from algophase.analysis.verdict import form_name
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -20,15 +21,15 @@ WIDTH, HEIGHT, EDGE = 120, 70, 8
 def card(analysis: "Analysis") -> str:
     """HTML of one network's verdict."""
     verdict, paper = analysis.verdict, analysis.paper
-    said = verdict.sentence if verdict.known else paper_title(paper)
     reasons = verdict.general if verdict.known else paper.reasons
-    parts = [f"<strong>{_text(analysis.id)}: {_text(said)}</strong>", _listed(reasons)]
+    parts = [f"<strong>{_text(analysis.id)}: {_text(headline(analysis))}</strong>", _listed(reasons)]
     if verdict.known and analysis.instances.instances:
         parts += [
             _profiles(analysis),
             _table(INSTANCE_HEAD, instance_rows(analysis)),
-            f"<p>{_text(confidence_line(analysis))}</p>",
         ]
+    if verdict.known:
+        parts.append(f"<p>{_text(verdict.confidence)}</p>")
     parts.append(f"<p>By the paper's rules: {_text(paper_title(paper))}.</p>")
     parts += [f"<p><small>Note: {_text(caution)}.</small></p>" for caution in analysis.cautions]
     style = f"border-left: 4px solid {_colour(verdict.label)}; padding: 0.2em 1em; max-width: 60em"
@@ -56,7 +57,7 @@ def _profiles(analysis: "Analysis") -> str:
     """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza."""
     drawn, panels = profiles(analysis)[:MOST], []
     for place, each in enumerate(drawn):
-        label = _text(f"{each.name}: {each.form}")
+        label = _text(f"{each.name}: {form_name(each.form)}")
         text = f'<text x="{EDGE}" y="{EDGE + 2}" font-size="9" fill="currentColor">{label}</text>'
         panels.append(f'<g transform="translate({place * (WIDTH + EDGE)} 0)">{_points(each)}{text}</g>')
     wide = len(drawn) * (WIDTH + EDGE)

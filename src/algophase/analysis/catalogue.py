@@ -423,7 +423,7 @@ for entry in (
     Quantity("program.rest", "unexplained by class", "share of the logits in no class of the program", high=1, percent=True),
     Quantity("pizza_logit_share", "Pizza share of the logits", "of Clocks, Pizzas and mixtures", low=0, high=1, percent=True),
     Quantity("named_share", "named share", "of the logits, instances with a form", high=1, percent=True),
-    Quantity("nearest_distance", "distance to the nearest line", "of all lines that decide the verdict", low=0),
+    Quantity("nearest_distance", "distance to the nearest threshold", "of all thresholds of the verdict", low=0),
     # What the paper's label rests on.
     Quantity("paper_label", "paper's label", "by the paper's rules", place="section 4.1.3", dtype="text"),
     Quantity("pizza_share", "Pizza share", "of the logit variance of circles with a role", low=0, high=1, percent=True),

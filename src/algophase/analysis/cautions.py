@@ -22,15 +22,13 @@ SAME = 1e-9  # of the largest logit: no more than rounding
 
 ADDED = (
     "gradient symmetricity is 1 by construction: the logits depend on the sum of the two embeddings alone, "
-    "so it tells nothing apart here"
+    "so it cannot distinguish the two here"
 )
 CONCATENATED = (
     "gradient symmetricity depends on the basis: the two embeddings are concatenated, and one could be turned without the other"
 )
 
-NORMALISED = (
-    "its layer norm blows up whatever is left of an embedding: what instances write alone is divided by one common factor"
-)
+NORMALISED = "layer norm rescales isolated circles, so instance logits are compared up to one common factor"
 
 
 @torch.no_grad()

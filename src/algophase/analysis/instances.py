@@ -12,7 +12,7 @@ With X the network's logits, Y_i those with instance i kept, all without their o
 
 A circle is kept as in the paper: in its two principal components where those are both waves of its frequency, else in its
 Fourier modes. Which frequencies are looked at follows from the logits and the embedding alike: key frequencies, their
-doubles, and what stands out in the embedding. So a network that uses every frequency at once has as many instances.
+doubles, and what stands out in the embedding. So a network with all frequencies in use has as many instances.
 
 Its form is read from its own profile: see `forms`.
 
@@ -271,7 +271,7 @@ def read_instances(
 ) -> Instances:
     """Every instance, from the sums of the network's own tables, of each group kept and of each left out.
 
-    normalised: the network has layer norm, which blows up whatever is left of an embedding to the size of the whole. What
+    normalised: the network has layer norm, which rescales whatever is left of an embedding to the size of the whole. What
     instances write is then divided by one factor, the one with which their sum is nearest to the network.
     """
     n, products, following = len(groups), sums.without_offsets, sums.following

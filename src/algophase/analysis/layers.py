@@ -8,7 +8,7 @@ all pairs), run the layers that are left, and add up the logits of all instances
 
 offsets in c removed. At l = 0 that is the isolation of circles in the embedding, by Fourier modes. After the last layer what is
 left is linear, and additivity is the share of the logits in which no two instances mix. A value that is low before a layer
-and high after it says that this layer mixes what the instances bring, and that the network goes on without the mixture.
+and high after it says that this layer mixes the instances.
 """
 
 from collections.abc import Sequence

@@ -44,10 +44,12 @@ class PaperVerdict:
 class Measurements:
     """What the label rests on. NaN where a metric is undefined.
 
+    pairs: how many there are; wrong_pairs: of them, those answered wrong.
     shape: how the embedding looks, with a phrase that says it; None where it has no component, or where that is not known.
     """
 
     accuracy: float
+    pairs: int
     wrong_pairs: int
     distance_irrelevance: float
     gradient_symmetricity: float
@@ -68,7 +70,7 @@ def label_by_paper(
 ) -> PaperVerdict:
     """The label, a function of the numbers and the lines alone."""
     if not reaches(measured.accuracy, thresholds.accuracy):
-        wrong = f"{measured.wrong_pairs} of all pairs are answered wrong"
+        wrong = f"{measured.wrong_pairs:,} of {measured.pairs:,} pairs are wrong"
         reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"
         return PaperVerdict("not learned", (reason, *_roles(evidence)), pizza_share=pizza_share(evidence))
     if not reaches(measured.circularity, thresholds.circularity):

@@ -30,8 +30,11 @@ def from_plain(kind: Any, value: Any) -> Any:
     if origin in (Union, types.UnionType):
         return None if value is None else from_plain(next(each for each in inner if each is not type(None)), value)
     if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return kind(**{field.name: from_plain(hints[field.name], value[field.name]) for field in dataclasses.fields(kind)})
+        hints, values = get_type_hints(kind), {}
+        for field in dataclasses.fields(kind):
+            if field.name in value or field.default is dataclasses.MISSING:  # a newer field has its default
+                values[field.name] = from_plain(hints[field.name], value[field.name])
+        return kind(**values)
     if origin is Literal:
         if value not in inner:
             raise ValueError(f"{value!r} is none of {inner}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES, CIRCULARITY, listed, metrics
-from algophase.analysis.verdict import fit_of
+from algophase.analysis.verdict import fit_of, form_name
 from algophase.wording import floored
 
 if TYPE_CHECKING:
@@ -70,12 +70,22 @@ INSTANCE_HEAD = ["instance", "form", "share", "fit", "accuracy alone", "accuracy
 def instance_rows(analysis: "Analysis") -> list[list[str]]:
     """A table of the instances under `INSTANCE_HEAD`: frequencies, form, share of the logits, fit, accuracies."""
     rows = []
-    for each, form in zip(analysis.instances.instances, analysis.verdict.forms, strict=True):
-        accuracies = (floored(each.accuracy_alone), floored(each.accuracy_without))
-        rows.append(
-            [", ".join(map(str, each.frequencies)), form, percent(each.share), percent(fit_of(each, form)), *accuracies]
-        )
+    for instance, form in zip(analysis.instances.instances, analysis.verdict.forms, strict=True):
+        name = ", ".join(map(str, instance.frequencies))
+        shares = (percent(instance.share), percent(fit_of(instance, form)))
+        accuracies = (floored(instance.accuracy_alone), floored(instance.accuracy_without))
+        rows.append([name, form_name(form), *shares, *accuracies])
     return rows
+
+
+def _instance_lines(analysis: "Analysis") -> list[str]:
+    """The table of instances, with what they leave of the logits as its last line."""
+    remainder = analysis.instances.remainder
+    last = ["remainder", "", f"{round(100 * remainder, 1) + 0.0:.1f}%", "", "", ""]  # + 0.0: no minus zero
+    lines = aligned([INSTANCE_HEAD, *instance_rows(analysis), last], left=(0, 1))
+    if round(100 * remainder, 1) < 0:
+        lines[-1] += " (instances overlap)"
+    return lines
 
 
 def program_lines(analysis: "Analysis") -> list[str]:
@@ -93,27 +103,25 @@ def program_lines(analysis: "Analysis") -> list[str]:
     ]
 
 
-def confidence_line(analysis: "Analysis") -> str:
-    sure = analysis.verdict.confidence
-    return f"of all lines that decide, that of {sure.nearest_line} is the nearest, {sure.nearest_distance:.3f} away"
-
-
 def paper_title(paper: "PaperVerdict") -> str:
     """The paper's label with how a non-circular embedding looks."""
     return paper.label + (f" ({paper.shape})" if paper.shape else "")
 
 
+def headline(analysis: "Analysis") -> str:
+    """What a network is in one phrase: the verdict's headline, or for a row of an older table the paper's label."""
+    return analysis.verdict.headline if analysis.verdict.known else paper_title(analysis.paper)
+
+
 def summary(analysis: "Analysis", name: str = "") -> str:
     """name: what to call the network, where its id does not say which one it is."""
     verdict, paper = analysis.verdict, analysis.paper
-    said = verdict.sentence if verdict.known else paper_title(paper)
-    title = f"{name or analysis.id}: {said}"
+    title = f"{name or analysis.id}: {headline(analysis)}"
     lines = [title, "=" * len(title), *(f"  - {reason}" for reason in verdict.general)]
     if analysis.instances.instances:
-        remainder = ["remainder", "", percent(analysis.instances.remainder), "", "", ""]
-        lines += ["", *aligned([INSTANCE_HEAD, *instance_rows(analysis), remainder], left=(0, 1))]
+        lines += ["", *_instance_lines(analysis)]
     if verdict.known:
-        lines += ["", *_paragraph("program", program_lines(analysis)), *_paragraph("how sure", [confidence_line(analysis)])]
+        lines += ["", *_paragraph("program", program_lines(analysis)), f"  {verdict.confidence}"]
     lines += ["", f"  by the paper's rules: {paper_title(paper)}", *(f"  - {reason}" for reason in paper.reasons), ""]
     lines += [f"  {row.name:<22} {row.value}" + (f"   ({row.which})" if row.which else "") for row in metric_rows(analysis)]
     lines += [f"  note: {caution}" for caution in analysis.cautions]

@@ -18,20 +18,21 @@ tables on Gaussian, orthonormal and one-hot embeddings 0.30 to 0.50. Additivity 
 reaches 0.93, since a random layer that does not know the order of the numbers is a sum over all frequencies. `fit`: trained
 networks have 0.71 or more; `named`: 0.89 or more. `additivity` and `program`: 5% quantiles of accurate one-layer networks are
 0.90 and 0.95, those of two layers 0.44 and 0.90. `pizza_part` and `hybrid_share` are those of `evidence` and `paper_label`.
+
+A verdict is *borderline* where a number that decided it lies within `BORDERLINE` of its threshold, and *clear* elsewhere.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from algophase.analysis.forms import fitted_as
 from algophase.analysis.instances import Instance, Instances
-from algophase.analysis.lines import exceeds, reaches
+from algophase.analysis.lines import exceeds, reaches, stays_within
 from algophase.analysis.program import Program
 from algophase.analysis.thresholds import Thresholds
-from algophase.wording import floored
+from algophase.wording import floored, remarked, share_text
 
 Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analysed"]
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is listed.
@@ -40,26 +41,44 @@ OUTCOMES = (*ALGORITHMS, "non-circular", "other", "lookup", "not learned", "dive
 Form = Literal["Clock", "Clock with a doubled circle", "Pizza", "Pizza with companion", "both", "short cycle", "other"]
 
 COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-# From this part of all frequencies on, a network uses every frequency at once. With fewer than five that says nothing.
+# From this part of all frequencies on, a network has all frequencies in use. With fewer than five that says nothing.
 EVERY_FREQUENCY, LEAST_FREQUENCIES = 0.75, 5
+BORDERLINE = 0.02  # two percentage points
+# What people read for a form. Tables and JSON keep the form itself.
+FORM_NAMES: dict[str, str] = {"both": "Clock-Pizza mixture"}
+# How the number is called that is compared with each threshold; that of `pizza_part` names its frequency.
+LINE_WORDS = {
+    "accuracy": "accuracy",
+    "program": "program explains",
+    "additivity": "instances add up to",
+    "named": "recognized instances account for",
+    "hybrid_share": "the lesser algorithm has",
+}
 
 
 def in_order(outcomes: Iterable[str]) -> list[str]:
     """Each outcome once: the known ones in their order, then any others by name."""
-    there = set(outcomes)
-    return [*(name for name in OUTCOMES if name in there), *sorted(there.difference(OUTCOMES))]
+    names = set(outcomes)
+    return [*(name for name in OUTCOMES if name in names), *sorted(names.difference(OUTCOMES))]
+
+
+def form_name(form: str) -> str:
+    """A form as people read it."""
+    return FORM_NAMES.get(form, form)
 
 
 @dataclass(frozen=True)
 class Findings:
     """All numbers a verdict rests on. They are kept, so that other thresholds need no other analysis.
 
+    pairs: how many there are; wrong_pairs: of them, those answered wrong.
     explained: the program's, beyond offsets; answer_accuracy: of the answer-following class alone;
     frequencies: how many there are, floor(p / 2); keys: how many are key frequencies; outstanding: stand out in the embedding.
     embedded: whether there is an embedding to isolate instances in.
     """
 
     accuracy: float
+    pairs: int
     wrong_pairs: int
     explained: float
     answer_accuracy: float
@@ -72,14 +91,60 @@ class Findings:
     embedded: bool = True
 
 
+class Line(NamedTuple):
+    """A number and the threshold it is compared with."""
+
+    value: float
+    threshold: float
+
+    @property
+    def distance(self) -> float:
+        """Positive on the side of a named algorithm."""
+        return self.value - self.threshold
+
+
 @dataclass(frozen=True)
 class Confidence:
-    """additivity; named_share: of the logits, instances with a form; nearest_line: which line is nearest, and how far."""
+    """How sure a verdict is.
+
+    named_share: of the logits, the share of instances that have a form.
+    nearest_line, nearest_distance: of all lines, which is nearest, and how far it is.
+    closest_line, closest_value, closest_threshold: the same of the lines that decided this verdict: a network that is wrong on
+        most pairs is not borderline because its program is. "" where none was close to deciding, or where a row of a table
+        was decided by other thresholds than today's.
+    """
 
     additivity: float
     named_share: float
     nearest_line: str
     nearest_distance: float
+    closest_line: str = ""
+    closest_value: float = math.nan
+    closest_threshold: float = math.nan
+
+    @property
+    def borderline(self) -> bool:
+        distance = abs(self.closest_value - self.closest_threshold) if self.closest_line else self.nearest_distance
+        return bool(stays_within(distance, BORDERLINE))
+
+    def __str__(self) -> str:
+        """Certainty: clear (closest call: program explains 99%, threshold 80%)"""
+        certainty = "borderline" if self.borderline else "clear"
+        if self.closest_line:
+            return f"Certainty: {certainty} (closest call: {self._closest_call()})"
+        if self.nearest_line:
+            away = f"{100 * self.nearest_distance:.1f} points from its threshold"
+            return f"Certainty: {certainty} (closest call: {self.nearest_line}, {away})"
+        return f"Certainty: {certainty}"
+
+    def _closest_call(self) -> str:
+        name, value, threshold = self.closest_line, self.closest_value, self.closest_threshold
+        if name == "accuracy":
+            return f"accuracy {floored(value)}, threshold {100 * threshold:g}%"
+        words = LINE_WORDS.get(name) or f"the Pizza's part of frequency {name.rpartition(' ')[2]} is"
+        if self.borderline:  # a whole percent would hide on which side the number is
+            return f"{words} {value:.1%}, threshold {100 * threshold:.3g}%"
+        return f"{words} {value:.0%}, threshold {threshold:.0%}"
 
 
 @dataclass(frozen=True)
@@ -104,6 +169,11 @@ class Verdict:
         return self.label != "not analysed"
 
     @property
+    def headline(self) -> str:
+        """The sentence, with a remark where the verdict is borderline."""
+        return remarked(self.sentence, "borderline") if self.confidence.borderline else self.sentence
+
+    @property
     def general(self) -> tuple[str, ...]:
         """The reasons without those that describe an instance each, which come last."""
         return self.reasons[: len(self.reasons) - len(self.forms)]
@@ -120,19 +190,20 @@ NO_VERDICT = Verdict(
 )
 
 
-def findings(found: Program, instances: Instances) -> Findings:
+def findings(program: Program, instances: Instances) -> Findings:
     """What the verdict rests on."""
-    pairs = found.modulus**2
+    pairs = program.modulus**2
     return Findings(
-        accuracy=found.accuracy,
-        wrong_pairs=round((1 - found.accuracy) * pairs),
-        explained=found.beyond_offsets,
-        answer_accuracy=found.answer_accuracy,
+        accuracy=program.accuracy,
+        pairs=pairs,
+        wrong_pairs=round((1 - program.accuracy) * pairs),
+        explained=program.beyond_offsets,
+        answer_accuracy=program.answer_accuracy,
         additivity=instances.additivity,
         remainder=instances.remainder,
         instances=instances.instances,
-        frequencies=found.modulus // 2,
-        keys=len(found.frequencies),
+        frequencies=program.modulus // 2,
+        keys=len(program.frequencies),
         outstanding=instances.outstanding,
         embedded=instances.embedded,
     )
@@ -161,85 +232,150 @@ def fit_of(instance: Instance, form: Form) -> float:
     return instance.fits[name] if name in instance.fits else max(instance.fits.values(), default=math.nan)
 
 
+class _Reading(NamedTuple):
+    """The instances by their forms.
+
+    forms: of all of them; recognized: those that have one, and `named_share` their share of the logits.
+    telling: those that are a Clock, a Pizza or both; pizza_share: the Pizza's share of these, None where there are none.
+    """
+
+    forms: tuple[Form, ...]
+    recognized: Sequence[tuple[Instance, Form]]
+    named_share: float
+    telling: Sequence[tuple[Instance, Form]]
+    pizza_share: float | None
+
+
+class _Answer(NamedTuple):
+    """label, sentence and reasons of a verdict, and which lines decided it."""
+
+    label: Label
+    sentence: str
+    reasons: list[str]
+    decided_by: list[str]
+
+
 def decide(measured: Findings, thresholds: Thresholds = Thresholds()) -> Verdict:
     """The verdict, a function of the numbers and the lines alone."""
-    forms = tuple(form_of(each, thresholds) for each in measured.instances)
-    named = [(each, form) for each, form in zip(measured.instances, forms, strict=True) if form != "other"]
-    named_share = sum(each.share for each, _ in named)
-    telling = [(each, form) for each, form in named if form != "short cycle"]
-    share = _pizza_share(telling)
-    described = [_described(each, form, thresholds) for each, form in zip(measured.instances, forms, strict=True)]
-    distances = _distances(measured, thresholds, named_share, share, telling)
-    nearest = min(distances, key=lambda line: (round(abs(distances[line]), 9), line))
-    confidence = Confidence(measured.additivity, named_share, nearest, abs(distances[nearest]))
+    reading = _read(measured, thresholds)
+    lines = _lines(measured, thresholds, reading)
+    if reaches(measured.accuracy, thresholds.accuracy):
+        answer = _algorithm(measured, thresholds, reading, lines)
+    else:
+        answer = _not_learned(measured, thresholds)
+    nearest = _nearest(lines, lines)
+    assert nearest is not None
+    confidence = Confidence(measured.additivity, reading.named_share, nearest, abs(lines[nearest].distance))
+    # No threshold is a close call for a network without a single wrong pair.
+    deciding = [name for name in answer.decided_by if name != "accuracy" or measured.wrong_pairs]
+    closest = _nearest(deciding, lines)
+    if closest is not None:
+        value, threshold = lines[closest]
+        confidence = replace(confidence, closest_line=closest, closest_value=value, closest_threshold=threshold)
+    described = [
+        _described(instance, form, thresholds) for instance, form in zip(measured.instances, reading.forms, strict=True)
+    ]
+    return Verdict(
+        label=answer.label,
+        sentence=answer.sentence,
+        reasons=(*answer.reasons, *described),
+        forms=reading.forms,
+        pizza_share=reading.pizza_share,
+        distances={name: line.distance for name, line in lines.items()},
+        confidence=confidence,
+    )
 
-    def verdict(label: Label, sentence: str, *reasons: str) -> Verdict:
-        return Verdict(label, sentence, (*reasons, *described), forms, share, distances, confidence)
 
-    if not reaches(measured.accuracy, thresholds.accuracy):
-        reason = f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: "
-        reasons = [f"{reason}{measured.wrong_pairs} of all pairs are answered wrong"]
-        if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
-            right = floored(measured.answer_accuracy)
-            reasons.append(f"the answer-following part of its logits alone is right on {right}; memorised pairs can cause that")
-        return verdict("not learned", "not learned", *reasons)
-    if not reaches(named_share, thresholds.named):
-        return verdict(*_unnamed(measured, thresholds, named_share))
-    lacking = [reason for held, reason in _requirements(measured, thresholds) if not held]
-    if lacking:
-        return verdict("other", f"no algorithm found: {lacking[0]}", *lacking)
-    held = [reason for _, reason in _requirements(measured, thresholds)]
-    held.append(f"instances with a form hold {min(named_share, 1.0):.1%} of the logits")
-    rest = "that"
-    if len(telling) < len(named):
-        cycles = sum(each.share for each, form in named if form == "short cycle")
-        held.append(f"short cycles hold {cycles:.1%}: Clock and Pizza compute a cycle of two or three numbers alike")
-        rest = "the rest"
-    if share is None:
-        return verdict("other", f"{_sentence(measured, named)}, which Clock and Pizza compute alike", *held)
-    lesser = min(share, 1 - share)
-    label: Label = "Pizza" if share > 0.5 else "Clock"
-    if reaches(lesser, thresholds.hybrid_share):
-        label = "hybrid"
-        held.append(
-            f"both algorithms carry the logits: {share:.1%} of {rest} is the Pizza's, from {thresholds.hybrid_share:.0%} on"
-        )
-    elif lesser > 0.0005:
-        other = "Clock" if label == "Pizza" else "Pizza"
-        held.append(f"a trace of {other}: {lesser:.1%} of {rest}, below {thresholds.hybrid_share:.0%}")
-    return verdict(label, _sentence(measured, named), *held)
+def _nearest(names: Iterable[str], lines: Mapping[str, Line]) -> str | None:
+    """Of these lines, the one with the smallest distance; among equals the first by name."""
+    known = [name for name in names if name in lines]
+    return min(known, key=lambda name: (round(abs(lines[name].distance), 9), name), default=None)
+
+
+def _read(measured: Findings, thresholds: Thresholds) -> _Reading:
+    forms = tuple(form_of(instance, thresholds) for instance in measured.instances)
+    pairs = zip(measured.instances, forms, strict=True)
+    recognized = [(instance, form) for instance, form in pairs if form != "other"]
+    telling = [(instance, form) for instance, form in recognized if form != "short cycle"]
+    named_share = sum(instance.share for instance, _ in recognized)
+    return _Reading(forms, recognized, named_share, telling, _pizza_share(telling))
 
 
 def _pizza_share(telling: Sequence[tuple[Instance, Form]]) -> float | None:
     """The Pizza's share of the logits of instances that tell an algorithm; one that is both counts half."""
-    whole = sum(each.share for each, _ in telling)
-    part = sum(each.share * (0.5 if form == "both" else float(form.startswith("Pizza"))) for each, form in telling)
+    whole = sum(instance.share for instance, _ in telling)
+    part = sum(instance.share * (0.5 if form == "both" else float(form.startswith("Pizza"))) for instance, form in telling)
     return part / whole if whole > 0 else None
 
 
-def _requirements(measured: Findings, thresholds: Thresholds) -> list[tuple[bool, str]]:
-    program = f"its program explains {measured.explained:.1%} of its logits"
-    adding = f"its instances add up to {measured.additivity:.1%} of its logits"
-    enough = reaches(measured.explained, thresholds.program), reaches(measured.additivity, thresholds.additivity)
-    return [
-        (enough[0], f"{program}, {'at least' if enough[0] else 'less than'} {thresholds.program:.0%}"),
-        (enough[1], f"{adding}, {'at least' if enough[1] else 'less than'} {thresholds.additivity:.0%}"),
-    ]
+def _not_learned(measured: Findings, thresholds: Thresholds) -> _Answer:
+    wrong = f"{measured.wrong_pairs:,} of {measured.pairs:,} pairs are wrong"
+    reasons = [f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"]
+    if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
+        right = floored(measured.answer_accuracy)
+        reasons.append(f"the answer-following part of its logits alone is right on {right}; memorized pairs can cause that")
+    return _Answer("not learned", "not learned", reasons, ["accuracy"])
 
 
-def _unnamed(measured: Findings, thresholds: Thresholds, named_share: float) -> tuple[Label, str, str, str]:
-    """A network that is right everywhere and whose instances have no form: a table, or something of its own."""
+def _algorithm(measured: Findings, thresholds: Thresholds, reading: _Reading, lines: Mapping[str, Line]) -> _Answer:
+    """Which algorithm the instances are, whatever the accuracy is."""
     if not measured.embedded:
-        keys = f"its program, of {measured.keys} key frequencies, explains {measured.explained:.1%} of its logits"
-        return "other", f"{keys}; without an embedding, no instance can be isolated", keys, "it has no embedding"
-    itself = [each for each in measured.instances if reaches(each.kept, thresholds.kept)]
-    by_itself = sum(each.share for each in itself)
-    weak = f"instances with a form hold {named_share:.1%} of the logits, less than {thresholds.named:.0%}"
-    alone = f"frequencies that do by themselves what they do in the network hold {by_itself:.1%}"
+        return _without_embedding(measured)
+    if not reaches(reading.named_share, thresholds.named):
+        return _unnamed(measured, thresholds, reading.named_share)
+    program = f"its program explains {measured.explained:.1%} of its logits (threshold: {thresholds.program:.0%})"
+    adding = f"its instances add up to {measured.additivity:.1%} of its logits (threshold: {thresholds.additivity:.0%})"
+    required = [
+        (program, reaches(measured.explained, thresholds.program)),
+        (adding, reaches(measured.additivity, thresholds.additivity)),
+    ]
+    decided_by = ["accuracy", "named", "program", "additivity"]
+    lacking = [reason for reason, met in required if not met]
+    if lacking:
+        return _Answer("other", f"no algorithm found: {lacking[0]}", lacking, decided_by)
+    reasons = [program, adding]
+    reasons.append(f"recognized instances account for {min(reading.named_share, 1.0):.1%} of the logits")
+    of_what = ""
+    if len(reading.telling) < len(reading.recognized):
+        cycles = sum(instance.share for instance, form in reading.recognized if form == "short cycle")
+        alike = "Clock and Pizza compute a cycle of two or three numbers alike"
+        reasons.append(f"short cycles account for {cycles:.1%}: {alike}")
+        of_what = " of the rest"
+    sentence = _sentence(measured, reading.recognized, thresholds)
+    decided_by = list(lines)
+    share = reading.pizza_share
+    if share is None:
+        return _Answer("other", f"{sentence}, which Clock and Pizza compute alike", reasons, decided_by)
+    lesser = min(share, 1 - share)
+    needed = f"a hybrid needs {thresholds.hybrid_share:.0%} of each"
+    label: Label = "Pizza" if share > 0.5 else "Clock"
+    if reaches(lesser, thresholds.hybrid_share):
+        label = "hybrid"
+        reasons.append(f"both algorithms contribute: the Pizza has {share:.1%}{of_what} ({needed})")
+    elif lesser > 0.0005:
+        other = "Clock" if label == "Pizza" else "Pizza"
+        reasons.append(f"a trace of the {other}: {lesser:.1%}{of_what} ({needed})")
+    return _Answer(label, sentence, reasons, decided_by)
+
+
+def _without_embedding(measured: Findings) -> _Answer:
+    keys = f"its program, of {measured.keys} key frequencies, explains {measured.explained:.1%} of its logits"
+    sentence = f"{keys}; without an embedding, no instance can be isolated"
+    return _Answer("other", sentence, [keys, "it has no embedding"], ["accuracy"])
+
+
+def _unnamed(measured: Findings, thresholds: Thresholds, named_share: float) -> _Answer:
+    """A network that is right everywhere and whose instances have no form: a table, or something of its own."""
+    kept = [instance for instance in measured.instances if reaches(instance.kept, thresholds.kept)]
+    by_itself = sum(instance.share for instance in kept)
+    weak = f"recognized instances account for {named_share:.1%} of the logits (threshold: {thresholds.named:.0%})"
+    alone = f"frequencies that do alone what they do in the network account for {by_itself:.1%}"
+    decided_by = ["accuracy", "named"]
     flat = measured.keys >= 0.5 * measured.frequencies or measured.outstanding == 0
     if flat and not reaches(by_itself, thresholds.named):
-        return "lookup", "no algorithm found: a lookup table", weak, f"{alone}, and no few frequencies stand out"
-    return "other", "no algorithm found: its instances follow neither form", weak, alone
+        reasons = [weak, f"{alone}, and no few frequencies stand out"]
+        return _Answer("lookup", "no algorithm found: a lookup table", reasons, decided_by)
+    return _Answer("other", "no algorithm found: its instances follow neither form", [weak, alone], decided_by)
 
 
 def _described(instance: Instance, form: Form, thresholds: Thresholds) -> str:
@@ -247,49 +383,59 @@ def _described(instance: Instance, form: Form, thresholds: Thresholds) -> str:
     numbers = f"{instance.share:.1%} of the logits, accuracy {floored(instance.accuracy_alone)} alone"
     without = f"{floored(instance.accuracy_without)} without it"
     if form == "other" and not reaches(instance.kept, thresholds.kept):
-        said = f"no form, for only {max(0.0, instance.kept):.0%} of what it writes alone is in the network's logits"
+        kept = max(0.0, instance.kept)
+        description = f"no form: only {kept:.0%} of what it writes alone is in the network's logits"
     elif form == "other":
-        said = "no form"
+        description = "no form"
     else:
-        said = f"{form}, which explains {fit_of(instance, form):.1%} of what it writes"
-    return f"{name}{said}; {numbers}, {without}"
+        description = f"{form_name(form)}, which explains {fit_of(instance, form):.1%} of what it writes"
+    return f"{name}{description}; {numbers}, {without}"
 
 
-def _distances(
-    measured: Findings,
-    thresholds: Thresholds,
-    named_share: float,
-    share: float | None,
-    telling: Sequence[tuple[Instance, Form]],
-) -> dict[str, float]:
-    """By line, how far the number is beyond it."""
-    found = {
-        "accuracy": measured.accuracy - thresholds.accuracy,
-        "program": measured.explained - thresholds.program,
-        "additivity": measured.additivity - thresholds.additivity,
-        "named": named_share - thresholds.named,
+def _lines(measured: Findings, thresholds: Thresholds, reading: _Reading) -> dict[str, Line]:
+    """Every number that is compared with a threshold, by the threshold's name, as far as it is defined."""
+    lines = {
+        "accuracy": Line(measured.accuracy, thresholds.accuracy),
+        "program": Line(measured.explained, thresholds.program),
+        "additivity": Line(measured.additivity, thresholds.additivity),
+        "named": Line(reading.named_share, thresholds.named),
     }
+    if lines["accuracy"].distance == 0:  # right everywhere, as the paper asks: no close call
+        del lines["accuracy"]
+    share = reading.pizza_share
     if share is not None:
-        found["hybrid_share"] = min(share, 1 - share) - thresholds.hybrid_share
-    for each, _ in telling:
-        lines = (thresholds.pizza_part, 1 - thresholds.pizza_part)
-        name = f"pizza_part of {each.frequencies[0]}"
-        found[name] = min((each.pizza_part - line for line in lines), key=abs)
-    return {name: value for name, value in found.items() if not math.isnan(value) and not (name == "accuracy" and value == 0)}
+        lines["hybrid_share"] = Line(min(share, 1 - share), thresholds.hybrid_share)
+    for instance, _ in reading.telling:
+        either = [
+            Line(instance.pizza_part, thresholds.pizza_part),
+            Line(instance.pizza_part, 1 - thresholds.pizza_part),
+        ]
+        lines[f"pizza_part of {instance.frequencies[0]}"] = min(either, key=lambda line: abs(line.distance))
+    return {name: line for name, line in lines.items() if not math.isnan(line.distance)}
 
 
-def _sentence(measured: Findings, named: Sequence[tuple[Instance, Form]]) -> str:
-    """Three Pizzas; two Clocks and a Pizza (4.6%); three Pizzas and two short cycles (34.4%)."""
-    kinds = [next((kind for kind in ("Pizza", "Clock") if form.startswith(kind)), form) for _, form in named]
-    counts = Counter(kinds)
-    shares = {kind: sum(each.share for (each, _), k in zip(named, kinds, strict=True) if k == kind) for kind in counts}
+def _sentence(measured: Findings, recognized: Sequence[tuple[Instance, Form]], thresholds: Thresholds) -> str:
+    """Three Pizzas; two Clocks and a Pizza (4.6%); a Clock (61%) and two Clock-Pizza mixtures (39%).
+
+    The share of the leading kind is left out where it is nearly everything: where the others would not make a hybrid.
+    """
+    counts, shares = dict[str, int](), dict[str, float]()
+    for instance, form in recognized:
+        kind = next((kind for kind in ("Pizza", "Clock") if form.startswith(kind)), form_name(form))
+        counts[kind] = counts.get(kind, 0) + 1
+        shares[kind] = shares.get(kind, 0.0) + instance.share
     order = sorted(counts, key=lambda kind: (-round(shares[kind], 9), kind))
+    minor = sum(shares[kind] for kind in order[1:])
     phrases = []
-    for place, kind in enumerate(order):
-        one, many = {"both": ("mixture of both", "mixtures of both")}.get(kind, (kind, f"{kind}s"))
+    for kind in order:
         count = counts[kind]
-        words = f"a {one}" if count == 1 else f"{COUNTS[count] if count < len(COUNTS) else count} {many}"
-        phrases.append(words if place == 0 else f"{words} ({shares[kind]:.1%})")
-    said = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
-    every = measured.frequencies >= LEAST_FREQUENCIES and measured.keys >= EVERY_FREQUENCY * measured.frequencies
-    return f"every frequency at once: {said}" if every else said
+        number = COUNTS[count] if count < len(COUNTS) else str(count)
+        words = f"a {kind}" if count == 1 else f"{number} {kind}s"
+        if kind != order[0] or reaches(minor, thresholds.hybrid_share):
+            words += f" ({share_text(shares[kind])})"
+        phrases.append(words)
+    sentence = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
+    enough = measured.frequencies >= LEAST_FREQUENCIES
+    if enough and measured.keys >= EVERY_FREQUENCY * measured.frequencies:
+        return remarked(sentence, "all frequencies in use")
+    return sentence

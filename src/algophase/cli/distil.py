@@ -46,7 +46,7 @@ def distil(
     network = load(path, format, activation)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
-    echo(f"{network.id}: {analyze(network).sentence}", err=True)
+    echo(f"{network.id}: {analyze(network).verdict.headline}", err=True)
     keys = f"key frequencies {', '.join(map(str, program.frequencies))}"
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
     size = counted(program.numbers, "number")

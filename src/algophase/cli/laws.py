@@ -22,7 +22,7 @@ def laws(
             autocompletion=completion.sweeps,
         ),
     ],
-    level: Annotated[float, typer.Option(help="Chance of seeing a law where there is none, over all tests.")] = 0.01,
+    level: Annotated[float, typer.Option(help="Family-wise error rate.")] = 0.01,
     starts: Annotated[
         bool, typer.Option(help="Draw every network's start again from its seed: does it predict the keys?")
     ] = True,

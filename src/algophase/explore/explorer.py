@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algophase.analysis.specimen import Specimen
+from algophase.analysis.summary import headline
 from algophase.errors import InputError
 from algophase.explore.map_figure import draw_map, map_key
 from algophase.explore.networks import Look, Networks, frequencies
@@ -45,7 +46,6 @@ from algophase.explore.state import (
     region_of,
 )
 from algophase.explore.table import VERDICT, RunTable
-from algophase.report.network_section import said_of
 from algophase.runs.selection import OPERATORS, Condition
 
 if TYPE_CHECKING:
@@ -287,7 +287,7 @@ class Explorer:
         specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{run}: {said_of(specimen.analysis)}",
+            title=f"{which}{run}: {headline(specimen.analysis)}",
             said=settings,
             verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),

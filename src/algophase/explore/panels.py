@@ -9,7 +9,8 @@ from dash import dcc, html
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.summary import confidence_line, paper_title, program_lines
+from algophase.analysis.summary import paper_title, program_lines
+from algophase.analysis.verdict import form_name
 from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
@@ -35,11 +36,11 @@ MAP_CONFIG: Any = {
     "scrollZoom": True,
     "modeBarButtonsToRemove": ["autoScale2d", "zoomIn2d", "zoomOut2d", "toImage", *UPLOADS],
 }
-BROKEN = "Its training broke down: the loss ceased to be a number, and there is nothing to call an algorithm."
+BROKEN = "Its training broke down: the loss became NaN; no algorithm was learned."
 
 
 def aria(**names: str) -> dict[str, Any]:
-    """Attributes for those who hear a page."""
+    """Attributes for screen readers."""
     return {f"aria-{name}": value for name, value in names.items()}
 
 
@@ -125,7 +126,7 @@ def verdict_box(analysis: Analysis, *more: Any) -> Any:
 
 def program_box(analysis: Analysis) -> list[Any]:
     """Instances and program, which need no weights: a row has their numbers."""
-    notes = [confidence_line(analysis), *program_lines(analysis), f"by the paper's rules: {paper_title(analysis.paper)}"]
+    notes = [str(analysis.verdict.confidence), *program_lines(analysis), f"by the paper's rules: {paper_title(analysis.paper)}"]
     lines = [html.P(f"{line[:1].upper()}{line[1:]}.", className="note") for line in notes]
     if not analysis.instances.instances:
         return lines
@@ -154,7 +155,7 @@ def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
     analysis = specimen.analysis
     pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
     return [
-        {"label": f"{', '.join(map(str, each.frequencies))}: {form}, {each.share:.1%} of the logits", "value": place}
+        {"label": f"{', '.join(map(str, each.frequencies))}: {form_name(form)}, {each.share:.1%} of the logits", "value": place}
         for place, (each, form) in enumerate(pairs)
     ]
 

@@ -15,6 +15,7 @@ from algophase.analysis.circles import points_in_plane
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.instances import Instance
 from algophase.analysis.specimen import Answer, Specimen
+from algophase.analysis.verdict import form_name
 from algophase.networks import Transformer
 from algophase.report.figures import attention_ends, attention_patterns, axis_names, circle_order, logit_cells, order_frequency
 from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
@@ -190,8 +191,8 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
     name = ", ".join(map(str, instance.frequencies))
     return Panel(
         logit_figure(answer, order),
-        f"only {name} ({form}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
-        f"Correct logits with only the instance of the frequencies {name} kept, which has the form: {form}.",
+        f"only {name} ({form_name(form)}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
+        f"Correct logits with only the instance of the frequencies {name} kept, which has the form: {form_name(form)}.",
     )
 
 

@@ -15,7 +15,7 @@ from algophase.analysis.summary import (
     INSTANCE_HEAD,
     circle_cells,
     circle_head,
-    confidence_line,
+    headline,
     instance_rows,
     metric_rows,
     paper_title,
@@ -65,8 +65,8 @@ ABOUT_INSTANCES = (
     "its form explains. Kept: of that, how much is in the network's own logits."
 )
 ABOUT_LAYERS = (
-    "Additivity, when the instances are kept apart in the residual stream after each layer. Where it rises, the layer before "
-    "mixes what the instances bring, and the network goes on without the mixture."
+    "Additivity, when the instances are kept apart in the residual stream after each layer. A rise means that the layer "
+    "before mixes the instances."
 )
 ABOUT_PROGRAM = (
     "With d = a − b and r = a + b − c, the logits are a sum over key frequencies k of g(d) cos(2πkr/p) and smaller parts. "
@@ -84,11 +84,6 @@ ABOUT_LOGITS = (
     "not. First the whole network, then each circle alone, rows and columns in steps of that circle's spacing."
 )
 INDEXED = ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)  # the columns of a table of networks
-
-
-def said_of(analysis: Analysis) -> str:
-    """What a network is in one phrase: the verdict's sentence, or for a row of an older table the paper's label."""
-    return analysis.sentence if analysis.verdict.known else paper_title(analysis.paper)
 
 
 def told_of(analysis: Analysis) -> tuple[str, Sequence[str]]:
@@ -145,7 +140,7 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     rows = []
     for number, item in enumerate(specimens, 1):
         values = [each.text(item.analysis.metrics[each.name]) for each in shown]
-        rows.append([number, Link(anchor(number), item.name), item.analysis.label, said_of(item.analysis), *values])
+        rows.append([number, Link(anchor(number), item.name), item.analysis.label, headline(item.analysis), *values])
     head = ["", "network", "verdict", "in words", *(each.family for each in shown)]
     page.add(table(head, rows, "All networks of this page", numbers=(0, *range(4, len(head)))))
 
@@ -192,7 +187,7 @@ def add_network(page: Page, number: int, item: Specimen, population: Runs | None
     """One network's section. population: the runs it is compared with, None if there are none like it; of: how many follow."""
     analysis, circles = item.analysis, drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
-    page.heading(2, f"{numbered}{item.name}: {said_of(analysis)}", anchor(number))
+    page.heading(2, f"{numbered}{item.name}: {headline(analysis)}", anchor(number))
     told, reasons = told_of(analysis)
     page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
     page.add(paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes))
@@ -235,7 +230,7 @@ def _add_program(page: Page, item: Specimen) -> None:
         page.add(table(INSTANCE_TABLE, instance_table(analysis), "Instances of the network", numbers=(2, 3, 4, 5, 6)))
     else:
         page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
-    page.add(paragraph(_sentence(confidence_line(analysis)), "note"))
+    page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
     _add_layers(page, item)
     page.heading(3, "Program")
     page.add(paragraph(ABOUT_PROGRAM), *(paragraph(_sentence(line), "note") for line in program_lines(analysis)))

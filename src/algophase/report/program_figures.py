@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.profiles import Profile, kind_of, profiles
+from algophase.analysis.verdict import form_name
 from algophase.report.plotly_style import FORMS as PLOTLY_FORMS
 from algophase.report.plotly_style import Panel, graph_objects
 from algophase.report.plotly_style import new_figure as new_plotly_figure
@@ -22,8 +23,12 @@ ALONG = "k(a − b), in degrees around the circle"
 def shares(analysis: Analysis) -> list[tuple[str, list[tuple[str, str, float]]]]:
     """Two bars: the logits by instance, and by class; each part with its name, its colour and its share."""
     forms = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
-    parts = [(f"{', '.join(map(str, each.frequencies))}: {form}", FORMS[kind_of(form)][0], each.share) for each, form in forms]
-    parts.append(("no instance", GREY, analysis.instances.remainder))
+    parts = []
+    for instance, form in forms:
+        name = f"{', '.join(map(str, instance.frequencies))}: {form_name(form)}"
+        parts.append((name, FORMS[kind_of(form)][0], instance.share))
+    remainder = analysis.instances.remainder
+    parts.append(("no instance" if remainder >= 0 else "instances overlap", GREY, remainder))
     program = analysis.program
     keys = sum(program.frequency_shares)
     classes = [
@@ -91,8 +96,8 @@ def _profile_panel(profile: Profile) -> Panel:
     fit = "" if profile.fitted is None else ", and its form, the line"
     return Panel(
         figure,
-        f"{profile.name}: {profile.form}, {profile.share:.1%} of the logits; g(a − b), the points{fit}",
-        f"The profile of the instance {profile.name}, which has the form: {profile.form}.",
+        f"{profile.name}: {form_name(profile.form)}, {profile.share:.1%} of the logits; g(a − b), the points{fit}",
+        f"The profile of the instance {profile.name}, which has the form: {form_name(profile.form)}.",
     )
 
 
@@ -111,7 +116,7 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
         axes.plot(each.angles, each.values, marker, color=colour, markersize=3)
         if each.fitted is not None:
             axes.plot(each.angles, each.fitted, color="black", linewidth=1)
-        axes.set(xticks=TICKS, title=f"{each.name}\n{each.form}")
+        axes.set(xticks=TICKS, title=f"{each.name}\n{form_name(each.form)}")
         axes.set_ylim(min(0.0, 1.1 * float(each.values.min())), 1.15 * max(float(each.values.max()), 1e-9))
         if place % columns == 0:
             axes.set_ylabel("g(a − b)")

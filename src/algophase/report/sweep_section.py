@@ -256,7 +256,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
         verdicts = dict(zip(sweep.population["run_id"], sweep.population["_verdict"], strict=True))
         there = there.assign(verdict=there["run_id"].map(verdicts))
     if there.empty:
-        page.add(paragraph("The weights of these runs were not kept. Any run is trained again from its row with"))
+        page.add(paragraph("The weights of these runs were not kept. To retrain a run:"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
         return
     page.add(paragraph(f"The weights of {len(there):,} of these runs were kept. A report on one, and any other run again:"))

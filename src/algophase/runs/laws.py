@@ -80,8 +80,9 @@ class Laws:
 def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed: int = 0) -> Laws:
     """Test which laws of selection hold among the accurate networks of a table.
 
-    level: the chance of seeing a law where there is none, over all tests. starts: whether to draw every network's start again
-    from its seed, which takes a few milliseconds per network. seed: of simulations.
+    level: the family-wise error rate, of seeing any law where there is none.
+    starts: whether to draw every network's start again from its seed, which takes a few milliseconds per network.
+    seed: of simulations.
 
     >>> from algophase import Runs, selection_laws
     >>> laws = selection_laws(Runs.read("gelu"), starts=False)

@@ -18,12 +18,13 @@ from algophase.analysis.evidence import CircleEvidence, Role
 from algophase.analysis.forms import FITTED, period_of
 from algophase.analysis.hidden_summary import HiddenLayer
 from algophase.analysis.instances import Instance, Instances
+from algophase.analysis.lines import TIE
 from algophase.analysis.moments import MomentDetails
 from algophase.analysis.paper_label import Measurements, PaperLabel, PaperVerdict, Shape, circularity_name
 from algophase.analysis.program import Program
 from algophase.analysis.record import SHARES
 from algophase.analysis.thresholds import Thresholds
-from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verdict
+from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verdict, decide, findings
 from algophase.errors import InputError
 from algophase.settings import (
     NETWORK_KINDS,
@@ -182,12 +183,13 @@ def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> 
         id=str(row["run_id"]),
         metrics=values,
         operand_circularity=by_operand,
-        verdict=NO_VERDICT if row.get("verdict") is None else _read_verdict(row, instances),
+        verdict=NO_VERDICT if row.get("verdict") is None else _read_verdict(row, program, instances),
         program=program,
         instances=instances,
         paper=paper,
         measured=Measurements(
             accuracy=values["accuracy"],
+            pairs=int(row["modulus"]) ** 2,
             wrong_pairs=round((1 - values["accuracy"]) * int(row["modulus"]) ** 2) if values["accuracy"] >= 0 else 0,
             distance_irrelevance=values[IRRELEVANCE],
             gradient_symmetricity=values[EXACT],
@@ -270,14 +272,17 @@ def _read_instances(row: Mapping[str, Any]) -> Instances:
     return Instances(tuple(found), (), _number(row.get("additivity")), remainder, int(row.get("outstanding") or 0))
 
 
-def _read_verdict(row: Mapping[str, Any], instances: Instances) -> Verdict:
-    """As the row has it, which may have been decided by other lines than the published ones."""
+def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances) -> Verdict:
+    """As the row has it, which may have been decided by other thresholds than the published ones.
+
+    Where the published ones decide the same, the verdict is in the words of this version: older tables have older words.
+    """
     forms = row.get("instances.form") or []
     if len(forms) != len(instances.instances):
         raise ValueError("a form for each instance")
     share = row.get("pizza_logit_share")
     nearest = str(row["nearest_line"])[:80], _number(row["nearest_distance"])
-    return Verdict(
+    recorded = Verdict(
         label=_one_of(row["verdict"], get_args(Label)),
         sentence=str(row["sentence"])[:400],
         reasons=_texts(row["reasons"]),
@@ -286,6 +291,13 @@ def _read_verdict(row: Mapping[str, Any], instances: Instances) -> Verdict:
         distances={},
         confidence=Confidence(instances.additivity, _number(row["named_share"]), *nearest),
     )
+    if math.isnan(program.accuracy):
+        return recorded
+    today = decide(findings(program, instances))
+    same_answer = (today.label, today.forms) == (recorded.label, recorded.forms)
+    same_nearest = today.confidence.nearest_line == recorded.confidence.nearest_line
+    apart = abs(today.confidence.nearest_distance - recorded.confidence.nearest_distance)
+    return today if same_answer and same_nearest and apart <= TIE else recorded
 
 
 def _read_circle(row: Mapping[str, Any], place: int) -> Circle:

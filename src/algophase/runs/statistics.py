@@ -37,7 +37,7 @@ def _normal_quantile(probability: float) -> float:
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many, with its 95% Wilson interval."""
+    """A count out of a total, with its 95% Wilson interval."""
 
     count: int
     total: int

@@ -50,8 +50,9 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
 
 
 def _share(sitting: Record, mine: set[int]) -> Record:
-    """A sitting as far as its runs are among these. Where a table merged by an older version does not say which runs are its,
-    it made so many of them at most.
+    """The runs of this table that one call of `sweep` made. mine: indices of the table's runs.
+
+    A table merged by an older version does not say which runs a call made. It then made at most as many as there are.
     """
     before, which = sitting.get("runs"), sitting.get("indices")
     if isinstance(which, list | tuple):

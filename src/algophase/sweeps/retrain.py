@@ -28,6 +28,8 @@ from algophase.training.run.trained import Progress, TrainedRun
 log = logging.getLogger(__name__)
 
 SHORTEST = 4  # digits of an id that could be an index too
+# Columns of sentences. Their wording may change from version to version; the numbers in them have columns of their own.
+SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
 ASIDE = "retrained"  # below a sweep's directory: networks that are not identical to the table's
 # How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the outcome)
 MEASURED = (
@@ -265,7 +267,7 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     analysed = row.get("paper_label") is not None
     lacking = {name for name, value in made.items() if analysed and value is not None and row.get(name) is None}
     lacking.discard("diverged_at")  # null in every run that did not
-    names = [name for name in row if name in made and name not in settings | lacking]
+    names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
     differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
     column = "verdict" if "verdict" in row else "paper_label"
     return Difference(made.get(column), row.get(column), len(names), differing)

@@ -106,7 +106,7 @@ class LearningCoefficient:
 
     def __str__(self) -> str:
         low, high = self.interval
-        doubt = f"; do not trust it: {'; '.join(self.warnings)}" if self.warnings else ""
+        doubt = f"; unreliable: {'; '.join(self.warnings)}" if self.warnings else ""
         return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains{doubt}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -265,5 +265,5 @@ def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus:
     if value < 0:
         found.append("it is negative: chains found lower losses than the network's, which is not at a minimum")
     if not r_hat < MOST_R_HAT:
-        found.append(f"chains differ or drift (R-hat {r_hat:.2f}, at most {MOST_R_HAT:g}): choose more burn-in")
+        found.append(f"R-hat {r_hat:.2f} (should be at most {MOST_R_HAT:g}); increase --burn-in")
     return found

@@ -24,7 +24,7 @@ def _read(contents: Contents, reading: Reading) -> Network:
     config = contents.beside.get("config", {})
     asked = config.get("fn_name", "add") if isinstance(config, dict) else "add"
     if asked not in ("add", "subtract"):
-        raise InputError(f"{contents.path}: it was trained on {asked!r}, which is no addition in disguise")
+        raise InputError(f"{contents.path}: it was trained on {asked!r}, which is not equivalent to addition")
     network = from_weights(transposed(contents.tensors), contents, reading)
     network.task = replace(network.task, operation=asked)
     return network

@@ -2,7 +2,7 @@
 
 A few small networks leave most of a GPU idle. So small ensembles train side by side, each on a stream of its own. In a turn a
 bounded number of epochs is queued for each of them, then each is waited for, and between two turns happens all else: progress,
-Ctrl-C, checkpoints. One ensemble alone takes the same turns. No number depends on the company an ensemble has.
+Ctrl-C, checkpoints. One ensemble alone takes the same turns. Results do not depend on which ensembles run together.
 """
 
 import time
