@@ -146,7 +146,7 @@ def _roles(evidence: Sequence[CircleEvidence]) -> list[str]:
         doing = {
             "Clock": f"act{s} as a Clock",
             "Pizza": f"act{s} as a Pizza",
-            "mixed": f"act{s} as a mixture of both",
+            "mixed": f"act{s} as a Clock-Pizza mixture",
             paired: f"accompan{'ies' if s else 'y'} a Pizza "
             f"({', '.join(f'{item.circle.frequency} with {item.accompanies}' for item in members)})",
             alone: f"follow{s} the accompanying form, without a partner",

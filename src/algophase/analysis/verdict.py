@@ -10,8 +10,8 @@ An instance whose circle has two or three points is a *short cycle*: Clock and P
 logits are explained, so it counts as one with a form, but it is neither kind: shares of Clock and Pizza leave it out.
 
 A network is a Clock, a Pizza or a hybrid only if its program explains `program` of its logits, its instances add up to
-`additivity`, and those with a form hold `named` of the logits. An instance has a form only if `kept` of what it writes alone is
-in the network's logits, and the form explains `fit` of that.
+`additivity`, and recognized ones account for `named` of the logits. An instance has a form only if `kept` of what it writes
+alone is in the network's logits, and the form explains `fit` of that.
 
 Where the lines come from. `kept`: trained networks have 0.81 or more (1 where nothing interferes), frequencies of lookup
 tables on Gaussian, orthonormal and one-hot embeddings 0.30 to 0.50. Additivity cannot unmask those: with many hidden units it

@@ -92,7 +92,7 @@ def _doing(item: CircleEvidence) -> str:
     return {
         "Clock": "acts as a Clock",
         "Pizza": "acts as a Pizza",
-        "mixed": "acts as a mixture of Clock and Pizza",
+        "mixed": "acts as a Clock-Pizza mixture",
         "accompanying": f"accompanies the circle of frequency {item.accompanies}"
         if item.accompanies
         else "follows the accompanying form without a partner",
