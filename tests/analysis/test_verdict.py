@@ -68,6 +68,31 @@ def test_a_verdict_by_unknown_thresholds_says_how_far_they_are() -> None:
     assert not Confidence(float("nan"), float("nan"), "", float("nan")).borderline
 
 
+def test_a_few_wrong_pairs_do_not_hide_the_algorithm(hybrid: Analysis) -> None:
+    """The label stays, so tables count it as before."""
+    few = replace(hybrid, program=replace(hybrid.program, accuracy=1 - 2 / 529)).decide(Thresholds())
+    assert few.label == "not learned"
+    assert few.sentence == f"99.62% accurate (2 of 529 pairs wrong); apart from these: {hybrid.sentence}"
+    assert few.verdict.headline == few.sentence
+    assert few.verdict.general[0] == "accuracy 99.62% is below 100%: 2 of 529 pairs are wrong"
+    assert any("--min-accuracy 0.99" in reason and reason.endswith("hybrid") for reason in few.verdict.general)
+    assert few.decide(Thresholds(accuracy=0.99)).label == hybrid.label
+    assert str(few.verdict.confidence) == str(hybrid.verdict.confidence)
+
+
+def test_many_wrong_pairs_leave_nothing_to_say(hybrid: Analysis) -> None:
+    many = replace(hybrid, program=replace(hybrid.program, accuracy=1 - 6 / 529)).decide(Thresholds())
+    assert many.sentence == "not learned"
+    assert many.verdict.headline == "not learned (borderline)"
+
+
+def test_a_few_wrong_pairs_of_no_algorithm(hybrid: Analysis) -> None:
+    few = replace(hybrid, program=replace(hybrid.program, accuracy=1 - 2 / 529)).decide(Thresholds(fit=0.9999))
+    start = "99.62% accurate (2 of 529 pairs wrong); no algorithm found: "
+    assert few.label == "not learned"
+    assert few.sentence.startswith(start)
+
+
 def test_reasons_name_the_thresholds(hybrid: Analysis) -> None:
     explained, share = hybrid.program.beyond_offsets, hybrid.verdict.pizza_share
     assert hybrid.verdict.general == (

@@ -9,6 +9,7 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, label, quantity
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.layers import additivity_by_layer
+from algophase.analysis.lines import reaches
 from algophase.analysis.profiles import MOST_PROFILES
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import (
@@ -22,7 +23,7 @@ from algophase.analysis.summary import (
     percent,
     program_lines,
 )
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict import NEARLY_RIGHT, in_order
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
 from algophase.report.anatomy_section import add_anatomy
@@ -57,7 +58,7 @@ MEANING = {
     "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
-
+NEARLY_LEARNED = "It answers nearly every pair right. For a few wrong ones it counts as not learned."
 
 ABOUT_INSTANCES = (
     "A network runs a few small algorithms side by side. Each instance is a key frequency of the logits with the circles that "
@@ -89,7 +90,10 @@ INDEXED = ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)  # the columns of a tabl
 def told_of(analysis: Analysis) -> tuple[str, Sequence[str]]:
     """What its label means, and the reasons for it."""
     verdict = analysis.verdict
-    return MEANING[analysis.label], verdict.general if verdict.known else analysis.paper.reasons
+    meaning = MEANING[analysis.label]
+    if verdict.label == "not learned" and reaches(analysis.accuracy, NEARLY_RIGHT):
+        meaning = NEARLY_LEARNED
+    return meaning, verdict.general if verdict.known else analysis.paper.reasons
 
 
 INSTANCE_TABLE = [*INSTANCE_HEAD, "kept"]
