@@ -49,6 +49,9 @@ def test_the_card_has_the_verdict_and_a_picture(analysis: Analysis) -> None:
     ElementTree.fromstring(shown)  # well formed
     assert "pizza-p23-k1-5: two Pizzas" in shown
     assert shown.count("<circle") == 2 * 23
+    # Labels are text of the page, which wraps: in a picture they would run into the next one.
+    assert re.findall(r"<figcaption[^>]*>(.*?)</figcaption>", shown) == ["1: Pizza", "5: Pizza"]
+    assert "<text" not in shown
     assert "By the paper's rules: Pizza." in shown or "By the paper&#x27;s rules: Pizza." in shown
     wrapped = wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 5, 5).double(), 5)
     wrapped.id = "<script>"

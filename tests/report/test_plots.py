@@ -1,12 +1,17 @@
+import itertools
 import re
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import algophase
 from algophase import InputError, Specimen, handmade_clock, handmade_pizza
+from algophase.report.figures import draw_tokens
+from algophase.report.style import house_style, new_figure
 
 PLOTS = [
     algophase.plot_circles,
@@ -62,3 +67,22 @@ def test_what_cannot_be_drawn_is_said() -> None:
         algophase.plot_circles("clock")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="runs is 3; give Runs"):
         algophase.plot_phase_diagram(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("modulus", [31, 59, 113])
+def test_labels_of_an_uneven_circle_do_not_overlap(modulus: int) -> None:
+    angles = 2 * torch.pi * 7 * torch.arange(modulus) / modulus
+    circle = torch.stack([angles.cos(), angles.sin()], dim=1).double()
+    points = circle + 0.1 * torch.randn(modulus, 2, generator=torch.Generator().manual_seed(0)).double()
+    with house_style():
+        figure = new_figure(2.6, 2.6)
+        axes = figure.subplots()
+        draw_tokens(axes, points, 7)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        boxes = [text.get_window_extent(canvas.get_renderer()).get_points() for text in axes.texts]
+    assert len(boxes) > modulus / 3
+    for first, second in itertools.combinations(boxes, 2):
+        shared = numpy.minimum(first[1], second[1]) - numpy.maximum(first[0], second[0])
+        # a box is larger than the digits in it
+        assert not (shared > 0.35 * (first[1] - first[0])).all()

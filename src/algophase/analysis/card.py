@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 COLOURS = {"Clock": "#0072B2", "Pizza": "#E69F00", "hybrid": "#009E73", "short cycle": "#882255"}
 MOST = 6  # instances drawn
-WIDTH, HEIGHT, EDGE = 120, 70, 8
+WIDTH, HEIGHT, EDGE = 150, 70, 6
+BESIDE = f"display: inline-block; vertical-align: top; width: {WIDTH}px; margin: 0 14px 6px 0"
 
 
 def card(analysis: "Analysis") -> str:
@@ -54,22 +55,33 @@ def _colour(form: str) -> str:
 
 
 def _profiles(analysis: "Analysis") -> str:
-    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza."""
-    drawn, panels = profiles(analysis)[:MOST], []
-    for place, each in enumerate(drawn):
-        label = _text(f"{each.name}: {form_name(each.form)}")
-        text = f'<text x="{EDGE}" y="{EDGE + 2}" font-size="9" fill="currentColor">{label}</text>'
-        panels.append(f'<g transform="translate({place * (WIDTH + EDGE)} 0)">{_points(each)}{text}</g>')
-    wide = len(drawn) * (WIDTH + EDGE)
-    title = "Strength of each instance along a − b: flat for a Clock, an arch for a Pizza"
-    size = f'width="{wide}" height="{HEIGHT}" viewBox="0 0 {wide} {HEIGHT}"'
-    return f'<svg role="img" {size}><title>{title}</title>{"".join(panels)}</svg>'
+    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza.
+
+    Each picture has its label below, as text of the page: however long it is, it wraps and touches no other.
+    """
+    pictures = []
+    for profile in profiles(analysis)[:MOST]:
+        label = _text(f"{profile.name}: {form_name(profile.form)}")
+        caption = f'<figcaption style="font-size: 0.8em">{label}</figcaption>'
+        pictures.append(f'<figure style="{BESIDE}">{_picture(profile)}{caption}</figure>')
+    title = "Strength of each instance, g(a − b), along its circle: flat for a Clock, an arch for a Pizza."
+    return f"<div>{''.join(pictures)}</div><p><small>{title} Dotted: zero.</small></p>"
 
 
-def _points(profile: Profile) -> str:
-    """A profile by the angle k d, from -180 to 180 degrees."""
-    values, low = profile.values, min(float(profile.values.min()), 0.0)
-    up = (values - low) / (max(float(values.max()), 1e-12) - low)
-    x, y = EDGE + (profile.angles / 360 + 0.5) * (WIDTH - 2 * EDGE), HEIGHT - EDGE - up * (HEIGHT - 3 * EDGE)
-    dots, colour = zip(x.tolist(), y.tolist(), strict=True), _colour(profile.form)
-    return "".join(f'<circle cx="{left:.1f}" cy="{top:.1f}" r="1.6" fill="{colour}"/>' for left, top in dots)
+def _picture(profile: Profile) -> str:
+    """A profile by the angle k d, from -180 to 180 degrees, over the line of zero."""
+    values = profile.values
+    low, high = min(float(values.min()), 0.0), max(float(values.max()), 1e-12)
+
+    def height_of(value: float) -> float:
+        return HEIGHT - EDGE - (value - low) / (high - low) * (HEIGHT - 2 * EDGE)
+
+    left = EDGE + (profile.angles / 360 + 0.5) * (WIDTH - 2 * EDGE)
+    color, zero = _colour(profile.form), height_of(0.0)
+    dots = []
+    for x, value in zip(left.tolist(), values.tolist(), strict=True):
+        dots.append(f'<circle cx="{x:.1f}" cy="{height_of(value):.1f}" r="1.6" fill="{color}"/>')
+    axis = f'<path d="M{EDGE} {zero:.1f}H{WIDTH - EDGE}" stroke="currentColor" stroke-dasharray="1 3"/>'
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    title = f"<title>{_text(profile.name)}: {_text(form_name(profile.form))}</title>"
+    return f'<svg role="img" {size}>{title}{axis}{"".join(dots)}</svg>'

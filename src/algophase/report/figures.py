@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.image import AxesImage
 
 MOST_LABELS = 64  # on a circle: more would overlap
+LABEL_HEIGHT = 0.048  # of a label, as a share of the circle's diameter in a panel of `draw_circles`
 MOST_CIRCLES = 8  # a picture of more than eight panels is not read
 PER_ROW = 4
 GRADIENT_COMPONENTS = 6
@@ -208,12 +209,18 @@ def draw_tokens(
 ) -> None:
     """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple.
 
-    Neighbours' labels stand on two rings, so that they do not overlap.
+    Neighbors' labels stand on two rings. Where points lie so close that two labels would still overlap, one is left out.
     """
     p = len(points)
     axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
+    # A label's size, as a share of the picture: one of two digits is about a fifth wider than high.
+    height = LABEL_HEIGHT * MOST_LABELS / most_labels * 2 * points.abs().max().item()
+    taken = list[tuple[float, float]]()
     for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / most_labels)].tolist()):
         x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
+        if any(abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken):
+            continue
+        taken.append((x, y))
         axes.annotate(str(token), (x, y), fontsize=6 if shift >= 1 else 5.5, ha="center", va="center", color=colour)
     axes.set_aspect("equal", adjustable="datalim")
     axes.update_datalim(((max(shift, 1.0) + 0.18) * points).tolist())  # labels reach further than points

@@ -23,10 +23,21 @@ def draw_runs(runs: Runs) -> "Figure":
     with house_style():
         figure = new_figure(WIDTH, HEIGHT)
         for axes, metric in zip(figure.subplots(1, len(metrics), squeeze=False)[0], metrics, strict=True):
-            for kind in in_order(shown["_verdict"].unique()):
-                some = shown.frame[shown["_verdict"] == kind]
-                colour, marker = VERDICTS.get(kind, (GREY, "."))
-                axes.scatter(some["_rate"], some[metric], s=8, color=colour, marker=marker, label=f"{kind} ({len(some):,})")
+            counts = shown["_verdict"].value_counts()
+            for kind in in_order(counts.index):
+                runs_of_kind = shown.frame[shown["_verdict"] == kind]
+                color, marker = VERDICTS.get(kind, (GREY, "."))
+                axes.scatter(
+                    runs_of_kind["_rate"],
+                    runs_of_kind[metric],
+                    s=8,
+                    alpha=0.7,
+                    linewidths=0,
+                    color=color,
+                    marker=marker,
+                    zorder=2 - counts[kind] / len(shown),  # the most frequent verdict hides no other
+                    label=f"{kind} ({counts[kind]:,})",
+                )
             axes.axhline(line(metric).value, color="0.4", linewidth=0.8, linestyle=":")
             axes.set(xlabel="attention rate", ylabel=label(metric))
         handles, names = figure.axes[0].get_legend_handles_labels()
