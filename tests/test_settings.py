@@ -82,6 +82,7 @@ def test_default_training_is_the_published_recipe_of_the_kind() -> None:
         (TaskSettings, {"modulus": 1}, "modulus is 1; it must be an integer of at least 2"),
         (TaskSettings, {"modulus": 59.0}, "modulus is 59.0"),
         (TaskSettings, {"modulus": True}, "modulus is True"),
+        (RunSettings, {"task": TaskSettings(training_fraction=None)}, "training_fraction is not known; give the share"),
         (TaskSettings, {"training_fraction": 0}, r"training_fraction is 0; it must be a number in \(0, 1\]"),
         (TaskSettings, {"training_fraction": 0.1, "modulus": 3}, "leaves no training pair"),
         (TaskSettings, {"equals_sign": 1}, "equals_sign is 1; it must be true or false"),

@@ -146,7 +146,8 @@ class TaskSettings(_Settings):
 
     separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of their own.
     equals_sign: a third position holds the last token of the vocabulary, and the answer is read there.
-    training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate.
+    training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate; None where nobody knows, as
+        of a network from elsewhere.
     outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for each number.
     operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo the prime `modulus` + 1.
         That is addition of exponents modulo `modulus`; `TaskSettings.multiplication(59)` says it in terms of the prime.
@@ -163,7 +164,7 @@ class TaskSettings(_Settings):
     modulus: int = 59
     separate_vocabularies: bool = False
     equals_sign: bool = False
-    training_fraction: float = 0.8
+    training_fraction: float | None = 0.8
     outputs: str = "vocabulary"
     operation: str = "add"
     relabelling: tuple[tuple[int, ...], ...] = ()
@@ -181,9 +182,11 @@ class TaskSettings(_Settings):
             raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
         _check_flag("separate_vocabularies", self.separate_vocabularies)
         _check_flag("equals_sign", self.equals_sign)
-        self._set_in_range("training_fraction")
-        if int(self.training_fraction * self.modulus**2) < 1:
-            raise InputError(f"training_fraction {self.training_fraction} leaves no training pair at modulus {self.modulus}")
+        if self.training_fraction is not None:
+            self._set_in_range("training_fraction")
+            if self.training_pairs < 1:
+                fraction = self.training_fraction
+                raise InputError(f"training_fraction {fraction} leaves no training pair at modulus {self.modulus}")
 
     @classmethod
     def multiplication(cls, prime: int, **settings: Any) -> Self:
@@ -212,6 +215,13 @@ class TaskSettings(_Settings):
     def logits(self) -> int:
         """How many logits a transformer gives."""
         return self.modulus if self.outputs == "modulus" else self.vocabulary
+
+    @property
+    def training_pairs(self) -> int:
+        """How many pairs are trained on."""
+        if self.training_fraction is None:
+            raise InputError("training_fraction is not known; give the share of pairs to train on, a number in (0, 1]")
+        return int(self.training_fraction * self.modulus**2)
 
     @property
     def context(self) -> int:
@@ -400,8 +410,12 @@ class MLPSettings(NetworkSettings):
     """Two-layer networks that others trained: W_U act(W join(x_a, x_b)), without biases.
 
     join: how the two embeddings meet. own_tables: each operand has a table of its own.
-    width: of an embedding; hidden: units of the layer W, or 0 without one, where embeddings are joined and activated.
+    width: of an embedding. hidden: units that the activation sees; 0 asks for a network without the layer W, whose hidden
+        units are the joined embeddings themselves, and is replaced by their number. layer: whether there is a layer W.
     one_hot: no embedding but one-hot numbers, so the tables are the first layer itself.
+
+    >>> MLPSettings(width=512, one_hot=True).hidden
+    512
     """
 
     kind: ClassVar[str] = "mlp"
@@ -411,14 +425,28 @@ class MLPSettings(NetworkSettings):
     activation: str = "relu"
     own_tables: bool = False
     one_hot: bool = False
+    layer: bool = True
+
+    _later: ClassVar[tuple[str, ...]] = ("layer",)
 
     def __post_init__(self) -> None:
         _check_integer("width", self.width, 1)
         _check_integer("hidden", self.hidden, 0)
         _check_choice("join", self.join, JOINS)
+        _check_flag("layer", self.layer)
+        if not self.hidden:
+            self._set("layer", False)
+            self._set("hidden", self.joined_width)
+        if not self.layer and self.hidden != self.joined_width:
+            raise InputError(f"hidden is {self.hidden}; without a layer it must be {self.joined_width}, as many as are joined")
         _check_choice("activation", self.activation, MLP_ACTIVATIONS)
         _check_flag("own_tables", self.own_tables)
         _check_flag("one_hot", self.one_hot)
+
+    @property
+    def joined_width(self) -> int:
+        """Of both embeddings joined."""
+        return 2 * self.width if self.join == "concatenate" else self.width
 
 
 @dataclass(frozen=True)
@@ -518,6 +546,7 @@ class RunSettings(_Settings):
 
     def __post_init__(self) -> None:
         _check_part("task", self.task, TaskSettings)
+        _ = self.task.training_pairs  # a run knows what it trains on
         _check_part("network", self.network, *NETWORK_KINDS.values())
         self.network.check_task(self.task)
         if self.training is None:

@@ -80,7 +80,6 @@ class Split:
 
 def split(task: TaskSettings, seed: int) -> Split:
     """int(training_fraction * p * p) pairs chosen at random for training; the seed alone decides which."""
-    count = task.modulus**2
-    order = torch.from_numpy(generator(seed, "split").permutation(count))
-    cut = int(task.training_fraction * count)
+    order = torch.from_numpy(generator(seed, "split").permutation(task.modulus**2))
+    cut = task.training_pairs
     return Split(order[:cut].sort().values, order[cut:].sort().values)

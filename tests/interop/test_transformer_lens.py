@@ -121,7 +121,7 @@ def test_there_and_back(lens: Any, task: TaskSettings) -> None:
 def test_a_causal_layer_answers_at_the_last_position_as_ours_does(lens: Any) -> None:
     model = hooked(lens)
     network = from_transformer_lens(model)
-    assert network.task == TaskSettings(modulus=7, equals_sign=True)
+    assert network.task == TaskSettings(modulus=7, equals_sign=True, training_fraction=None)
     torch.testing.assert_close(network(every_input(network)), model(every_input(network))[:, -1], rtol=1e-5, atol=1e-6)
 
 
@@ -150,7 +150,7 @@ def test_outputs_of_the_numbers_alone(lens: Any) -> None:
     """Beside 8 tokens 7 outputs, as nearly everyone trains it."""
     model = hooked(lens, d_vocab_out=7)
     network = from_transformer_lens(model)
-    assert network.task == TaskSettings(modulus=7, equals_sign=True, outputs="modulus")
+    assert network.task == TaskSettings(modulus=7, equals_sign=True, training_fraction=None, outputs="modulus")
     torch.testing.assert_close(network(every_input(network)), model(every_input(network))[:, -1], rtol=1e-5, atol=1e-6)
     again = to_transformer_lens(network)(every_input(network))[:, -1]
     torch.testing.assert_close(network(every_input(network)), again, rtol=1e-5, atol=1e-6)

@@ -172,6 +172,30 @@ def test_a_foreign_network_is_saved_and_comes_back(tmp_path: Path) -> None:
         torch.testing.assert_close(grid_logits(again), grid_logits(network))
 
 
+@pytest.mark.parametrize("content", ['{"format": "pt"}', '{"d_model": 8}', "[]", "no JSON", ""])
+def test_another_programs_json_beside_safetensors_is_ignored(tmp_path: Path, content: str) -> None:
+    tensors = {"W_x": drawn(P, D), "W_y": drawn(P, D), "W_U": drawn(D, P)}
+    safetensors.torch.save_file(tensors, tmp_path / "mlp.safetensors")
+    (tmp_path / "mlp.json").write_text(content)
+    assert "format concatenated-mlp" in load(tmp_path / "mlp.safetensors").notes[0]
+
+
+@pytest.mark.parametrize("name", ["b", "b_U", "W2", "W_x2"])
+def test_a_concatenated_mlp_with_a_tensor_that_is_not_known(tmp_path: Path, name: str) -> None:
+    tensors = {"W_x": drawn(P, D), "W_y": drawn(P, D), "W": drawn(2 * D, 12), "W_U": drawn(12, P), name: drawn(12)}
+    torch.save(tensors, tmp_path / "mlp.pt")
+    with pytest.raises(InputError, match=rf"format concatenated-mlp has no use for tensor {name} \(12,\)"):
+        load(tmp_path / "mlp.pt")
+
+
+def test_published_networks_are_read_and_nothing_is_made_up(foreign: Path) -> None:
+    for path in sorted((foreign / "groups").glob("*.pt")):
+        assert load(path).task.training_fraction is None
+    for path in sorted((foreign / "reproduction").glob("*.pt")):
+        network = load(path)
+        assert (network.task.training_fraction, network.notes) == (0.8, ())
+
+
 def test_what_nobody_recognises_is_listed(tmp_path: Path) -> None:
     torch.save({"conv.weight": drawn(3, 3)}, tmp_path / "image.pt")
     with pytest.raises(InputError, match=r"no format fits.* It has conv.weight \(3, 3\).* transformer-lens: embed.W_E"):

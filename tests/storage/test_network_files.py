@@ -193,7 +193,7 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
         ({"run": "abc"}, "RunSettings is 'abc'; it must be a JSON object"),
         ({"run": {"task": None}}, "TaskSettings is None; it must be a JSON object"),
         ({"run": {"training": {"learning_rate": 10**400}}}, "learning_rate is 1000"),
-        ({"run": {"task": {"modulus": 5}}}, "its run has another network than it says it is"),
+        ({"task": {"modulus": 5}, "run": {"task": {"modulus": 5}}}, "its run has another network than it says it is"),
         ({"run": {"network": {"kind": "linear", "model": "alpha"}}}, "its run has another task than it says it solves"),
     ],
 )

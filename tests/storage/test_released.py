@@ -96,11 +96,35 @@ def test_missing_config(tmp_path: Path) -> None:
         load(write(tmp_path, tensors, None))
 
 
+def test_what_the_user_says_must_be_what_the_config_says(tmp_path: Path) -> None:
+    path = write(tmp_path, *example())
+    assert load(path, activation="relu", attention_rate=1, modulus=5).id == "abc123"
+    for said in ({"activation": "gelu"}, {"attention_rate": 0.5}, {"modulus": 6}):
+        with pytest.raises(InputError, match=r"model_abc123\.pt: its .* is .*, which contradicts --"):
+            load(path, **said)
+
+
 def test_any_other_name_takes_the_json_beside_it(tmp_path: Path) -> None:
     tensors, config = example()
     torch.save(tensors, tmp_path / "mine.pt")
     (tmp_path / "mine.json").write_text(json.dumps({**config, "runid": None}))
     assert load(tmp_path / "mine.pt").id == "mine"
+
+
+def test_the_share_of_pairs_is_the_configs_or_unknown(tmp_path: Path) -> None:
+    tensors, config = example()
+    assert load(write(tmp_path, tensors, {**config, "frac": 0.3})).task.training_fraction == 0.3
+    del config["frac"]
+    assert load(write(tmp_path, tensors, config)).task.training_fraction is None
+
+
+@pytest.mark.parametrize("content", ['{"lr": 0.001, "group": "S5"}', '{"C": 5}', "[1, 2]", "no JSON", ""])
+def test_another_programs_json_beside_a_file_is_ignored(tmp_path: Path, content: str) -> None:
+    torch.save({"W_x": torch.ones(5, 4), "W_y": torch.ones(5, 4), "W_U": torch.ones(4, 5)}, tmp_path / "mlp.pt")
+    (tmp_path / "mlp.json").write_text(content)
+    network = load(tmp_path / "mlp.pt")
+    assert "format concatenated-mlp" in network.notes[0]
+    assert network.task.training_fraction is None
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, AsJson, FigureFormat, Figures, Format, ImageFormat, MinAccuracy
+from algophase.cli.options import (
+    NETWORKS,
+    Activation,
+    AsJson,
+    AttentionRate,
+    FigureFormat,
+    Figures,
+    FileModulus,
+    Format,
+    ImageFormat,
+    MinAccuracy,
+    State,
+)
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
 from algophase.errors import InputError, one_line
 from algophase.wording import counted
@@ -45,6 +57,9 @@ def analyze(
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
+    attention_rate: AttentionRate = None,
+    modulus: FileModulus = None,
+    state: State = None,
     hidden: Annotated[
         bool,
         typer.Option(
@@ -72,6 +87,7 @@ def analyze(
     from algophase.analysis.topology import import_ripser
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
+    from algophase.storage.formats.contents import Reading
 
     if as_json and json_lines:
         raise InputError("--json and --json-lines are two forms of the same; choose one")
@@ -85,6 +101,7 @@ def analyze(
     for problem in problems:
         complain(problem)
     draw = Drawer(figures, figure_format)
+    reading = Reading(format, activation, attention_rate, modulus, state)
     called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
     failed = len(problems)
     records = list[dict[str, Any]]()
@@ -92,7 +109,7 @@ def analyze(
     closing: list[tuple[str, Analysis]] = []
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, format, activation):
+            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, reading):
                 if isinstance(found, Unusable):
                     bar.complain(found.problem)
                     failed += 1

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, Format
+from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, State
 from algophase.cli.output import echo
 
 EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && python program.py"
@@ -28,6 +28,9 @@ def distil(
     ] = 0.0,
     format: Format = None,
     activation: Activation = None,
+    attention_rate: AttentionRate = None,
+    modulus: FileModulus = None,
+    state: State = None,
 ) -> None:
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
@@ -43,7 +46,7 @@ def distil(
 
     if least_share and not smallest:
         raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
-    network = load(path, format, activation)
+    network = load(path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
     echo(f"{network.id}: {analyze(network).verdict.headline}", err=True)

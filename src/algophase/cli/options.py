@@ -27,6 +27,18 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 Activation = Annotated[
     str | None, typer.Option(help="Activation of a network whose file does not say: relu, gelu, square, ...")
 ]
+AttentionRate = Annotated[
+    float | None,
+    typer.Option(min=0.0, max=1.0, help="Attention rate of a transformer whose file does not say.", show_default="1"),
+]
+FileModulus = Annotated[
+    int | None,
+    typer.Option("--modulus", help="Modulus of a network whose file does not say.", show_default="from its tensors"),
+]
+State = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Which state to read from a file that holds several, by its name in the file."),
+]
 Format = Annotated[
     str | None,
     typer.Option("--format", metavar="NAME", help="Format of the files (docs/elsewhere.md).", show_default="found in each"),

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, Format, MinAccuracy, Released
+from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, MinAccuracy, Released, State
 from algophase.cli.output import AnalysisBar, echo
 
 EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
@@ -35,6 +35,9 @@ def report(
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
+    attention_rate: AttentionRate = None,
+    modulus: FileModulus = None,
+    state: State = None,
 ) -> None:
     """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams, comparisons.
 
@@ -53,6 +56,9 @@ def report(
             starting=bar,
             format=format,
             activation=activation,
+            attention_rate=attention_rate,
+            modulus=modulus,
+            state=state,
         )
     echo(f"report: {out} ({made.contents}, {made.size / 1e6:.1f} MB)")
     if made.problems:

@@ -74,7 +74,7 @@ def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) 
     'Clock'
     """
     frequencies = _check_frequencies(modulus, frequencies)
-    network = Clock(TaskSettings(modulus=modulus), ClockSettings(tuple(frequencies))).double()
+    network = Clock(TaskSettings(modulus=modulus, training_fraction=None), ClockSettings(tuple(frequencies))).double()
     network.embed.weight.copy_(torch.cat([circle(modulus, k) for k in frequencies], dim=1))
     network.id = _handmade_id("clock", modulus, frequencies)
     return network
@@ -115,7 +115,7 @@ def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] | None = None, 
             writers.append(torch.cat([-0.25 * circle(modulus, k), 0.25 * circle(modulus, k)], dim=1))
     weight = torch.block_diag(*readers)
     settings = LinearSettings(model="alpha", width=weight.shape[1], hidden=weight.shape[0])
-    network = Linear(TaskSettings(modulus=modulus), settings).double()
+    network = Linear(TaskSettings(modulus=modulus, training_fraction=None), settings).double()
     network.embed.weight.copy_(torch.cat(tables, dim=1))
     network.l1.weight.copy_(weight)
     network.l1.bias.zero_()

@@ -25,10 +25,9 @@ class MLP(Network):
         self.first = nn.Parameter(torch.empty(task.modulus, settings.width))
         if settings.own_tables:
             self.second = nn.Parameter(torch.empty(task.modulus, settings.width))
-        joined = settings.width * (2 if settings.join == "concatenate" else 1)
-        if settings.hidden:
-            self.W = nn.Parameter(torch.empty(joined, settings.hidden))
-        self.W_U = nn.Parameter(torch.empty(settings.hidden or joined, task.modulus))
+        if settings.layer:
+            self.W = nn.Parameter(torch.empty(settings.joined_width, settings.hidden))
+        self.W_U = nn.Parameter(torch.empty(settings.hidden, task.modulus))
         self.cut = "first layer" if settings.one_hot else "embedding"
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
@@ -46,7 +45,7 @@ class MLP(Network):
                 joined = first * second
             case _:
                 joined = torch.cat([first, second], dim=-1)
-        pre = record(cache, "hook_pre", joined @ self.W if self.settings.hidden else joined)
+        pre = record(cache, "hook_pre", joined @ self.W if self.settings.layer else joined)
         return record(cache, "hook_post", ACT[self.settings.activation](pre)) @ self.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:

@@ -105,7 +105,7 @@ def wrap(
     ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
     """
     least = 1 if operation == "multiply" else 0
-    task = TaskSettings(modulus=modulus - least, operation=operation)
+    task = TaskSettings(modulus=modulus - least, training_fraction=None, operation=operation)
     if isinstance(module, Network):
         raise InputError(f"network {module.id} is a network already; analyze takes it as it is")
     if not callable(module):

@@ -53,6 +53,9 @@ def report(
     starting: Callable[[Any, int, int], None] | None = None,
     format: str | None = None,
     activation: str | None = None,
+    attention_rate: float | None = None,
+    modulus: int | None = None,
+    state: str | None = None,
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
@@ -61,7 +64,7 @@ def report(
     population: the sweep whose runs networks are set among; by default the gallery's fixed-width, for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
     starting: called before a network is analysed with its file, its number from 1, and how many there are.
-    format, activation: of network files that do not say so themselves (`load`).
+    format, activation, attention_rate, modulus, state: of network files that do not say so themselves (`load`).
 
     What cannot be read is logged as an error and the rest is still written.
 
@@ -86,7 +89,9 @@ def report(
     files, unfound = network_files([path for path in given if path not in tables], _networks)
 
     def load_one(source: Path | Network) -> Network:
-        return source if isinstance(source, Network) else load(source, format, activation)
+        if isinstance(source, Network):
+            return source
+        return load(source, format, activation, attention_rate=attention_rate, modulus=modulus, state=state)
 
     sources: list[Source] = [*networks, *files]
     analysed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)

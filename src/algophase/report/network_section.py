@@ -280,6 +280,8 @@ def _describe(network: Network) -> str:
         name = key.replace("_", " ")
         if isinstance(value, bool):
             told += [name] if value else []
+        elif value is None:
+            told.append(f"{name} unknown")
         elif isinstance(value, float):
             told.append(f"{name} {value:.6g}")
         else:

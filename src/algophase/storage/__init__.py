@@ -40,14 +40,24 @@ def id_of(path: Path) -> str:
         return ""
 
 
-def load(path: str | Path, format: str | None = None, activation: str | None = None) -> Network:
+def load(
+    path: str | Path,
+    format: str | None = None,
+    activation: str | None = None,
+    *,
+    attention_rate: float | None = None,
+    modulus: int | None = None,
+    state: str | None = None,
+) -> Network:
     """A network from a file, or from a directory that holds just one: ours, the authors' released ones, other groups'.
 
     `load("clock")` and `load("pizza")` are two trained networks that come with the package.
     `load("hf://user/name")` downloads one from the Hugging Face Hub, as `from_pretrained("user/name")` does.
 
-    format: which format it is of; by default the one whose tensors it has. activation: where the file does not say.
-    What it was taken for is in the network's `notes`.
+    format: which format it is of; by default the one whose tensors it has.
+    activation, attention_rate, modulus: where the file does not say. One that contradicts the file is an error.
+    state: which state dict to take from a file that holds several, by its name there.
+    What it was taken for, and what was assumed, is in the network's `notes`.
 
     >>> from algophase import handmade_pizza
     >>> path = save(handmade_pizza(23), directory / "pizza")
@@ -63,19 +73,35 @@ def load(path: str | Path, format: str | None = None, activation: str | None = N
     if not path.exists():
         raise InputError(f"{path} does not exist")
     try:
-        return _read(path, format, Reading(activation))
+        return _read(path, Reading(format, activation, attention_rate, modulus, state))
     except InputError:
         raise
     except Exception as error:  # a reader may stumble over anything, and formats come from other packages too
         raise InputError(f"{path} cannot be read: {one_line(error)}") from error
 
 
-def _read(path: Path, format: str | None, reading: Reading) -> Network:
-    contents = Contents(path)
-    fitting = recognise(contents, format)
-    network = fitting.read(contents, reading)
+def _read(path: Path, reading: Reading) -> Network:
+    contents = Contents(path, reading.state)
+    fitting = recognise(contents, reading.format)
+    fitting.check_all_known(contents)
+    try:
+        network = fitting.read(contents, reading)
+    except InputError as error:
+        names_its_file = fitting in (OURS, RELEASED) or path.name in str(error)
+        raise error if names_its_file else InputError(f"{path}: {error}") from None
     if not isinstance(network, Network):
         raise InputError(f"{path}: format {fitting.name} gives {shown(network)}, which is not a network")
+    _check_said(network, reading, path)
     if fitting not in (OURS, RELEASED):
         network.notes = (f"taken for {fitting.description}: format {fitting.name}", *network.notes)
     return network
+
+
+def _check_said(network: Network, reading: Reading, path: Path) -> None:
+    """That a network is what the user says it is, where its kind has such a setting."""
+    settings = {**network.settings.to_dict(), "modulus": network.task.modulus}
+    for name in ("activation", "attention_rate", "modulus"):
+        said = getattr(reading, name)
+        if said is not None and name in settings and settings[name] != said:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(f"{path}: its {name.replace('_', ' ')} is {settings[name]}, which contradicts {option} {said}")

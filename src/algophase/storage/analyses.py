@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -12,6 +12,7 @@ from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError, one_line
 from algophase.networks import Network
 from algophase.storage import find_networks, load
+from algophase.storage.formats.contents import Reading
 
 Source = TypeVar("Source")
 
@@ -58,15 +59,14 @@ def analyze_files(
     files: Sequence[Path],
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Path, int, int], None] | None = None,
-    format: str | None = None,
-    activation: str | None = None,
+    reading: Reading = Reading(),
 ) -> Iterator[Analysed[Path] | Unusable[Path]]:
-    """Load and analyse each network file in turn, ours or another group's; format, activation: see `load`.
+    """Load and analyse each network file in turn, ours or another group's. reading: what is said about them (`load`).
 
     files, problems = network_files([Path("networks")])
     verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found, Analysed)]
     """
-    return analyze_sources(files, lambda file: load(file, format, activation), thresholds, starting)
+    return analyze_sources(files, lambda file: load(file, **asdict(reading)), thresholds, starting)
 
 
 def network_files(

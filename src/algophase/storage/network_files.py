@@ -40,6 +40,7 @@ from algophase.wording import counted
 FORMAT = "algophase-network"
 VERSION = 1
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"  # the names the Hub knows
+TENSORS_DIGEST = "tensors_sha256"  # the entry with the checksum of the tensors
 FLOATS = (torch.float32, torch.float64)
 CORE = ("format", "version", "id", "task", "network", "run", "tensors_sha256")  # says which network this is
 COVERED = (*CORE, "notes", "analysis")  # entries of a description that its checksum is of
@@ -81,7 +82,7 @@ def encode(network: Network) -> tuple[bytes, bytes]:
         "run": None if network.run is None else network.run.to_dict(),
         **({"notes": list(network.notes)} if network.notes else {}),
         **({} if analysis is None else {"analysis": to_plain(replace(analysis, anatomy=None))}),
-        "tensors_sha256": hashlib.sha256(content).hexdigest(),
+        TENSORS_DIGEST: hashlib.sha256(content).hexdigest(),
     }
     description["description_sha256"] = _digest(description, COVERED)
     return content, (json.dumps(description, indent=2) + "\n").encode()
@@ -174,12 +175,19 @@ def _description_path(path: Path) -> Path:
 
 
 def described_beside(path: Path) -> bool:
-    """Whether a description lies beside the tensors. One of another program, which says no format of ours, is none."""
+    """Whether our description lies beside the tensors, damaged perhaps. Another program's JSON file is none.
+
+    Either entry alone is enough, so that a damaged description is called damaged.
+    """
     beside = _description_path(path)
+    if not beside.exists():
+        return False
     try:
-        return "format" in read_json(beside, "the description of this network,") if beside.exists() else False
+        data = read_json(beside, "the description of this network,")
     except InputError:
-        return True  # which `load_network` says
+        content = read_bytes(beside)
+        return FORMAT.encode() in content or TENSORS_DIGEST.encode() in content
+    return data.get("format") == FORMAT or TENSORS_DIGEST in data
 
 
 def read_description(description_path: Path) -> dict[str, Any]:
@@ -215,7 +223,7 @@ def load_network(path: Path) -> Network:
         tensors = safetensors.torch.load(content)
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(f"{path} is not a readable safetensors file (truncated or corrupt): {error}") from None
-    if hashlib.sha256(content).hexdigest() != data.get("tensors_sha256"):
+    if hashlib.sha256(content).hexdigest() != data.get(TENSORS_DIGEST):
         raise InputError(
             f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
         )

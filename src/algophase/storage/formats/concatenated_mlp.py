@@ -2,6 +2,7 @@
 
 from algophase.networks import Network
 from algophase.settings import MLPSettings, TaskSettings
+from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
 
@@ -15,19 +16,20 @@ def _fits(contents: Contents) -> bool:
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
-    tensors = contents.tensors
-    (p, width), layered = tensors["W_x"].shape, "W" in tensors
-    hidden = tensors["W"].shape[1] if layered else 0
-    join, activation = ("concatenate", "relu") if layered else ("multiply", "none")
-    settings = MLPSettings(width, hidden, join, reading.activation or activation, own_tables=True)
-    held = {
-        "first": tensors["W_x"],
-        "second": tensors["W_y"],
-        "W_U": tensors["W_U"],
-        **({"W": tensors["W"]} if layered else {}),
-    }
-    network = fill(TaskSettings(modulus=p), settings, held, contents.path)
+    config = Config(contents)
+    p, width = contents.shape("W_x")
+    has_layer = "W" in contents.tensors
+    join, usual_activation = ("concatenate", "relu") if has_layer else ("multiply", "none")
+    hidden = contents.shape("W_U")[0] if has_layer else 0
+    config.check(modulus=p, layer_norm=False, activation=reading.activation)
+    task = TaskSettings(p, training_fraction=config.training_fraction, operation=config.operation or "add")
+    activation = reading.activation or config.activation or usual_activation
+    settings = MLPSettings(width, hidden, join, activation, own_tables=True)
+    names = {"W_x": "first", "W_y": "second", "W": "W", "W_U": "W_U"}
+    network = fill(task, settings, {names[name]: value for name, value in contents.tensors.items()}, contents.path)
     network.id = contents.id
+    if reading.activation is None and config.activation is None and has_layer:
+        network.notes = (f"activation {activation}, which the file does not say; --activation gives another",)
     return network
 
 
@@ -37,4 +39,5 @@ CONCATENATED_MLP = Format(
     "W_x and W_y (p, width), W_U (hidden, p), W (2 width, hidden)",
     _fits,
     _read,
+    used=("W_x", "W_y", "W", "W_U"),
 )

@@ -1,12 +1,9 @@
 """Nanda et al. 2023 (progress-measures-paper): a one-layer transformer on a, b, "=", in the transposed shapes of its time."""
 
-from dataclasses import replace
-
-from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.formats.released import config_path, transposed
-from algophase.storage.formats.transformer_lens import from_weights
+from algophase.storage.formats.released import authors_config, transposed
+from algophase.storage.formats.transformer_lens import from_weights, is_square
 
 
 def is_transposed(contents: Contents) -> bool:
@@ -16,18 +13,17 @@ def is_transposed(contents: Contents) -> bool:
 
 
 def _fits(contents: Contents) -> bool:
-    alone = not config_path(contents.path).exists()
+    alone = authors_config(contents.path) is None
     return alone and is_transposed(contents) and contents.shape("pos_embed.W_pos")[:1] == (3,)
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
-    config = contents.beside.get("config", {})
-    asked = config.get("fn_name", "add") if isinstance(config, dict) else "add"
-    if asked not in ("add", "subtract"):
-        raise InputError(f"{contents.path}: it was trained on {asked!r}, which is not equivalent to addition")
-    network = from_weights(transposed(contents.tensors), contents, reading)
-    network.task = replace(network.task, operation=asked)
-    return network
+    theirs = contents.tensors
+    turned = {}
+    for name, value in theirs.items():
+        if is_square(value) and not name.endswith(".mask"):
+            turned[name] = transposed({**theirs, name: value.mT})[name]
+    return from_weights(transposed(theirs), turned, contents, reading)
 
 
 PROGRESS_MEASURES = Format(
@@ -36,4 +32,10 @@ PROGRESS_MEASURES = Format(
     "embed.W_E (width, tokens), attn.W_Q (heads, size, width), attn.W_O (width, width), pos_embed.W_pos (3, width)",
     _fits,
     _read,
+    used=(
+        *("embed.W_E", "pos_embed.W_pos", "unembed.W_U"),
+        *(f"blocks.*.attn.W_{name}" for name in "QKVO"),
+        *(f"blocks.*.mlp.{kind}_{name}" for name in ("in", "out") for kind in "Wb"),
+    ),
+    ignored=("blocks.*.attn.mask",),
 )

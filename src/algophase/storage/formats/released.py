@@ -20,8 +20,10 @@ def _fits(contents: Contents) -> bool:
     """By its config, or for want of one by tensors that no other format has."""
     if contents.path.suffix == ".safetensors":
         return False
+    if authors_config(contents.path) is not None:
+        return True
     linear = {"unembed.weight", "l1.weight", "l1.bias"} <= contents.tensors.keys()
-    return config_path(contents.path).exists() or linear or len(contents.shape("blocks.0.attn.W_O")) == 2
+    return linear or len(contents.shape("blocks.0.attn.W_O")) == 2
 
 
 def _read(contents: Contents, reading: Reading) -> Network:
@@ -53,6 +55,19 @@ def config_path(path: Path) -> Path:
     return path.with_suffix(".json")
 
 
+def authors_config(path: Path) -> Path | None:
+    """The authors' config beside a network, or None. Another program's JSON file is ignored."""
+    beside = config_path(path)
+    if not beside.exists():
+        return None
+    try:
+        config = read_json(beside, "the config of this network,")
+    except InputError:  # what is wrong with a file of their name, `_read` says
+        return beside if path.stem.startswith("model_") else None
+    is_theirs = "C" in config and ("attn_coeff" in config or "model_type" in config)
+    return beside if is_theirs else None
+
+
 def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
     value = config.get(name, default)
     if value is None:
@@ -75,7 +90,8 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
             choices = ", ".join(f"{short} ({name})" for short, name in MODEL_TYPES.items())
             raise InputError(f"model_type is {shown(model_type)}; choose one of {choices}")
         width, hidden = _value(config, "d_model", int), _value(config, "d_hidden", int)
-        return TaskSettings(modulus=modulus), LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
+        task = TaskSettings(modulus=modulus, training_fraction=config.get("frac"))
+        return task, LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")
     if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
         raise InputError(f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}")
@@ -83,6 +99,7 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         modulus=modulus,
         separate_vocabularies=_value(config, "diff_vocab", bool, False),
         equals_sign=_value(config, "eqn_sign", bool, False),
+        training_fraction=config.get("frac"),
     )
     settings = TransformerSettings(
         width=_value(config, "d_model", int),

@@ -41,7 +41,7 @@ def numbers_per_network(engine: str, task: TaskSettings, network: NetworkSetting
             channels, positions = power_of_two(heads, 1) * power_of_two(network.head_size, 16), task.context
             per_pair = positions * ((network.layers - 1) * (3 * d + 5 * channels // 2) + 3 * channels // 2 + 20)
             per_pair += 2 * d + channels + power_of_two(outputs, 64)
-            work = (int(task.training_fraction * pairs) + 128) * per_pair + 6 * parameters
+            work = (task.training_pairs + 128) * per_pair + 6 * parameters
             work += 10 * positions * power_of_two(p, 16) * (channels + d)
         elif engine == "fused":
             # of every pair z, dz and the slope, for wide networks hidden units and dx too, two bytes each; then sums in 3 parts
