@@ -16,6 +16,7 @@ from algophase.analysis.distil import Distilled, distil, distil_logits
 from algophase.analysis.formulas import clock_logits
 from algophase.analysis.grid import grid_logits
 from algophase.analysis.logit_sums import answers
+from algophase.errors import InputError
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
@@ -89,8 +90,56 @@ def test_a_smallest_program_takes_the_smaller_parts_only_where_they_are_needed()
 
 def test_an_untrained_network_is_distilled_as_far_as_it_goes(tmp_path: Path) -> None:
     network = in_float64(initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1)))
-    check(distil(network), network, tmp_path)
-    check(distil(network, smallest=True), network, tmp_path)
+    whole = distil(network)
+    check(whole, network, tmp_path)
+    agreeing = whole.certificate.agreeing
+    assert agreeing < 49
+    with pytest.raises(InputError, match=f"no program .* agrees on {agreeing} of 49 pairs"):
+        distil(network, smallest=True)
+
+
+def test_a_share_that_no_program_reaches_is_refused() -> None:
+    logits = clock_logits(7, 2) + 0.1 * torch.from_numpy(np.random.default_rng(0).normal(size=(7, 7, 7)))
+    assert distil_logits(logits, smallest=True).certificate.disagreeing == 0
+    with pytest.raises(InputError, match=r"no program .* and explains 0\.9999 of its logits"):
+        distil_logits(logits, smallest=True, least_share=0.9999)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e-15, 1e-6, 1e6, 1e15, 1e100])
+def test_the_smallest_program_does_not_depend_on_the_size_of_the_logits(scale: float, tmp_path: Path) -> None:
+    """Powers of ten, since numbers are written with so many decimal digits."""
+    logits = grid_logits(handmade_pizza(13, (1, 3), accompanied=True)).cpu()
+    usual = distil_logits(logits, smallest=True, least_share=0.99)
+    scaled = distil_logits(scale * logits, smallest=True, least_share=0.99)
+    assert (scaled.frequencies, scaled.numbers) == (usual.frequencies, usual.numbers)
+    assert scaled.certificate.share == pytest.approx(usual.certificate.share, abs=1e-6)
+    assert scaled.certificate.disagreeing == 0
+    np.testing.assert_allclose(scaled.profiles, scale * usual.profiles, rtol=1e-5, atol=1e-5 * scale)
+    run(scaled, tmp_path)
+    assert distil_logits(scale * logits).numbers == distil_logits(logits).numbers
+
+
+HOSTILE = [
+    '"""\nimport pathlib\npathlib.Path("ran").touch()\n"""',
+    '\\"""\nopen("ran", "w")\n"""',
+    "'''\nopen('ran', 'w')",
+    'x"',
+    "x\\",
+    "line\u2028open('ran', 'w')\u2029\x85\x0b\x0c\r\x00end",
+    "{p} {0} %s \\N{BULLET} \\x",
+    "\u202eright to left, \ud800 alone, é, 数",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_id_runs_as_code(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    network = handmade_clock(7, (1,))
+    network.id = name
+    (tmp_path / "program.py").write_bytes(distil(network).source.encode())
+    names = runpy.run_path(str(tmp_path / "program.py"), run_name="__main__")
+    assert f"as network {name} computes it" in names["__doc__"]
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
 def test_the_file_needs_numpy_alone_and_notices_a_changed_number(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 from commands import invoke, python
 
+from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import save
 
 
@@ -29,6 +31,40 @@ def test_without_a_file_the_program_is_printed(pizza: Path) -> None:
     exec(printed, names)
     assert names["MODULUS"] == 13
     assert int(names["answer"](5, 11)) == 3  # type: ignore[operator]
+
+
+def test_a_program_that_is_not_the_network_says_so(tmp_path: Path) -> None:
+    network = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=8), seed=1))
+    untrained, out = save(network, tmp_path / "untrained"), tmp_path / "program.py"
+    result = invoke("distil", untrained, "-o", out)
+    assert result.exit_code == 0
+    assert "algophase: warning: this program is not the network: it answers " in result.stderr
+    out.unlink()
+    result = invoke("distil", untrained, "--smallest", "-o", out)
+    assert result.exit_code == 1
+    assert "answers every pair as the network does" in str(result.exception)
+    assert not out.exists()
+
+
+def test_no_network_is_overwritten(pizza: Path, tmp_path: Path) -> None:
+    """Whatever name leads to its files; a program is written again."""
+    copied = save(handmade_pizza(13, (1, 3)), tmp_path / "networks" / "copied")
+    description, other = copied.with_suffix(".json"), tmp_path / "other.safetensors"
+    other.write_bytes(pizza.read_bytes())
+    symbolic, hard = tmp_path / "symbolic.py", tmp_path / "hard.py"
+    symbolic.symlink_to(copied)
+    hard.hardlink_to(description)
+    linked = tmp_path / "linked" / "networks"
+    linked.parent.mkdir()
+    linked.symlink_to(copied.parent)
+    before = copied.read_bytes(), description.read_bytes(), other.read_bytes()
+    for out in (copied, description, other, symbolic, hard, linked / copied.name, linked / description.name, tmp_path):
+        result = invoke("distil", copied, "-o", out)
+        assert result.exit_code == 1, out
+        assert f"{out} " in str(result.exception)
+    assert (copied.read_bytes(), description.read_bytes(), other.read_bytes()) == before
+    for _ in range(2):
+        assert invoke("distil", copied, "-o", tmp_path / "program.py").exit_code == 0
 
 
 def test_an_option_of_the_smallest_program_needs_it(pizza: Path) -> None:

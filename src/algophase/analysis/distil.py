@@ -9,7 +9,10 @@ d = a - b, s = a + b, r = s - c. The *whole* program has every key frequency wit
 The *smallest* one that still answers every pair as the network does has the fewest key frequencies and, for those, the fewest
 numbers: profiles are sums of their largest waves over d, taken in order of size; the smaller parts are added only if no
 number of waves is enough. For a network that is right on every pair that is nearly always one number, for cos w r alone is
-right on every pair; so a share of the logits can be asked for as well.
+right on every pair; so a share of the logits can be asked for as well. Where no program answers every pair as the network does,
+there is no smallest one, and that is an error.
+
+All choices are by shares of the logits' size, so a network and the same network times a thousand have the same program.
 """
 
 import math
@@ -26,6 +29,7 @@ from algophase.analysis.logit_sums import Array, answers, smallest_margin
 from algophase.analysis.program import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
 from algophase.core.fourier import transform, waves_at
+from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.wording import counted
 
@@ -50,6 +54,11 @@ class Certificate:
     pairs: int
     accuracy: float
     smallest_margin: float
+
+    @property
+    def disagreeing(self) -> int:
+        """Pairs that the program answers differently from the network."""
+        return self.pairs - self.agreeing
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,9 @@ class Distilled:
 def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
     """The program of a network as a short Python file, or the smallest program that answers as the network does.
 
-    least_share: of the logits' squared norm, that the smallest program must have.
+    least_share: of the logits' squared norm, that the smallest program must have. Where no program answers every pair as the
+        network does, or none of that share, `smallest` raises an `InputError`. The whole program is always given; its
+        certificate says on how many pairs it agrees.
 
     >>> from algophase import distil, handmade_clock
     >>> program = distil(handmade_clock(59))
@@ -107,11 +118,29 @@ def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0
 
 def distil_logits(logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
     """The same of logits (p, p, outputs), wherever they come from."""
-    found = program_of_logits(logits)
-    labels = logits[..., : found.modulus].double()
+    program = program_of_logits(logits)
+    labels = logits[..., : program.modulus].double()
     wanted, centred = answers(logits.double()), labels - labels.mean(dim=-1, keepdim=True)
-    parts = _smallest(found, wanted, least_share) if smallest else None
-    return _written(found, parts or _whole(found), name, wanted, centred)
+    whole = _written(program, _whole(program), name, wanted, centred)
+    if not smallest:
+        return whole
+    parts = _smallest(program, wanted, least_share)
+    if parts is not None:
+        return _written(program, parts, name, wanted, centred)
+    if whole.certificate.disagreeing == 0 and whole.certificate.share >= least_share:
+        return whole
+    raise InputError(_no_smallest(whole, least_share))
+
+
+def _no_smallest(whole: Distilled, least_share: float) -> str:
+    """Why there is no smallest program, and what there is instead."""
+    proof = whole.certificate
+    asked = f" and explains {least_share:.4g} of its logits" if least_share else ""
+    reached = f"{proof.agreeing:,} of {proof.pairs:,} pairs and explains {proof.share:.4g} of the logits"
+    return (
+        f"no program of {whole.id} answers every pair as the network does{asked}: the whole program, of "
+        f"{counted(whole.numbers, 'number')}, agrees on {reached}; leave out `smallest` to get that one"
+    )
 
 
 @dataclass(frozen=True)
@@ -126,11 +155,24 @@ class _Parts:
 
 
 def _whole(found: Program) -> _Parts:
-    p, total = found.modulus, max(found.norm**2 * found.modulus**3, np.finfo(np.float64).tiny)
-    sines = float(np.square(found.sine_profiles).sum()) * p * p / 2 / total
+    sines = float(np.square(_relative(found.sine_profiles, found)).sum()) / (2 * found.modulus)
     return _Parts(
         len(found.frequencies), None, sines > LEAST_PART, found.readout_share > LEAST_PART, found.offset_share > LEAST_PART
     )
+
+
+def _relative(values: Array, found: Program) -> Array:
+    """Numbers of a program in units of its logits' size."""
+    return values / found.norm if found.norm > 0 else values
+
+
+def _by_size(values: Array) -> NDArray[np.int64]:
+    """The places of all numbers, the largest first. Equal ones, up to rounding, are taken in their order."""
+    sizes = np.abs(values)
+    largest = float(sizes.max(initial=0.0))
+    if largest > 0:
+        sizes = (sizes / largest).round(12)
+    return np.argsort(-sizes, axis=None, kind="stable")
 
 
 def _coefficients(found: Program, count: int) -> Array:
@@ -148,8 +190,8 @@ def _basis(p: int) -> Array:
 
 
 def _largest(values: Array, count: int) -> Array:
-    """The `count` largest of all coefficients, others zero. Equal ones are taken in their order."""
-    order = np.argsort(-np.abs(values).round(12), axis=None, kind="stable")[:count]
+    """The `count` largest of all coefficients, others zero."""
+    order = _by_size(values)[:count]
     kept = np.zeros(values.size)
     kept[order] = values.ravel()[order]
     return kept.reshape(values.shape)
@@ -212,18 +254,17 @@ def _strengths(found: Program, count: int) -> Array:
     values = _coefficients(found, count)
     over_d = np.square(_basis(p)).mean(axis=1)
     over_r = np.array([1 / waves_at(p, k) for k in found.frequencies[:count]])
-    each = np.square(values) * over_d * over_r[:, None] / max(found.norm**2, np.finfo(np.float64).tiny)
-    order = np.argsort(-np.abs(values).round(12), axis=None, kind="stable")
-    return np.concatenate([[0.0], np.cumsum(each.ravel()[order])])
+    shares = np.square(_relative(values, found)) * over_d * over_r[:, None]
+    return np.concatenate([[0.0], np.cumsum(shares.ravel()[_by_size(values)])])
 
 
 def _written(found: Program, parts: _Parts, name: str, wanted: Tensor, centred: Tensor) -> Distilled:
     """The program of these parts, and the certificate of exactly the numbers that are written."""
     changed, waves = _cut(found, parts)
-    logits, whole = program_logits(changed), centred.square().sum().item()
+    logits, norm = program_logits(changed), centred.norm().item()
     error = centred - (logits - logits.mean(dim=-1, keepdim=True))
     certificate = Certificate(
-        share=1 - error.square().sum().item() / whole if whole > 0 else math.nan,
+        share=1 - (error.norm().item() / norm) ** 2 if norm > 0 else math.nan,
         largest_error=error.abs().max().item(),
         norm=found.norm,
         agreeing=int((answers(logits) == wanted).sum()),

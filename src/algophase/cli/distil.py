@@ -35,7 +35,8 @@ def distil(
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
     The file computes the logits and the answer of any pair. Its header says how closely it matches the
-    network. Run as a script, it checks itself on all pairs.
+    network. Run as a script, it checks itself on all pairs. With --smallest, nothing is written if no program
+    answers every pair as the network does; the exit code is then 1.
     """
     from algophase.analysis.analyze import analyze
     from algophase.analysis.distil import distil as distil_network
@@ -46,6 +47,8 @@ def distil(
 
     if least_share and not smallest:
         raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
+    if out is not None:
+        _check_output(out, path)
     network = load(path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state)
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
@@ -54,8 +57,28 @@ def distil(
     agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
     size = counted(program.numbers, "number")
     echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
+    if proof.disagreeing:
+        pairs = f"{proof.disagreeing:,} of {proof.pairs:,} pairs"
+        echo(f"algophase: warning: this program is not the network: it answers {pairs} differently", err=True)
     if out is None:
         typer.echo(program.source, nl=False)
     else:
         write_atomically(out, program.source.encode())
         echo(f"wrote {out}", err=True)
+
+
+def _check_output(out: Path, network: Path) -> None:
+    """That the program does not take the place of a network, of what describes it, or of anything but a program."""
+    from algophase.errors import InputError
+
+    if out.is_dir():
+        raise InputError(f"{out} is a directory; give the name of a Python file")
+    if not out.exists():
+        return
+    folder = network if network.is_dir() else network.parent
+    inputs = [file for file in folder.iterdir() if file.suffix != ".py"] if folder.is_dir() else []
+    for file in [network, *inputs]:
+        if file.is_file() and out.samefile(file):
+            raise InputError(f"{out} is the file {file}, which belongs to the network or lies beside it; choose another name")
+    if out.suffix != ".py":
+        raise InputError(f"{out} exists already and is not a Python file; choose another name, such as program.py")
