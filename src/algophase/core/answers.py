@@ -1,0 +1,160 @@
+"""What a network answers to all pairs: which formula its answers follow, or which group they form.
+
+A network that subtracts, or multiplies permutations, learned something, though not addition. Its p x p answers say what.
+
+A table may be a group under other names: answers c with h(c) = f(a) g(b) for three ways f, g, h to name the elements. Then
+(a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the same group (Albert 1943), which `group_of` knows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from algophase.core.group import Group, Numbers, group_of
+
+# A network follows a formula, or forms a group, from this share of all pairs on. Different formulas have few pairs in common.
+FOLLOWS = 0.9
+VOTES = 31  # elements that are asked for each product where some answers may be wrong
+
+Formula = Callable[[Numbers, Numbers, int], Numbers]
+FORMULAS: dict[str, Formula] = {
+    "a + b": lambda a, b, p: a + b,
+    "a - b": lambda a, b, p: a - b,
+    "b - a": lambda a, b, p: b - a,
+    "-(a + b)": lambda a, b, p: -a - b,
+    "a * b": lambda a, b, p: a * b,
+    "a^2 + b^2": lambda a, b, p: a * a + b * b,
+    "a^2 + a * b + b^2": lambda a, b, p: a * a + a * b + b * b,
+    "max(a, b)": lambda a, b, p: np.maximum(a, b),
+    "min(a, b)": lambda a, b, p: np.minimum(a, b),
+    "a": lambda a, b, p: a + 0 * b,
+    "b": lambda a, b, p: b + 0 * a,
+}
+OPERATION = {"a + b": "add", "a - b": "subtract", "a * b": "multiply"}  # what an analysis knows
+PRODUCT_FROM_ONE = "(a + 1) * (b + 1) - 1 modulo {}"  # of tokens that stand for 1, 2, ...
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the answers are.
+
+    what: the formula, or the group; share: of all pairs; is_group: which of the two it is.
+    operation: to analyze it as, "" where the analysis knows none.
+    relabelling: how numbers are named so that they add, for `TaskSettings`; () where they do not add.
+    """
+
+    what: str
+    share: float
+    is_group: bool = False
+    operation: str = ""
+    relabelling: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """It agrees with a - b on 100% of pairs; its answers form a group of order 120 that does not commute (like S5)."""
+        share = "100%" if self.share == 1 else f"{100 * self.share:.2f}%"
+        if not self.is_group:
+            return f"it agrees with {self.what} on {share} of pairs"
+        return f"its answers form {self.what}" + (f" on {share} of pairs" if self.share < 1 else "")
+
+    @property
+    def asked_as(self) -> str:
+        """The `operation` that takes it, or ""."""
+        return self.operation or ("auto" if self.relabelling else "")
+
+
+def learned(table: Numbers) -> Learned | None:
+    """What a table of answers (p, p) follows, in the terms of its own numbers; None where nothing is found.
+
+    >>> a, b = np.ogrid[:7, :7]
+    >>> learned((a - b) % 7).sentence
+    'it agrees with a - b on 100% of pairs'
+    """
+    formula, share = _best_formula(table)
+    behind = _group_behind(table) if share < FOLLOWS or formula not in OPERATION else None
+    relabelling = () if behind is None else behind.relabelling
+    if share >= FOLLOWS:
+        operation = OPERATION.get(formula, "")
+        return Learned(formula, share, operation=operation, relabelling=() if operation else relabelling)
+    if behind is None:
+        return None
+    described = behind.group.described + ("" if behind.same_names else ", under other names")
+    if behind.group.is_cyclic:
+        described = f"a cyclic group of order {len(table)} with its elements in another order"
+    return Learned(described, behind.agreement(table), is_group=True, relabelling=relabelling)
+
+
+def _best_formula(table: Numbers) -> tuple[str, float]:
+    p = len(table)
+    a, b = np.ogrid[:p, :p]
+    shares = {name: float((formula(a, b, p) % p == table).mean()) for name, formula in FORMULAS.items()}
+    products = (a + 1) * (b + 1) % (p + 1) - 1
+    shares[PRODUCT_FROM_ONE.format(p + 1)] = float((products == table).mean())
+    best = max(shares, key=lambda name: shares[name])  # of equal ones, the first
+    return best, shares[best]
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """A group, how the two operands are named in it, and the answers (p, p) that it would give."""
+
+    group: Group
+    first: Numbers
+    second: Numbers
+
+    @property
+    def table(self) -> Numbers:
+        return self.group.table[self.first[:, None], self.second]
+
+    def agreement(self, table: Numbers) -> float:
+        """Share of the pairs on which it gives these answers."""
+        return float((self.table == table).mean())
+
+    @property
+    def same_names(self) -> bool:
+        numbers = np.arange(self.group.order)
+        return bool(np.array_equal(self.first, numbers) and np.array_equal(self.second, numbers))
+
+    @property
+    def relabelling(self) -> tuple[tuple[int, ...], ...]:
+        if not self.group.is_cyclic:
+            return ()
+        exponents = self.group.logarithms()
+        named = (exponents[self.first], exponents[self.second], exponents)
+        return tuple(tuple(names.tolist()) for names in named)
+
+
+def _group_behind(table: Numbers) -> _Behind | None:
+    """The group that nearly all answers follow."""
+    p = len(table)
+    numbers = np.arange(p)
+    inside = np.where((table >= 0) & (table < p), table, 0)  # others are wrong, whatever stands for them
+    candidates = [_Behind(group, numbers, numbers) for group in [group_of(_voted(inside))] if group is not None]
+    whole_rows = (np.sort(inside, axis=1) == numbers).all(axis=1)
+    whole_columns = (np.sort(inside, axis=0) == numbers[:, None]).all(axis=0)
+    if not candidates and whole_rows.any() and whole_columns.any():
+        a0, b0 = int(whole_rows.argmax()), int(whole_columns.argmax())
+        first, second = inside[:, b0], inside[a0]  # a * b0 and a0 * b, as elements of the group
+        isotope = np.empty_like(inside)
+        isotope[first[:, None], second] = inside
+        candidates = [_Behind(group, first, second) for group in [group_of(_voted(isotope))] if group is not None]
+    return next((behind for behind in candidates if behind.agreement(table) >= FOLLOWS), None)
+
+
+def _voted(table: Numbers) -> Numbers:
+    """The table with each product x y as most of (x g^-1)(g y) have it: a few wrong answers do not matter."""
+    if group_of(table) is not None:
+        return table
+    p = len(table)
+    identity = int((table == np.arange(p)).sum(axis=1).argmax())
+    chosen = np.unique(np.linspace(0, p - 1, min(p, VOTES)).astype(np.int64))
+    inverses = (table == identity).argmax(axis=1)
+    ballots = np.stack([table[table[:, inverses[g]][:, None], table[g]] for g in chosen])
+    flat = ballots.reshape(len(chosen), -1)
+    flat.sort(axis=0)
+    # The middle of the sorted votes is what more than half of them say; where none has that many, the table is no group.
+    return flat[len(chosen) // 2].reshape(p, p)
+
+
+__all__ = ["FOLLOWS", "FORMULAS", "Learned", "learned"]
