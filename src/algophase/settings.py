@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
+from algophase.core.group import is_prime
 from algophase.errors import InputError
 
 ACTIVATIONS = ("relu", "gelu")
@@ -125,10 +126,6 @@ class _Settings:
         self._set(name, number)
 
 
-def _is_prime(number: int) -> bool:
-    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
-
-
 def _checked_relabelling(given: object, modulus: int) -> tuple[tuple[int, ...], ...]:
     wanted = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
     if not isinstance(given, tuple | list) or len(given) not in (0, 2, 3):
@@ -175,7 +172,7 @@ class TaskSettings(_Settings):
         _check_integer("modulus", self.modulus, 2)
         _check_choice("outputs", self.outputs, OUTPUTS)
         _check_choice("operation", self.operation, OPERATIONS)
-        if self.operation == "multiply" and not _is_prime(self.modulus + 1):
+        if self.operation == "multiply" and not is_prime(self.modulus + 1):
             raise InputError(f"modulus is {self.modulus}; numbers multiply modulo {self.modulus + 1}, which is not a prime")
         self._set("relabelling", _checked_relabelling(self.relabelling, self.modulus))
         if self.relabelling and self.operation != "add":

@@ -5,11 +5,12 @@ names; it is analysed in the order in which its numbers add (`networks.ordered`)
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from algophase.core.answers import Learned
 from algophase.seeding import generator
 from algophase.settings import TaskSettings
 
@@ -57,6 +58,15 @@ def answers(task: TaskSettings) -> Tensor:
     """The table of right answers by the numbers' own names, (p, p): what a network is trained on."""
     first, second, third = counts_as(task)
     return third.argsort()[(first[:, None] + second[None, :]) % task.modulus]
+
+
+def following(task: TaskSettings, learned: Learned) -> TaskSettings:
+    """The task of a network whose answers are these: its operation, or names under which its numbers add."""
+    if learned.counts_from_one and learned.relabelling:
+        return replace(task, operation="multiply", relabelling=())
+    if learned.relabelling:
+        return replace(task, operation="add", relabelling=learned.relabelling)
+    return replace(task, operation=learned.operation or "add", relabelling=())
 
 
 def tokens(task: TaskSettings, pairs: Tensor) -> Tensor:

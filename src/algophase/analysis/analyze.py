@@ -14,8 +14,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -30,7 +31,7 @@ from algophase.analysis.anatomy import (
 from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.cautions import launch_cautions, read_cautions
-from algophase.analysis.checks import not_finite
+from algophase.analysis.checks import check_network, not_finite
 from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
 from algophase.analysis.evidence import CircleEvidence, read_evidence
 from algophase.analysis.hidden import read_units
@@ -46,6 +47,7 @@ from algophase.analysis.instances import (
     stands_out,
 )
 from algophase.analysis.logit_sums import Array, read_sums
+from algophase.analysis.operation import learned_instead, with_operation
 from algophase.analysis.paper_label import (
     Measurements,
     PaperLabel,
@@ -61,6 +63,7 @@ from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import Verdict, decide, findings
+from algophase.core.answers import Learned
 from algophase.devices import choose_device
 from algophase.errors import InputError
 from algophase.networks import Network, Recorded
@@ -70,8 +73,8 @@ from algophase.progress import Bar
 from algophase.settings import shown
 from algophase.wording import floored
 
-# Among what a round brings: sums of the logits of several embeddings, and the hidden units.
-SUMS, UNITS = "sums", "units"
+# Among what a round brings: sums of the logits of several embeddings, the hidden units, and the answers to all pairs.
+SUMS, UNITS, ANSWERS = "sums", "units", "answers"
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Analysis:
     program, instances: what the verdict rests on. cautions: how the network was taken and cut, and what the metrics cannot say.
     metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
     operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
-    measured: what the paper's label rests on.
+    measured: what the paper's label rests on. instead: what the network learned in place of its task, where that is known.
 
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
@@ -105,6 +108,10 @@ class Analysis:
     circles: tuple[CircleEvidence, ...]
     anatomy: Anatomy | None
     cautions: tuple[str, ...] = ()
+    instead: Learned | None = None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.metrics})
 
     def __getattr__(self, name: str) -> float:
         """A metric by its name."""
@@ -140,7 +147,9 @@ class Analysis:
         'Clock'
         """
         check_thresholds(thresholds)
-        verdict = decide(findings(self.program, self.instances), thresholds) if self.verdict.known else self.verdict
+        verdict = (
+            decide(findings(self.program, self.instances, self.instead), thresholds) if self.verdict.known else self.verdict
+        )
         return replace(self, verdict=verdict, paper=label_by_paper(self.measured, self.circles, thresholds))
 
     def __str__(self) -> str:
@@ -176,20 +185,40 @@ def analyze(
     network: Network | Callable[..., Any],
     thresholds: Thresholds = Thresholds(),
     device: torch.device | str = "cpu",
-    **how: Any,
+    *,
+    modulus: int | None = None,
+    operation: str | None = None,
+    embedding: str | Sequence[str] | None = None,
+    tokens: str | Callable[[Tensor, Tensor], Any] | None = None,
+    answer: str | int | Callable[[Any], Tensor] | None = None,
+    outputs: int | None = None,
 ) -> Analysis:
     """Measure a network and say which algorithm it learned, as it answers at inference, without dropout.
 
     Its own weights, precision and mode are left as they are.
 
     device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
-    how: for any other PyTorch module or function, what `wrap` needs to know: `analyze(module, modulus=59)`.
+    modulus: for any other PyTorch module or function, what it adds modulo: `analyze(module, modulus=59)`.
+    operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow. By default, what the network
+        says of itself, or "add".
+    embedding, tokens, answer, outputs: how a module is given pairs and where its answer is; see `wrap`.
 
     >>> from algophase import handmade_clock
     >>> analyze(handmade_clock(23)).verdict.label
     'Clock'
     """
-    (result,) = analyze_many([wrap(network, **how) if how else cast(Network, network)], thresholds, device)
+    asked = {"modulus": modulus, "embedding": embedding, "tokens": tokens, "answer": answer, "outputs": outputs}
+    given = [name for name, value in asked.items() if value is not None]
+    if isinstance(network, Network):
+        if given:
+            raise InputError(f"{', '.join(given)}: network {network.id} knows them itself; they are for other modules")
+        taken = network if operation is None else with_operation(network, operation)
+    elif modulus is None:
+        check_network(network)  # which says what a module needs
+        raise InputError("modulus is missing: say what the module adds modulo, as in analyze(module, modulus=59)")
+    else:
+        taken = wrap(network, modulus, embedding, tokens, answer, outputs, operation or "add")
+    (result,) = analyze_many([taken], thresholds, device)
     if isinstance(result, InputError):
         raise result
     return result
@@ -311,7 +340,7 @@ def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _Fir
 def _launch_measures(subject: Subject) -> Packed:
     """Whatever depends on the weights alone, by name. Nothing here waits for the device, or looks at a number."""
     subject.run()
-    numbers = {"largest logit": subject.logits.abs().max()}
+    numbers = {"largest logit": subject.logits.abs().max(), ANSWERS: subject.logits.argmax(dim=-1)}
     for quantity in metrics():
         if quantity.measure is not None and not quantity.arrived:
             value = quantity.measure(subject)
@@ -401,6 +430,9 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
         circularity_name=circularity_name(len(by_operand), subject.network.cut),
         shape=embedding_shape(subject.components),
     )
+    instead = None
+    if measured["accuracy"] < 1:
+        instead = learned_instead(subject.given, numbers[ANSWERS].astype(np.int64))
     opened = None
     if has_anatomy(subject.seen):
         idle = None
@@ -412,7 +444,7 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
         id=subject.given.id,
         metrics=measured,
         operand_circularity=by_operand,
-        verdict=decide(findings(before.program, inside), thresholds),
+        verdict=decide(findings(before.program, inside, instead), thresholds),
         program=before.program,
         instances=inside,
         paper=label_by_paper(weighed, before.evidence, thresholds),
@@ -420,4 +452,5 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
         circles=tuple(before.evidence),
         anatomy=opened,
         cautions=read_cautions(subject, numbers),
+        instead=instead,
     )

@@ -75,6 +75,8 @@ def record_of(analysis: "Analysis") -> dict[str, Any]:
                 for each, form in zip(analysis.instances.instances, verdict.forms, strict=True)
             ],
         }
+    if analysis.instead is not None:
+        record["learned_instead"] = analysis.instead.sentence
     record |= {
         "paper_label": paper.label,
         "paper_reasons": list(paper.reasons),

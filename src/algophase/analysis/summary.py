@@ -92,7 +92,7 @@ def program_lines(analysis: "Analysis") -> list[str]:
     """The program in two lines: which key frequencies, and what the logits are made of."""
     program = analysis.program
     if not program.frequencies:
-        return ["no key frequency: nothing in the logits follows the answer"]
+        return ["no key frequency: nothing in the logits follows a + b"]
     keys = ", ".join(f"{k} ({share:.1%})" for k, share in zip(program.frequencies, program.frequency_shares, strict=True))
     count = len(program.frequencies)
     named = "1 key frequency" if count == 1 else f"{count} key frequencies"

@@ -4,7 +4,7 @@
     Clock, Pizza  the instances that have a form are of that kind, by their share of the logits
     hybrid        both kinds hold at least `hybrid_share`
     lookup        right everywhere, but no frequency does by itself what it does in the network, and none stands out: a table
-    other         right everywhere, and none of these, or short cycles alone
+    other         right everywhere, and none of these, or short cycles alone; or it learned another task than it was taken for
 
 An instance whose circle has two or three points is a *short cycle*: Clock and Pizza compute it alike (`forms` says why). Its
 logits are explained, so it counts as one with a form, but it is neither kind: shares of Clock and Pizza leave it out.
@@ -32,6 +32,7 @@ from algophase.analysis.instances import Instance, Instances
 from algophase.analysis.lines import exceeds, reaches, stays_within
 from algophase.analysis.program import Program
 from algophase.analysis.thresholds import Thresholds
+from algophase.core.answers import Learned
 from algophase.wording import floored, remarked, share_text
 
 Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analysed"]
@@ -79,7 +80,7 @@ class Findings:
     pairs: how many there are; wrong_pairs: of them, those answered wrong.
     explained: the program's, beyond offsets; answer_accuracy: of the answer-following class alone;
     frequencies: how many there are, floor(p / 2); keys: how many are key frequencies; outstanding: stand out in the embedding.
-    embedded: whether there is an embedding to isolate instances in.
+    embedded: whether there is an embedding to isolate instances in. instead: what it learned in place of its task.
     """
 
     accuracy: float
@@ -94,6 +95,7 @@ class Findings:
     keys: int
     outstanding: int
     embedded: bool = True
+    instead: Learned | None = None
 
 
 class Line(NamedTuple):
@@ -195,7 +197,7 @@ NO_VERDICT = Verdict(
 )
 
 
-def findings(program: Program, instances: Instances) -> Findings:
+def findings(program: Program, instances: Instances, instead: Learned | None = None) -> Findings:
     """What the verdict rests on."""
     pairs = program.modulus**2
     return Findings(
@@ -211,6 +213,7 @@ def findings(program: Program, instances: Instances) -> Findings:
         keys=len(program.frequencies),
         outstanding=instances.outstanding,
         embedded=instances.embedded,
+        instead=instead,
     )
 
 
@@ -308,6 +311,12 @@ def _read(measured: Findings, thresholds: Thresholds) -> _Reading:
     return _Reading(forms, recognized, named_share, telling, _pizza_share(telling))
 
 
+def _learned_instead(instead: Learned) -> str:
+    """Learned something else: it agrees with a - b on 100% of pairs (analyze it with operation='subtract')."""
+    how = f" (analyze it with operation={instead.asked_as!r})" if instead.asked_as else ""
+    return f"learned something else: {instead.sentence}{how}"
+
+
 def _pizza_share(telling: Sequence[tuple[Instance, Form]]) -> float | None:
     """The Pizza's share of the logits of instances that tell an algorithm; one that is both counts half."""
     whole = sum(instance.share for instance, _ in telling)
@@ -318,6 +327,8 @@ def _pizza_share(telling: Sequence[tuple[Instance, Form]]) -> float | None:
 def _not_learned(measured: Findings, thresholds: Thresholds) -> _Answer:
     wrong = f"{measured.wrong_pairs:,} of {measured.pairs:,} pairs are wrong"
     reasons = [f"accuracy {floored(measured.accuracy)} is below {100 * thresholds.accuracy:g}%: {wrong}"]
+    if measured.instead is not None:
+        return _Answer("other", _learned_instead(measured.instead), reasons, ["accuracy"])
     if measured.instances and exceeds(measured.answer_accuracy, measured.accuracy):
         right = floored(measured.answer_accuracy)
         reasons.append(f"the answer-following part of its logits alone is right on {right}; memorized pairs can cause that")

@@ -19,6 +19,7 @@ from algophase.cli.options import (
     Format,
     ImageFormat,
     MinAccuracy,
+    Operation,
     State,
 )
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
@@ -28,6 +29,7 @@ from algophase.wording import counted
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.hidden_summary import HiddenLayer
+    from algophase.core.answers import Learned
     from algophase.networks import Network
 
 EXAMPLE = "algophase analyze networks/ --figures pictures/ --table networks.parquet"
@@ -57,6 +59,7 @@ def analyze(
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
+    operation: Operation = None,
     attention_rate: AttentionRate = None,
     modulus: FileModulus = None,
     state: State = None,
@@ -78,8 +81,8 @@ def analyze(
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
     Several networks end with a table of all of them. An unusable file prints a one-line error and the other files are
-    still analysed; the exit code is then 1. After Ctrl-C, --json and --table hold what is finished; the exit code is then
-    130.
+    still analysed; the exit code is then 1. So does a network that learned another operation than it is taken for.
+    After Ctrl-C, --json and --table hold what is finished; the exit code is then 130.
     """
     from algophase.analysis.hidden_summary import look_inside
     from algophase.analysis.summary import summary
@@ -109,12 +112,15 @@ def analyze(
     closing: list[tuple[str, Analysis]] = []
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, reading):
+            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, reading, operation):
                 if isinstance(found, Unusable):
                     bar.complain(found.problem)
                     failed += 1
                     continue
                 network, analysis, name = found.network, found.analysis, called[found.source]
+                if analysis.instead is not None:
+                    bar.complain(f"{found.source}: {_learned_instead(network, analysis.instead)}")
+                    failed += 1
                 try:
                     inside = look_inside(network, betti=betti) if hidden else None
                 except Exception as error:
@@ -125,7 +131,7 @@ def analyze(
                     records.append(_record(found.source, network, analysis, inside))
                 elif json_lines:
                     echo(json.dumps(_record(found.source, network, analysis, inside)))
-                else:
+                elif analysis.instead is None:  # numbers about a task that it did not learn would mislead
                     bar.console.file.flush()
                     lines = [summary(analysis, name), *([] if inside is None else inside.lines())]
                     echo("\n".join(lines) + "\n")
@@ -151,6 +157,11 @@ def analyze(
 def _reason(error: Exception) -> str:
     """Why one network cannot be shown; the others still are."""
     return str(error) if isinstance(error, InputError) else one_line(error)
+
+
+def _learned_instead(network: "Network", instead: "Learned") -> str:
+    how = f"; analyze it with --operation {instead.asked_as}" if instead.asked_as else ""
+    return f"it did not learn {network.task.described}: {instead.sentence}{how}"
 
 
 def _settings(network: "Network") -> dict[str, Any]:

@@ -38,5 +38,9 @@ def engines(incomplete: str) -> list[str]:
     return _beginning(("auto", "plain", "stacked", "grid", "fused"), incomplete)
 
 
+def operations(incomplete: str) -> list[str]:
+    return _beginning(("add", "subtract", "multiply", "auto"), incomplete)
+
+
 def precisions(incomplete: str) -> list[str]:
     return _beginning(("float32", "float64", "tf32", "half"), incomplete)

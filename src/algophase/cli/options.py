@@ -55,6 +55,14 @@ MinAccuracy = Annotated[
     ),
 ]
 Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
+Operation = Annotated[
+    str | None,
+    typer.Option(
+        help="What the networks compute: add, subtract, multiply; auto takes what their answers follow.",
+        show_default="what the file says, or add",
+        autocompletion=completion.operations,
+    ),
+]
 Precision = Annotated[
     str | None,
     typer.Option(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from algophase.core.group import Group, Numbers, group_of
+from algophase.core.group import Group, Numbers, group_of, is_prime
 
 # A network follows a formula, or forms a group, from this share of all pairs on. Different formulas have few pairs in common.
 FOLLOWS = 0.9
@@ -32,7 +32,7 @@ FORMULAS: dict[str, Formula] = {
     "b": lambda a, b, p: b + 0 * a,
 }
 OPERATION = {"a + b": "add", "a - b": "subtract", "a * b": "multiply"}  # what an analysis knows
-PRODUCT_FROM_ONE = "(a + 1) * (b + 1) - 1 modulo {}"  # of tokens that stand for 1, 2, ...
+FROM_ONE = "(a + 1) * (b + 1) - 1 modulo "  # of tokens that stand for 1, 2, ...
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,11 @@ class Learned:
         """The `operation` that takes it, or ""."""
         return self.operation or ("auto" if self.relabelling else "")
 
+    @property
+    def counts_from_one(self) -> bool:
+        """Whether it multiplies non-zero numbers, the first of which has number 0."""
+        return self.what.startswith(FROM_ONE)
+
 
 def learned(table: Numbers) -> Learned | None:
     """What a table of answers (p, p) follows, in the terms of its own numbers; None where nothing is found.
@@ -76,6 +81,8 @@ def learned(table: Numbers) -> Learned | None:
     relabelling = () if behind is None else behind.relabelling
     if share >= FOLLOWS:
         operation = OPERATION.get(formula, "")
+        if operation == "multiply" and not is_prime(len(table)):  # then even non-zero numbers have no order that adds
+            operation = ""
         return Learned(formula, share, operation=operation, relabelling=() if operation else relabelling)
     if behind is None:
         return None
@@ -90,7 +97,7 @@ def _best_formula(table: Numbers) -> tuple[str, float]:
     a, b = np.ogrid[:p, :p]
     shares = {name: float((formula(a, b, p) % p == table).mean()) for name, formula in FORMULAS.items()}
     products = (a + 1) * (b + 1) % (p + 1) - 1
-    shares[PRODUCT_FROM_ONE.format(p + 1)] = float((products == table).mean())
+    shares[f"{FROM_ONE}{p + 1}"] = float((products == table).mean())
     best = max(shares, key=lambda name: shares[name])  # of equal ones, the first
     return best, shares[best]
 
@@ -130,16 +137,27 @@ def _group_behind(table: Numbers) -> _Behind | None:
     p = len(table)
     numbers = np.arange(p)
     inside = np.where((table >= 0) & (table < p), table, 0)  # others are wrong, whatever stands for them
-    candidates = [_Behind(group, numbers, numbers) for group in [group_of(_voted(inside))] if group is not None]
+    plain = _candidate(table, inside, numbers, numbers)
+    if plain is not None:
+        return plain
     whole_rows = (np.sort(inside, axis=1) == numbers).all(axis=1)
     whole_columns = (np.sort(inside, axis=0) == numbers[:, None]).all(axis=0)
-    if not candidates and whole_rows.any() and whole_columns.any():
-        a0, b0 = int(whole_rows.argmax()), int(whole_columns.argmax())
-        first, second = inside[:, b0], inside[a0]  # a * b0 and a0 * b, as elements of the group
-        isotope = np.empty_like(inside)
-        isotope[first[:, None], second] = inside
-        candidates = [_Behind(group, first, second) for group in [group_of(_voted(isotope))] if group is not None]
-    return next((behind for behind in candidates if behind.agreement(table) >= FOLLOWS), None)
+    if not whole_rows.any() or not whole_columns.any():
+        return None
+    a0, b0 = int(whole_rows.argmax()), int(whole_columns.argmax())
+    first, second = inside[:, b0], inside[a0]  # a * b0 and a0 * b, as elements of the group
+    isotope = np.empty_like(inside)
+    isotope[first[:, None], second] = inside
+    return _candidate(table, isotope, first, second)
+
+
+def _candidate(answers: Numbers, products: Numbers, first: Numbers, second: Numbers) -> _Behind | None:
+    """The group that has these products, or nearly, if it gives these answers."""
+    group = group_of(_voted(products))
+    if group is None:
+        return None
+    behind = _Behind(group, first, second)
+    return behind if behind.agreement(answers) >= FOLLOWS else None
 
 
 def _voted(table: Numbers) -> Numbers:
@@ -155,6 +173,3 @@ def _voted(table: Numbers) -> Numbers:
     flat.sort(axis=0)
     # The middle of the sorted votes is what more than half of them say; where none has that many, the table is no group.
     return flat[len(chosen) // 2].reshape(p, p)
-
-
-__all__ = ["FOLLOWS", "FORMULAS", "Learned", "learned"]

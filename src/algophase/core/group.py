@@ -19,6 +19,10 @@ Fingerprint = Counter[tuple[int, int]]  # how many elements have this order and 
 LARGEST_PERMUTED = 12  # S12 has 479,001,600 elements: more than any table
 
 
+def is_prime(number: int) -> bool:
+    return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
+
+
 @dataclass(frozen=True)
 class Group:
     """table: (n, n); identity: the number of the element that changes nothing."""
@@ -119,7 +123,7 @@ def _generators(table: Numbers) -> Iterator[int]:
         yield element
         reached[element] = True
         while True:
-            products = np.unique(table[np.ix_(np.flatnonzero(reached), chosen)])
+            products = np.unique(table[reached][:, chosen])
             if reached[products].all():
                 break
             reached[products] = True

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from algophase.core.answers import learned
 from algophase.errors import InputError
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
 from algophase.networks.in_double import InDouble
@@ -17,11 +18,12 @@ from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded, of_logits
 from algophase.networks.writing import Read, Write, reader, shape_of, writer
 from algophase.neutral import difference, evaluating, neutral, unsteady, untouched
-from algophase.settings import Cut, TaskSettings, WrappedSettings, shown
-from algophase.task import all_pairs
+from algophase.settings import OPERATIONS, Cut, TaskSettings, WrappedSettings, shown
+from algophase.task import all_pairs, following
 
 PROBED = 256  # pairs on which the cut network is compared with the module
 AGREEMENT = 1e-4  # of their logits, relative to the largest; in float32
+OPERATIONS_ASKED = (*OPERATIONS, "auto")
 _ONE_AT_A_TIME = threading.RLock()  # a module is changed while it runs
 
 
@@ -88,7 +90,8 @@ def wrap(
         or added. Or a function of two tensors (n,) that gives the module's arguments.
     answer: where the logits are: a position (the last), a named output, or a function of what the module gives.
     outputs: keep so many columns of the logits; others count as wrong answers.
-    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime.
+    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime. "auto" takes what its answers follow,
+        which may also be addition of numbers under other names.
 
     A plain function of (a, b) that gives logits works too, without what needs an embedding.
 
@@ -104,6 +107,8 @@ def wrap(
     >>> [tuple(table.shape) for table in network.operand_tables()], network.notes[0]
     ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
     """
+    if operation == "auto":
+        return _as_it_answers(module, modulus, embedding, tokens, answer, outputs)
     least = 1 if operation == "multiply" else 0
     task = TaskSettings(modulus=modulus - least, training_fraction=None, operation=operation)
     if isinstance(module, Network):
@@ -117,6 +122,39 @@ def wrap(
         raise InputError(f"module {type(module).__name__} has no parameters; give its forward function instead")
     with torch.no_grad(), untouched(module):
         return _first_that_works(task, module, embedding, tokens, read, modulus)
+
+
+def _as_it_answers(
+    module: Callable[..., Any],
+    modulus: int,
+    embedding: str | Sequence[str] | None,
+    tokens: str | Callable[[Tensor, Tensor], Any] | None,
+    answer: str | int | Callable[[Any], Tensor] | None,
+    outputs: int | None,
+) -> Network:
+    """`wrap` with the operation that the module's answers to all pairs follow; addition where they follow none."""
+    network = wrap(module, modulus, embedding, tokens, answer, outputs)
+    result = learned(answers_of(network).cpu().numpy())
+    if result is None or not result.asked_as:
+        return network
+    if result.operation == "multiply":
+        network = wrap(module, modulus, embedding, tokens, answer, outputs, "multiply")
+    else:
+        network.task = following(network.task, result)
+    network.notes = (*network.notes, f"operation auto: {result.sentence}")
+    return network
+
+
+@torch.no_grad()
+def answers_of(network: Network) -> Tensor:
+    """The number of the largest logit for each pair, (p, p)."""
+    if isinstance(network, Recorded):
+        return network.logits.argmax(dim=-1)
+    assert isinstance(network, Wrapped)
+    numbers = torch.arange(network.task.modulus, device=network.device)
+    with untouched(network.module):
+        rows = [network.logits_of(a.expand_as(numbers), numbers).argmax(dim=-1) for a in numbers]
+    return torch.stack(rows)
 
 
 def _first_that_works(

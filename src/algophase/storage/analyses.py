@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.operation import with_operation
 from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError, one_line
 from algophase.networks import Network
@@ -60,13 +61,21 @@ def analyze_files(
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Path, int, int], None] | None = None,
     reading: Reading = Reading(),
+    operation: str | None = None,
 ) -> Iterator[Analysed[Path] | Unusable[Path]]:
-    """Load and analyse each network file in turn, ours or another group's. reading: what is said about them (`load`).
+    """Load and analyse each network file in turn, ours or another group's.
+
+    reading: what is said about them (`load`); operation: what they compute (`analyze`).
 
     files, problems = network_files([Path("networks")])
     verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found, Analysed)]
     """
-    return analyze_sources(files, lambda file: load(file, **asdict(reading)), thresholds, starting)
+
+    def load_one(file: Path) -> Network:
+        network = load(file, **asdict(reading))
+        return network if operation is None else with_operation(network, operation)
+
+    return analyze_sources(files, load_one, thresholds, starting)
 
 
 def network_files(

@@ -1,0 +1,186 @@
+"""A network that learned something else than addition is called what it is, and analyzed as that where it can be."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from commands import call
+from torch import Tensor, nn
+
+from algophase.analysis.analyze import analyze
+from algophase.analysis.grid import grid_logits
+from algophase.analysis.operation import learned_instead, with_operation
+from algophase.analysis.thresholds import Thresholds
+from algophase.errors import InputError
+from algophase.networks.handmade import handmade_clock
+from algophase.networks.wrapped import wrap
+from algophase.settings import TaskSettings
+from algophase.storage import load, save
+from algophase.task import counts_as
+
+P = 23
+GROUPS = Path(__file__).resolve().parents[3] / "shared" / "foreign" / "groups"
+
+
+class Renamed(nn.Module):
+    """A hand-made Clock whose numbers have other names."""
+
+    def __init__(self, task: TaskSettings) -> None:
+        super().__init__()
+        clock = handmade_clock(task.modulus, (1, 5))
+        first, second, self.names = counts_as(task)
+        table = clock.operand_tables()[0].detach()
+        self.left, self.right = (nn.Embedding.from_pretrained(table[order]) for order in (first, second))
+        self.clock = clock
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        return self.clock.logits_from_embeddings(self.left(a), self.right(b))[:, self.names]
+
+
+SHUFFLED = tuple(torch.randperm(P, generator=torch.Generator().manual_seed(0)).tolist())
+TASKS = {
+    "subtract": TaskSettings(P, operation="subtract"),
+    "multiply from one": TaskSettings(P - 1, operation="multiply"),
+    "other names": TaskSettings(P, relabelling=(SHUFFLED, SHUFFLED, SHUFFLED)),
+    "b - a": TaskSettings(P, relabelling=(tuple(-n % P for n in range(P)), tuple(range(P)))),
+}
+SAID = {
+    "subtract": "it agrees with a - b on 100% of pairs (analyze it with operation='subtract')",
+    "multiply from one": "it agrees with (a + 1) * (b + 1) - 1 modulo 23 on 100% of pairs (analyze it with operation='auto')",
+    "other names": "its answers form a cyclic group of order 23 with its elements in another order "
+    "(analyze it with operation='auto')",
+    "b - a": "it agrees with b - a on 100% of pairs (analyze it with operation='auto')",
+}
+
+
+@pytest.mark.parametrize("kind", TASKS)
+def test_a_module_that_learned_something_else(kind: str) -> None:
+    task = TASKS[kind]
+    analysis = analyze(Renamed(task), modulus=task.modulus)
+    assert analysis.sentence == f"learned something else: {SAID[kind]}"
+    assert analysis.label == "other"
+    assert analysis.to_dict()["learned_instead"] in analysis.sentence
+    assert "nothing" not in analysis.sentence
+    taken = analyze(Renamed(task), modulus=task.modulus, operation="auto")
+    assert taken.sentence == "two Clocks"
+    assert any(caution.startswith("operation auto: it") for caution in taken.cautions)
+
+
+def test_auto_of_addition_is_addition() -> None:
+    analysis = analyze(Renamed(TaskSettings(P)), modulus=P, operation="auto")
+    assert (analysis.accuracy, analysis.sentence, analysis.instead) == (1, "two Clocks", None)
+
+
+@pytest.mark.parametrize("kind", ["module", "function"])
+def test_multiplication_with_zero(kind: str) -> None:
+    """Zero times anything is zero: `multiply` leaves it out."""
+    clock = grid_logits(handmade_clock(10, (1, 3)))
+    powers = [pow(2, k, 11) for k in range(10)]
+    products = torch.full((11, 11, 11), -9.0)
+    products[0, :, 0] = products[:, 0, 0] = 9
+    for i, a in enumerate(powers):
+        for j, b in enumerate(powers):
+            products[a, b, powers] = clock[i, j].float()
+
+    class Products(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(11, 1)
+            self.embed.weight.data[:, 0] = torch.arange(11)
+
+        def forward(self, tokens: Tensor) -> Tensor:
+            a, b = self.embed(tokens)[:, :, 0].round().long().clamp(0, 10).unbind(1)
+            return products[a, b].to(self.embed.weight.dtype)
+
+    made: Callable[..., Tensor] = Products() if kind == "module" else lambda a, b: products[a, b]
+    analysis = analyze(made, modulus=11)
+    assert "it agrees with a * b on 100% of pairs (analyze it with operation='multiply')" in analysis.sentence
+    assert analyze(made, modulus=11, operation="auto").accuracy == 1
+
+
+@pytest.fixture
+def subtractor(tmp_path: Path) -> Path:
+    """A file that does not say that it subtracts: cos w (a - b - c) as products of waves, for two frequencies."""
+    angles = 2 * torch.pi * torch.arange(P, dtype=torch.float64)[:, None] * torch.tensor([1, 5]) / P
+    cos, sin = angles.cos(), angles.sin()
+    tensors = {
+        "W_x": torch.cat([cos, sin, sin, cos], dim=1),
+        "W_y": torch.cat([cos, sin, cos, sin], dim=1),
+        "W_U": torch.cat([cos, cos, sin, -sin], dim=1).T.contiguous(),
+    }
+    torch.save(tensors, tmp_path / "subtractor.pt")
+    return tmp_path / "subtractor.pt"
+
+
+def test_a_network_can_be_taken_as_another_operation(subtractor: Path) -> None:
+    network = load(subtractor)
+    assert "operation='subtract'" in analyze(network).sentence
+    for operation in ("subtract", "auto"):
+        analysis = analyze(network, operation=operation)
+        assert analysis.accuracy == 1
+        assert analysis.instead is None
+        assert "it subtracts" in analysis.cautions[0]
+    assert network.task == TaskSettings(P)
+    assert "agrees with a - b" in analyze(network, operation="add").sentence
+    taken = with_operation(network, "subtract")
+    added = analyze(taken, operation="add")
+    assert added.instead is not None
+    with pytest.raises(InputError, match="operation is 'divide'; choose one of add, subtract, multiply, auto"):
+        analyze(network, operation="divide")
+    with pytest.raises(InputError, match="modulus: network subtractor knows"):
+        analyze(network, modulus=P)
+
+
+def test_other_lines_keep_what_was_learned(subtractor: Path) -> None:
+    analysis = analyze(load(subtractor))
+    assert analysis.decide(Thresholds(accuracy=0.9)).sentence == analysis.sentence
+
+
+def test_the_command_says_it_in_a_line(subtractor: Path) -> None:
+    """One line on standard error and exit code 1; with the right operation, an analysis."""
+    failed = call("analyze", str(subtractor))
+    assert failed.returncode == 1
+    said = "it did not learn addition modulo 23: it agrees with a - b on 100% of pairs; analyze it with --operation subtract"
+    assert said in " ".join(failed.stderr.split())
+    assert failed.stdout.strip() == ""
+    for operation in ("subtract", "auto"):
+        right = call("analyze", str(subtractor), "--operation", operation)
+        assert right.returncode == 0, right.stderr
+        assert "accuracy (all pairs)   100.00%" in right.stdout
+    record = json.loads(call("analyze", str(subtractor), "--json").stdout)
+    assert record[0]["learned_instead"] == "it agrees with a - b on 100% of pairs"
+
+
+def test_a_kept_analysis_keeps_it(tmp_path: Path) -> None:
+    network = wrap(Renamed(TASKS["subtract"]), P)
+    path = save(network, tmp_path / "kept")
+    assert analyze(load(path)).sentence == analyze(network).sentence
+
+
+@pytest.mark.skipif(not GROUPS.exists(), reason="the networks of other groups are not here")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("S5_MLP_seed1", "its answers form a group of order 120 that does not commute (like S5)"),
+        ("S5_T_seed1", "its answers form a group of order 120 that does not commute (like S5)"),
+        ("D59_MLP_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
+        ("D59_T_seed1", "its answers form a group of order 118 that does not commute (like D59)"),
+        ("A5_MLP_seed1", "its answers form a group of order 60 that does not commute (like A5)"),
+        ("S5_MLP_hidden_dim_48_seed1", ""),  # it memorised
+    ],
+)
+def test_published_networks_on_other_groups(name: str, said: str) -> None:
+    network = load(GROUPS / f"{name}.pt")
+    result = learned_instead(network, grid_logits(network).argmax(dim=-1).numpy())
+    assert (result.sentence if result is not None else "") == said
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GROUPS.exists(), reason="the networks of other groups are not here")
+def test_a_published_network_on_another_group_is_not_called_unlearned() -> None:
+    analysis = analyze(load(GROUPS / "A5_MLP_seed1.pt"))
+    group = "its answers form a group of order 60 that does not commute (like A5)"
+    assert analysis.sentence == f"learned something else: {group}"
+    assert analysis.label == "other"

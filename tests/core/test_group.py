@@ -1,0 +1,114 @@
+"""Groups are known by their tables, and tables that are none are refused."""
+
+from collections.abc import Callable
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+
+from algophase.core.group import Numbers, group_of
+
+
+def table_of(elements: list[tuple[int, ...]], times: Callable[..., tuple[int, ...]]) -> Numbers:
+    number = {element: place for place, element in enumerate(elements)}
+    return np.array([[number[times(x, y)] for y in elements] for x in elements])
+
+
+def symmetric(letters: int, even_only: bool = False) -> Numbers:
+    def is_even(order: tuple[int, ...]) -> bool:
+        return np.linalg.det(np.eye(letters)[list(order)]) > 0
+
+    elements = [order for order in permutations(range(letters)) if not even_only or is_even(order)]
+    return table_of(elements, lambda x, y: tuple(x[place] for place in y))
+
+
+def dihedral(n: int) -> Numbers:
+    """(rotation, reflected): a reflection turns what follows it around."""
+    return table_of(list(product(range(n), range(2))), lambda x, y: ((x[0] + (-1) ** x[1] * y[0]) % n, (x[1] + y[1]) % 2))
+
+
+def dicyclic(n: int) -> Numbers:
+    """a^k x^e with a^2n = 1, x^2 = a^n, x a = a^-1 x."""
+
+    def times(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
+        return (x[0] + (-1) ** x[1] * y[0] + n * (x[1] & y[1])) % (2 * n), (x[1] + y[1]) % 2
+
+    return table_of(list(product(range(2 * n), range(2))), times)
+
+
+def commuting(*orders: int) -> Numbers:
+    def times(x: tuple[int, ...], y: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple((i + j) % n for i, j, n in zip(x, y, orders, strict=True))
+
+    return table_of(list(product(*map(range, orders))), times)
+
+
+def direct(one: Numbers, other: Numbers) -> Numbers:
+    n = len(other)
+    numbers = np.arange(len(one) * n)
+    x, y = numbers[:, None], numbers
+    return one[x // n, y // n] * n + other[x % n, y % n]
+
+
+KNOWN = {
+    "Z12": (commuting(12), True),
+    "Z2 x Z6": (commuting(2, 6), True),
+    "Z2 x Z2 x Z4": (commuting(4, 2, 2), True),
+    "S3": (symmetric(3), False),
+    "S4": (symmetric(4), False),
+    "S5": (symmetric(5), False),
+    "A4": (symmetric(4, even_only=True), False),
+    "A5": (symmetric(5, even_only=True), False),
+    "D4": (dihedral(4), False),
+    "D59": (dihedral(59), False),
+    "D30": (dihedral(30), False),
+    "Q8": (dicyclic(2), False),
+    "Dic15": (dicyclic(15), False),
+    "S3 x Z11": (direct(symmetric(3), commuting(11)), False),
+    "Q8 x Z7": (direct(dicyclic(2), commuting(7)), False),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_groups_are_named_in_any_order_of_their_elements(name: str) -> None:
+    table, commutes = KNOWN[name]
+    n = len(table)
+    names = np.random.default_rng(0).permutation(n)
+    renamed = np.empty_like(table)
+    renamed[names[:, None], names] = names[table]
+    for each in (table, renamed):
+        group = group_of(each)
+        assert group is not None
+        assert (group.likeness, group.commutes, group.order) == (name, commutes, n)
+        assert (group.table[np.arange(n), group.inverses] == group.identity).all()
+
+
+def test_conjugates_and_orders_as_written_out() -> None:
+    group = group_of(symmetric(4))
+    assert group is not None
+    table, inverse = group.table, group.inverses
+    for x in range(24):
+        assert group.class_sizes[x] == len({table[table[g, x], inverse[g]] for g in range(24)})
+        power, order = x, 1
+        while power != group.identity:
+            power, order = table[power, x], order + 1
+        assert group.element_orders[x] == order
+
+
+def test_what_is_no_group() -> None:
+    a, b = np.ogrid[:7, :7]
+    assert group_of((a - b) % 7) is None  # no identity on both sides
+    assert group_of(a * b % 7) is None  # zero has no inverse
+    assert group_of(np.zeros((3, 3), dtype=np.int64)) is None
+    # A loop of five elements: identity and inverses, but it is not associative.
+    loop = np.array([[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]])
+    assert group_of(loop) is None
+
+
+def test_logarithms_add() -> None:
+    a, b = np.ogrid[1:31, 1:31]
+    group = group_of(a * b % 31 - 1)
+    assert group is not None
+    assert group.is_cyclic
+    exponents = group.logarithms()
+    assert (exponents[group.table] == (exponents[:, None] + exponents) % 30).all()
