@@ -122,7 +122,7 @@ def test_a_network_can_be_taken_as_another_operation(subtractor: Path) -> None:
         assert analysis.accuracy == 1
         assert analysis.instead is None
         assert "it subtracts" in analysis.cautions[0]
-    assert network.task == TaskSettings(P)
+    assert network.task.is_addition
     assert "agrees with a - b" in analyze(network, operation="add").sentence
     taken = with_operation(network, "subtract")
     added = analyze(taken, operation="add")
