@@ -241,6 +241,11 @@ class NetworkSettings(_Settings):
     trained: ClassVar[bool] = False
     reads_layouts: ClassVar[bool] = False
 
+    @property
+    def described(self) -> dict[str, Any]:
+        """What is known of it, by name, as people read it."""
+        return self.to_dict()
+
     def check_task(self, task: TaskSettings) -> None:
         """Stop at a task that such a network cannot be given."""
         if not self.reads_layouts and (task.separate_vocabularies or task.equals_sign):
@@ -450,7 +455,7 @@ class MLPSettings(NetworkSettings):
 class WrappedSettings(NetworkSettings):
     """A network with code of its own. architecture: the name of its class; cut: what its operand tables are.
 
-    width, own_tables, outputs: of its tables and logits, for a file that keeps those without the code. A function has width 0.
+    width, own_tables, outputs: of its tables and logits; 0 where they are not known. A function has width 0.
     """
 
     kind: ClassVar[str] = "wrapped"
@@ -467,6 +472,14 @@ class WrappedSettings(NetworkSettings):
         _check_integer("width", self.width, 0)
         _check_flag("own_tables", self.own_tables)
         _check_integer("outputs", self.outputs, 0)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """A size of 0 is one that is not known, or that a function does not have."""
+        known = {name: value for name, value in self.to_dict().items() if value != 0 or name not in ("width", "outputs")}
+        if not self.width:
+            del known["own_tables"]
+        return known
 
 
 # Every architecture by its kind; `networks.add_architecture` adds one.

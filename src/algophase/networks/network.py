@@ -74,7 +74,7 @@ class Network(nn.Module):
         self.notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.settings.to_dict().items())
+        told = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.settings.described.items())
         return f"<{type(self).__name__} {self.id}: {self.task.described}; {told}>"
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:

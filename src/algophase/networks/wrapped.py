@@ -1,9 +1,9 @@
 """`wrap`: any PyTorch module, or a plain function of (a, b), as a network to analyse."""
 
-import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,13 +13,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from algophase.core.answers import learned
 from algophase.errors import InputError
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
+from algophase.networks.finding import cuts_at, described_tables, find_embedding, likely_moduli, templates
 from algophase.networks.in_double import InDouble
 from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded, of_logits
 from algophase.networks.writing import Read, Write, reader, shape_of, writer
 from algophase.neutral import difference, evaluating, neutral, unsteady, untouched
 from algophase.settings import OPERATIONS, Cut, TaskSettings, WrappedSettings, shown
-from algophase.task import all_pairs, following
+from algophase.task import all_pairs, answers, following
+from algophase.wording import floored
 
 PROBED = 256  # pairs on which the cut network is compared with the module
 AGREEMENT = 1e-4  # of their logits, relative to the largest; in float32
@@ -59,6 +61,13 @@ class Wrapped(Network):
         """What the module itself answers."""
         with self._running():
             return self.read(self.module(*self.write(a, b)))
+
+    def measure_sizes(self) -> None:
+        """Put the sizes of its tables and logits into its settings, where a description of it reads them."""
+        first, second = self.operand_tables()
+        outputs = self.logits_from_embeddings(first[:1], second[:1]).shape[-1]
+        shared = len(self.distinct_tables()) == 1
+        self.settings = replace(self.settings, width=first.shape[1], own_tables=not shared, outputs=outputs)
 
     @contextmanager
     def _running(self) -> Iterator[None]:
@@ -107,38 +116,121 @@ def wrap(
     >>> [tuple(table.shape) for table in network.operand_tables()], network.notes[0]
     ([(7, 16), (7, 16)], 'cut at embed, tokens a b')
     """
-    if operation == "auto":
-        return _as_it_answers(module, modulus, embedding, tokens, answer, outputs)
-    least = 1 if operation == "multiply" else 0
-    task = TaskSettings(modulus=modulus - least, training_fraction=None, operation=operation)
     if isinstance(module, Network):
         raise InputError(f"network {module.id} is a network already; analyze takes it as it is")
     if not callable(module):
         raise InputError(f"{shown(module)} is neither a PyTorch module nor a function of (a, b)")
-    read = reader(answer, modulus, outputs, least)
-    if not isinstance(module, nn.Module):
-        return _of_function(task, module, read, least)
-    if next(module.parameters(), None) is None:
-        raise InputError(f"module {type(module).__name__} has no parameters; give its forward function instead")
-    with torch.no_grad(), untouched(module):
-        return _first_that_works(task, module, embedding, tokens, read, modulus)
+    if operation not in OPERATIONS_ASKED:
+        raise InputError(f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}")
+    asked = _Asked(module, embedding, tokens, answer, outputs, "add" if operation == "auto" else operation)
+    TaskSettings(modulus=modulus)  # which says what a modulus can be
+    try:
+        network = asked.wrapped(modulus)
+    except _Unsteady:
+        raise
+    except InputError as error:
+        raise _with_question(error, asked, modulus) from None
+    if outputs is None:
+        _check_modulus(network, asked, modulus)
+    return _as_it_answers(network, asked, modulus) if operation == "auto" else network
 
 
-def _as_it_answers(
-    module: Callable[..., Any],
-    modulus: int,
-    embedding: str | Sequence[str] | None,
-    tokens: str | Callable[[Tensor, Tensor], Any] | None,
-    answer: str | int | Callable[[Any], Tensor] | None,
-    outputs: int | None,
-) -> Network:
-    """`wrap` with the operation that the module's answers to all pairs follow; addition where they follow none."""
-    network = wrap(module, modulus, embedding, tokens, answer, outputs)
+@dataclass(frozen=True)
+class _Asked:
+    """What `wrap` is asked, but for the modulus."""
+
+    module: Callable[..., Any]
+    embedding: str | Sequence[str] | None
+    tokens: str | Callable[[Tensor, Tensor], Any] | None
+    answer: str | int | Callable[[Any], Tensor] | None
+    outputs: int | None
+    operation: str
+
+    @property
+    def name(self) -> str:
+        kind = "module" if isinstance(self.module, nn.Module) else "function"
+        return f"{kind} {getattr(self.module, '__name__', type(self.module).__name__)}"
+
+    def wrapped(self, modulus: int) -> Network:
+        least = 1 if self.operation == "multiply" else 0
+        task = TaskSettings(modulus=modulus - least, training_fraction=None, operation=self.operation)
+        read = reader(self.answer, modulus, self.outputs, least)
+        if not isinstance(self.module, nn.Module):
+            return _of_function(task, self.module, read, least)
+        if next(self.module.parameters(), None) is None:
+            raise InputError(f"{self.name} has no parameters; give its forward function instead")
+        with torch.no_grad(), untouched(self.module):
+            return _first_that_works(task, self.module, self.embedding, self.tokens, read, modulus)
+
+    def at_other_moduli(self, moduli: Sequence[int]) -> dict[int, Network]:
+        """The same at those of these moduli at which it runs."""
+        networks = {}
+        for modulus in moduli:
+            try:
+                networks[modulus] = self.wrapped(modulus)
+            except Exception:  # whatever a module raises on input that is not its own
+                continue
+        return networks
+
+
+def _outputs(network: Network) -> int:
+    assert isinstance(network.settings, WrappedSettings)
+    return network.settings.outputs
+
+
+def _accuracy(network: Network) -> float:
+    """Share of all pairs whose largest logit is the right answer's."""
+    right = answers_of(network).cpu() == answers(network.task)
+    return right.double().mean().item()
+
+
+def _seen(asked: _Asked, outputs: int) -> str:
+    """tok has 37 rows and 37 logits come out."""
+    tables = described_tables(asked.module)
+    return f"{tables} and {outputs} logits come out" if tables else f"{outputs} logits come out"
+
+
+def _with_question(error: InputError, asked: _Asked, modulus: int) -> InputError:
+    """The error of a modulus that does not work, or the question whether another was meant that does."""
+    likely = likely_moduli(asked.module)
+    others = asked.at_other_moduli(likely) if modulus not in likely and asked.outputs is None else {}
+    if not others:
+        return error
+    fitting = {other: network for other, network in others.items() if other == _outputs(network)}
+    candidates = fitting or others
+    likeliest = max(candidates, key=lambda other: _accuracy(candidates[other]))
+    seen = _seen(asked, _outputs(candidates[likeliest]))
+    return InputError(f"{asked.name}: modulus is {modulus}, but {seen}; did you mean modulus={likeliest}?")
+
+
+def _check_modulus(network: Network, asked: _Asked, modulus: int) -> None:
+    """Ask about a modulus that runs where another answers far more pairs right; say so where sizes are unusual."""
+    outputs = _outputs(network)
+    least = modulus - network.task.modulus
+    own = _accuracy(network) if outputs > modulus - least else 1.0
+    if own == 1:
+        return
+    likely = [other for other in likely_moduli(asked.module, outputs) if other > modulus]
+    shares = {other: _accuracy(candidate) for other, candidate in asked.at_other_moduli(likely).items()}
+    best = max(shares, key=lambda other: shares[other], default=modulus)
+    seen = _seen(asked, outputs)
+    if best != modulus and 1 - shares[best] < (1 - own) / 2:
+        raise InputError(
+            f"{asked.name}: modulus is {modulus}, but {seen}; {floored(shares[best])} of all pairs are right modulo {best}, "
+            f"and {floored(own)} modulo {modulus}. Did you mean modulus={best}? outputs={modulus} insists on {modulus}"
+        )
+    usual = (modulus, modulus + 1, modulus + 2, 2 * modulus, 2 * modulus + 1)
+    if outputs not in usual:
+        network.notes = (*network.notes, f"modulus is {modulus}, but {seen}")
+
+
+def _as_it_answers(network: Network, asked: _Asked, modulus: int) -> Network:
+    """The network with the operation that its answers to all pairs follow; addition where they follow none."""
     result = learned(answers_of(network).cpu().numpy())
     if result is None or not result.asked_as:
         return network
     if result.operation == "multiply":
-        network = wrap(module, modulus, embedding, tokens, answer, outputs, "multiply")
+        network = replace(asked, operation="multiply").wrapped(modulus)
     else:
         network.task = following(network.task, result)
     network.notes = (*network.notes, f"operation auto: {result.sentence}")
@@ -160,10 +252,10 @@ def answers_of(network: Network) -> Tensor:
 def _first_that_works(
     task: TaskSettings, module: nn.Module, embedding: str | Sequence[str] | None, tokens: Any, read: Read, p: int
 ) -> Wrapped:
-    names = _found(module, p) if embedding is None else [embedding] if isinstance(embedding, str) else list(embedding)
+    names = find_embedding(module, p) if embedding is None else [embedding] if isinstance(embedding, str) else list(embedding)
     problems = []
-    for written in [tokens] if tokens is not None else _templates(module, names, p):
-        for cut in _cuts(module, names, p):
+    for written in [tokens] if tokens is not None else templates(module, names, p):
+        for cut in cuts_at(module, names, p):
             network = Wrapped(task, module, writer(written, p, p - task.modulus), read, cut)
             try:
                 _check_cut(network)
@@ -175,6 +267,7 @@ def _first_that_works(
                 problems.append(f"{_told(written)}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
             else:
                 network.notes = tuple(_notes(network, written))
+                network.measure_sizes()
                 return network
     raise InputError(
         f"module {type(module).__name__}, cut at {' and '.join(names)}, does not run: {'; '.join(dict.fromkeys(problems))}"
@@ -215,77 +308,6 @@ def _check_cut(network: Wrapped) -> None:
         raise InputError(
             f"with its own embeddings put back at {network.where}, logits differ by {apart:.2g}: operands also enter elsewhere"
         )
-
-
-def _found(module: nn.Module, modulus: int) -> list[str]:
-    """The embedding, where there is just one choice."""
-    lookups = [
-        name
-        for name, each in module.named_modules()
-        if (isinstance(each, nn.Embedding) and each.num_embeddings >= modulus)
-        or "W_E" in dict(each.named_parameters(recurse=False))
-    ]
-    if lookups and len(lookups) <= 2:
-        return lookups if lookups != [""] else ["W_E"]
-    layers = [
-        name
-        for name, each in module.named_modules()
-        if isinstance(each, nn.Linear) and each.in_features in (modulus, 2 * modulus)
-    ]
-    if layers and not lookups:
-        return layers[:1]
-    tables = [name for name, each in module.named_parameters() if each.dim() == 2 and max(each.shape) >= modulus]
-    raise InputError(
-        f"module {type(module).__name__} has {'several embeddings' if lookups else 'no nn.Embedding'}; "
-        f"name the embedding, one of {', '.join(lookups or tables) or 'its modules'}"
-    )
-
-
-def _cuts(module: nn.Module, names: Sequence[str], modulus: int) -> list[Lookup | Rows | FirstLayer]:
-    modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
-    for name in names:
-        if name not in modules and name not in parameters:
-            choices = [each for each in (*modules, *parameters) if each]
-            raise InputError(f"embedding is {name!r}; module {type(module).__name__} has {', '.join(choices[:40])}")
-    if not 1 <= len(names) <= 2:
-        raise InputError(f"embedding names {len(names)} modules; give one, or one for each operand")
-    if all(name in modules for name in names):
-        if len(names) == 1 and not isinstance(modules[names[0]], nn.Embedding) and _is_matrix(modules[names[0]]):
-            return [FirstLayer(names[0])]
-        return [Lookup(names), *([FirstLayer(names[0])] if len(names) == 1 else [])]
-    axes = [axis for axis in (0, 1) if all(parameters[name].shape[axis] >= modulus for name in names if name in parameters)]
-    cuts: list[Lookup | Rows | FirstLayer] = [Rows(names, axis) for axis in axes]
-    return cuts + ([FirstLayer(names[0])] if len(names) == 1 else [])
-
-
-def _is_matrix(module: nn.Module) -> bool:
-    return isinstance(module, nn.Linear)
-
-
-def _templates(module: nn.Module, names: Sequence[str], p: int) -> list[str]:
-    """How pairs may be written for a module with these tables, the likeliest first."""
-    first = dict(module.named_modules()).get(names[0])
-    rows = first.num_embeddings if isinstance(first, nn.Embedding) else None
-    if rows is None and first is not None and not isinstance(first, nn.Linear):
-        rows = getattr(getattr(first, "W_E", None), "shape", (None,))[0]
-    if isinstance(first, nn.Linear):
-        return ["one-hot" if first.in_features == 2 * p else "one-hot sum", "a b", "a, b"]
-    plain = ["a, b", "a b"] if len(_positional(module)) > 1 else ["a b", "a, b"]
-    if len(names) == 2 or rows is None or rows == p:
-        return [*plain, *(["a b ="] if rows != p else [])]
-    return {
-        p + 1: ["a b =", *plain],
-        p + 2: ["a + b =", *plain],
-        2 * p: [f"a b+{p}", *plain],
-        2 * p + 1: [f"a b+{p} {2 * p}"],
-    }.get(rows, [*plain, "a b ="])
-
-
-def _positional(module: nn.Module) -> list[str]:
-    """Arguments that the module must be given."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(module.forward).parameters.values()
-    return [each.name for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
 
 
 def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, least: int) -> Recorded:
