@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import torch
 from mutants import command
+from network_bombs import PICKLED, SAFETENSORS
 from trial import MOST_SECONDS, REFUSED, Ended, in_child
 
 from algophase.errors import InputError
@@ -87,6 +88,8 @@ BOMBS: list[tuple[Callable[[Path, random.Random], None], str]] = [
     (expanded_tensor, "model_bomb.pt"),
     (lying_header, "bomb.safetensors"),
     (lying_description, "model_bomb.pt"),
+    *((make, "bomb.pt") for make in PICKLED),
+    *((make, "bomb.safetensors") for make in SAFETENSORS),
 ]
 
 
@@ -98,7 +101,8 @@ def attack(place: Path, draw: random.Random, number: int) -> tuple[Ended, str | 
     made = in_child(lambda: make(path, draw))
     assert made.code == 0, made.said
     ended = in_child(lambda: command("runs", path) if name.endswith(".parquet") else _load(path), patience=MOST_SECONDS)
-    path.unlink()
+    for left in (path, path.with_suffix(".json")):
+        left.unlink(missing_ok=True)
     return ended, None if ended.code == REFUSED else f"{make.__name__} was not refused: {ended.code} {ended.said[-300:]}"
 
 

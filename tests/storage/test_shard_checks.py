@@ -17,7 +17,7 @@ from algophase.errors import InputError
 from algophase.explore.table import read_run_table
 from algophase.runs.runs import Runs
 from algophase.storage import load
-from algophase.storage.formats.contents import _unpickled
+from algophase.storage.formats.pickles import read_pickled
 from algophase.storage.runs_table import read_runs, read_table
 
 ROWS = {
@@ -128,7 +128,7 @@ def test_a_small_file_that_would_fill_the_memory_is_not_read(
 
 
 def test_a_compressed_archive_is_not_unpacked_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("algophase.storage.formats.contents.LARGEST_UNPACKED", 1_000_000)
+    monkeypatch.setattr("algophase.storage.formats.pickles.LARGEST_UNPACKED", 1_000_000)
     saved, packed = io.BytesIO(), tmp_path / "model_x.pt"
     torch.save({"a": torch.zeros(500_000)}, saved)
     with zipfile.ZipFile(saved) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy:
@@ -136,7 +136,7 @@ def test_a_compressed_archive_is_not_unpacked_beyond_the_limit(tmp_path: Path, m
             copy.writestr(name, archive.read(name))
     assert packed.stat().st_size < 30_000
     with pytest.raises(InputError, match=r"declares 2,\d+,\d+ bytes of compressed records; at most 1,000,000 are unpacked"):
-        _unpickled(packed)
+        read_pickled(packed)
 
 
 def test_one_number_shown_as_many_is_not_a_tensor_of_a_network(tmp_path: Path) -> None:

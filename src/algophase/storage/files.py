@@ -115,12 +115,22 @@ def check_plain_file(path: Path) -> None:
         raise InputError(f"cannot read {path}: it is not a plain file")
 
 
-def read_bytes(path: Path) -> bytes:
-    """A file's content, or one clear line why there is none."""
+def size_of(path: Path, largest: int = LARGEST_FILE) -> int:
+    """How many bytes a plain file has. One that has too many to be read is an error."""
     check_plain_file(path)
     try:
-        if (size := path.stat().st_size) > LARGEST_FILE:
-            raise InputError(f"{path} has {size:,} bytes; at most {LARGEST_FILE:,} are read")
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    if size > largest:
+        raise InputError(f"{path} has {size:,} bytes; at most {largest:,} are read")
+    return size
+
+
+def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
+    """A file's content, or one clear line why there is none."""
+    size_of(path, largest)
+    try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None

@@ -7,14 +7,14 @@ On loading, the settings give a template, and every tensor is checked against it
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze
@@ -28,19 +28,21 @@ from algophase.settings import (
     NetworkSettings,
     RunSettings,
     TaskSettings,
-    TransformerSettings,
     WrappedSettings,
     network_from_dict,
     network_to_dict,
     shown,
 )
 from algophase.storage.files import given_path, read_bytes, write_atomically
+from algophase.storage.tensors import check_plain, read_safetensors
 from algophase.wording import counted
 
 FORMAT = "algophase-network"
 VERSION = 1
 MODEL_FILE, CONFIG_FILE = "model.safetensors", "config.json"  # the names the Hub knows
 TENSORS_DIGEST = "tensors_sha256"  # the entry with the checksum of the tensors
+LARGEST_JSON = 1 << 24  # bytes: values take up to 24 times as much memory
+MOST_NAMED = 12  # tensors in a message
 FLOATS = (torch.float32, torch.float64)
 CORE = ("format", "version", "id", "task", "network", "run", "tensors_sha256")  # says which network this is
 COVERED = (*CORE, "notes", "analysis")  # entries of a description that its checksum is of
@@ -158,7 +160,7 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     """A JSON object from a file, or one clear line."""
     if not path.exists():
         raise InputError(f"{what} {path} is missing")
-    content = read_bytes(path)
+    content = read_bytes(path, LARGEST_JSON)
     try:
         data = json.loads(content)
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
@@ -209,7 +211,6 @@ def stored_id(path: Path) -> str:
 
 def load_network(path: Path) -> Network:
     """A network from NAME.safetensors, with NAME.json beside it."""
-    content = read_bytes(path)
     description_path = _description_path(path)
     data = read_description(description_path)
     try:
@@ -219,10 +220,7 @@ def load_network(path: Path) -> Network:
         _check_run(run, task, settings)
     except (InputError, TypeError) as error:
         raise InputError(f"{description_path}: {error}") from None
-    try:
-        tensors = safetensors.torch.load(content)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is not a readable safetensors file (truncated or corrupt): {error}") from None
+    tensors, content = read_safetensors(path)
     if hashlib.sha256(content).hexdigest() != data.get(TENSORS_DIGEST):
         raise InputError(
             f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
@@ -251,25 +249,18 @@ def _check_run(run: RunSettings | None, task: TaskSettings, settings: NetworkSet
         raise InputError("its run has another network than it says it is")
 
 
-def check_plain(name: str, tensor: Tensor) -> None:
-    """That a tensor holds its numbers one beside the other. Others can be in a .pt file, and little can be done with them."""
-    if tensor.is_meta:
-        raise InputError(f"tensor {name} is on device meta: it has a shape but no numbers")
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.")
-        raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
-    held = tensor.untyped_storage().nbytes() // tensor.element_size()
-    if tensor.numel() > held:  # one number, shown as many: a small file could fill the memory
-        raise InputError(f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {held:,}")
+def _listed(names: Collection[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(sorted(names)[:MOST_NAMED]) + more
 
 
 def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
     """That tensors are those of a template, by name, shape and type, and hold numbers."""
     missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
     if missing:
-        raise InputError(f"tensor {', '.join(sorted(missing))} is missing")
+        raise InputError(f"tensor {_listed(missing)} is missing")
     if extra:
-        raise InputError(f"tensor {', '.join(sorted(extra))} does not belong to this kind of network")
+        raise InputError(f"tensor {_listed(extra)} does not belong to this kind of network")
     for name, parameter in expected.items():
         check_plain(name, tensors[name])
         if tensors[name].shape != parameter.shape:
@@ -280,12 +271,21 @@ def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
             raise InputError(f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
 
 
-def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Tensor], path: Path) -> Network:
-    """A network from named tensors, each checked against the template of its settings before anything is allocated."""
-    if isinstance(settings, TransformerSettings):
-        held = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
-        if settings.layers > held:  # before a template of as many layers is built
-            raise InputError(f"{path}: layers is {settings.layers}, but the file holds {counted(held, 'block')}")
+def fill(
+    task: TaskSettings,
+    settings: NetworkSettings,
+    tensors: Mapping[str, Tensor],
+    path: Path,
+    absent: Mapping[str, float] = MappingProxyType({}),
+) -> Network:
+    """A network from named tensors, each checked against the template of its settings before anything is allocated.
+
+    absent: what fills tensors that a file may leave out, by the last part of their names, such as b_Q.
+    """
+    layers = getattr(settings, "layers", 0)
+    blocks = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+    if layers > blocks:  # before a template of as many layers is built
+        raise InputError(f"{path}: layers is {layers}, but the file holds {counted(blocks, 'block')}")
     try:
         expected = dict(template(task, settings).named_parameters())
     except InputError as error:
@@ -293,10 +293,15 @@ def fill(task: TaskSettings, settings: NetworkSettings, tensors: Mapping[str, Te
     except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # sizes that torch cannot hold
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
+    fills = {name: absent.get(name.rsplit(".", 1)[-1]) for name in expected.keys() - tensors.keys()}
+    left_out = {name: value for name, value in fills.items() if value is not None}
     try:
-        _check_tensors(expected, tensors)
+        _check_tensors({name: value for name, value in expected.items() if name not in left_out}, tensors)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+    # Only now: next to weights that are as they should be, what a file may leave out is small.
+    made = {name: torch.full(expected[name].shape, value) for name, value in left_out.items()}
+    tensors = {**tensors, **made}
     network = build(task, settings).to(next(iter(tensors.values())).dtype)
     try:
         network.load_state_dict(dict(tensors))

@@ -1,31 +1,24 @@
-"""What is in a file, and what a format is. No code in a file ever runs: pickles are opened with `weights_only=True`."""
+"""What is in a file, and what a format is. No code in a file ever runs (`pickles`)."""
 
-import io
-import pickle
 import re
-import struct
-import warnings
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 
 from algophase.errors import InputError
 from algophase.networks import Network
-from algophase.storage.files import read_bytes
-from algophase.storage.network_files import check_plain, clean_id
+from algophase.storage.formats.pickles import read_pickled
+from algophase.storage.network_files import clean_id
+from algophase.storage.tensors import check_together, read_safetensors
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
 STATES = ("model", "state_dict", "model_state_dict", "network", "net")  # where training scripts put a state dict
 PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
-LARGEST_UNPACKED = 1 << 28  # bytes of compressed records; what is stored as it is is bounded by the file's own size
 MOST_NAMED = 5  # tensors in a message
 PLAIN_NAMES = ("model", "final", "checkpoint", "pytorch_model")  # file names that do not name a network: their folder does
 
@@ -41,20 +34,20 @@ class Contents:
     @cached_property
     def _whole(self) -> Mapping[str, Any]:
         if self.path.suffix == ".safetensors":
-            try:
-                return safetensors.torch.load(read_bytes(self.path))
-            except (SafetensorError, ValueError, KeyError) as error:
-                raise InputError(f"{self.path} is not a readable safetensors file (truncated or corrupt): {error}") from None
-        return _unpickled(self.path)
+            tensors, _ = read_safetensors(self.path)
+            return tensors
+        values = read_pickled(self.path)
+        if not isinstance(values, Mapping):
+            raise InputError(f"{self.path} does not hold a state dict of named tensors")
+        return values
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
         tensors = self._chosen_state()
-        for name, value in tensors.items():
-            try:
-                check_plain(name, value)
-            except InputError as error:
-                raise InputError(f"{self.path}: {error}") from None
+        try:
+            check_together(tensors)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
         return tensors
 
     def _chosen_state(self) -> dict[str, Tensor]:
@@ -157,37 +150,3 @@ def _is_state(value: object) -> bool:
         and len(value) > 0
         and all(isinstance(name, str) and isinstance(each, Tensor) for name, each in value.items())
     )
-
-
-def _check_unpacked(content: io.BytesIO, path: Path) -> None:
-    """That a file does not unpack to more than it is: torch does not compress. Older formats are no archive."""
-    try:
-        packed = [entry for entry in zipfile.ZipFile(content).infolist() if entry.compress_type != zipfile.ZIP_STORED]
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, struct.error):
-        packed = []  # what is wrong with it, torch says
-    unpacked = sum(entry.file_size for entry in packed)
-    if unpacked > LARGEST_UNPACKED:
-        raise InputError(f"{path} declares {unpacked:,} bytes of compressed records; at most {LARGEST_UNPACKED:,} are unpacked")
-    content.seek(0)
-
-
-def _unpickled(path: Path) -> Mapping[str, Any]:
-    content = io.BytesIO(read_bytes(path))
-    _check_unpacked(content, path)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # old serialisation formats warn; they load all the same
-            data = torch.load(content, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        if "global" in str(error).lower():
-            raise InputError(f"{path} holds code beside its tensors: refused, nothing in it was run") from None
-        raise InputError(
-            f"{path} is not a readable .pt file of tensors (truncated, corrupt, or a pickle that holds code): "
-            "refused, nothing in it was run"
-        ) from None
-    except Exception as error:  # torch raises many kinds for a broken archive: RuntimeError, EOFError, OSError, ...
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is not a readable .pt file (truncated or corrupt): {reason}") from None
-    if not isinstance(data, Mapping):
-        raise InputError(f"{path} does not hold a state dict of named tensors")
-    return data

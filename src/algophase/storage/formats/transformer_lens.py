@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from algophase.errors import InputError
-from algophase.networks import Network, template
+from algophase.networks import Network
 from algophase.settings import ACTIVATIONS, LensSettings, NetworkSettings, TaskSettings, TransformerSettings
 from algophase.storage.formats.answers import answered
 from algophase.storage.formats.config import Config
@@ -270,19 +270,10 @@ def _network(variant: _Variant, sizes: _Sizes, config: Config, contents: Content
     else:
         causal = config.causal is not False
         settings = LensSettings(sizes.width, sizes.layers, sizes.heads, sizes.head_size, sizes.hidden, activation, norm, causal)
-    return fill(task, settings, {**_idle(task, settings, variant.folded_norm), **weights}, contents.path)
-
-
-def _idle(task: TaskSettings, settings: NetworkSettings, folded_norm: bool) -> dict[str, Tensor]:
-    """Tensors that a state dict may leave out: biases of zero, and a norm without weights of its own."""
-    tensors = {}
-    for name, parameter in template(task, settings).named_parameters():
-        leaf = name.rsplit(".", 1)[-1]
-        if leaf in BIASES or (folded_norm and leaf == "b"):
-            tensors[name] = parameter.new_zeros(parameter.shape, device="cpu")
-        elif folded_norm and leaf == "w":
-            tensors[name] = parameter.new_ones(parameter.shape, device="cpu")
-    return tensors
+    absent = dict.fromkeys(BIASES, 0.0)
+    if variant.folded_norm:
+        absent |= {"w": 1.0, "b": 0.0}
+    return fill(task, settings, weights, contents.path, absent)
 
 
 TRANSFORMER_LENS = Format(
