@@ -122,7 +122,7 @@ def test_ten_thousand_runs_fit(tmp_path: Path) -> None:
     found = Parsed(tmp_path / "report.html")
     kinds = {trace["type"] for figure in found.figures.values() for trace in figure["data"]}
     assert "scattergl" in kinds
-    points = sum(len(trace["text"]) for trace in found.figures["figure-2"]["data"])
+    points = sum(len(trace["text"]) for trace in found.figures["figure-3"]["data"])
     assert points == 10_000
 
 

@@ -1,7 +1,7 @@
 import pytest
 from report_pages import made_runs
 
-from algophase.report.by_setting import MOST_VALUES, panels_by_setting, shares_by_setting
+from algophase.report.by_setting import MOST_VALUES, panels_by_setting, shares_by_rate, shares_by_setting
 from algophase.runs.runs import Runs
 
 
@@ -24,3 +24,13 @@ def test_only_settings_of_a_few_values_get_a_picture() -> None:
     (panel,) = panels_by_setting(Runs.of(decays, "made"))
     assert panel.caption == "verdicts by weight decay; above each bar: its number of runs"
     assert panel.alt == "Shares of the verdicts for each weight decay: 0, 0.5."
+
+
+def test_verdicts_are_stacked_along_the_attention_rate() -> None:
+    population = Runs.of(made_runs(400), "made")
+    figure = shares_by_rate(population)
+    assert figure.layout.xaxis.ticktext[:3] == ("0", "0.1", "0.2")
+    assert [sum(heights) for heights in zip(*(trace.y for trace in figure.data), strict=True)] == pytest.approx([1] * 10)
+    assert sum(int(note.text) for note in figure.layout.annotations) == 400
+    low = shares_by_rate(Runs.of(made_runs(50).assign(attention_rate=0.25), "made"))
+    assert low.layout.xaxis.ticktext == ("0.2 to 0.3",)

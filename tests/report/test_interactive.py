@@ -2,6 +2,7 @@ import json
 
 import numpy
 import pytest
+import torch
 from report_pages import numbers
 
 from algophase.analysis.circles import isolate_circles
@@ -10,12 +11,14 @@ from algophase.analysis.specimen import Specimen
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.report.interactive import (
+    MOST_LABELS,
     attention_panels,
     circle_panel,
     correct_logits_panel,
     history_panels,
     isolated_panel,
     main_order,
+    ring_labels,
 )
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
@@ -112,3 +115,19 @@ def test_a_whole_network_is_seen_in_the_order_of_its_strongest_circle() -> None:
     assert (order[:3], words) == ([0, 10, 7], "the order of the circle k = 4")
     plain = initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
     assert main_order(Specimen(plain)) == (list(range(13)), "their own order")
+
+
+def test_labels_stand_on_a_ring_around_an_uneven_circle() -> None:
+    angles = 2 * torch.pi * 7 * torch.arange(59) / 59
+    circle = torch.stack([angles.cos(), angles.sin()], dim=1).double()
+    points = circle + 0.1 * torch.randn(59, 2, generator=torch.Generator().manual_seed(0)).double()
+    labels, places = ring_labels(points)
+    middle = points.mean(dim=0)
+    farthest = (points - middle).norm(dim=1).max()
+    assert 12 <= len(labels) <= MOST_LABELS
+    assert len(set(labels)) == len(labels)
+    assert bool(((places - middle).norm(dim=1) > 1.15 * farthest).all())  # outside of every point
+    apart = torch.cdist(places, places) + 9 * torch.eye(len(places))
+    assert apart.min() > 0.9 * 2 * torch.pi / MOST_LABELS * farthest  # side by side
+    own = points[[int(name) for name in labels]] - middle
+    assert torch.nn.functional.cosine_similarity(own, places - middle).min() > 1 - 1e-9

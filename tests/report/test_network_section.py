@@ -10,7 +10,7 @@ from algophase.analysis.specimen import Specimen
 from algophase.errors import InputError
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.network_section import add_index, add_network, add_population, read_history
+from algophase.report.network_section import add_index, add_network, add_population, odd_numbers, read_history
 from algophase.report.page import Page
 from algophase.runs.runs import Runs
 from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -100,9 +100,27 @@ def test_several_networks_get_an_index() -> None:
     assert [heading.partition(". ")[0] for heading in found.texts["h2"]] == ["Networks", "1", "2"]
     targets = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
-    assert targets == ["#main", "#network-1", "#network-2"]
+    assert targets[:3] == ["#main", "#networks", "#network-1"]
+    assert targets[-2:] == ["#network-1", "#network-2"]  # of the table; those before are the table of contents
     assert len(ids) == len(set(ids))
-    assert {"network-1", "network-2"} <= set(ids)
+    assert {str(target).removeprefix("#") for target in targets} <= set(ids)
+    headings = found.texts["h2"] + found.texts["h3"]
+    assert sorted(found.texts["a"][1:-2]) == sorted(headings)
+
+
+def test_numbers_that_no_share_can_have_are_explained() -> None:
+    analysis = analyze(handmade_clock(13, (1, 5)))
+    assert odd_numbers(analysis) == []
+    first, second = analysis.instances.instances
+    overlapping = replace(first, share=1.2, energy=0.5), replace(second, share=-0.1)
+    odd = replace(analysis, instances=replace(analysis.instances, instances=overlapping, remainder=-0.1))
+    negative, beyond, kept = odd_numbers(odd)
+    assert negative.startswith("A negative share:")
+    assert beyond == "The shares exceed 100% by 10.00%: instances overlap, so what they share is counted twice."
+    assert kept.startswith("Kept above 100%:")
+    page = Page("page")
+    add_network(page, 1, Specimen(handmade_clock(13, (1, 5)), odd), None)
+    assert beyond in parsed(page).texts["p"]
 
 
 def test_histories_are_read_or_refused(tmp_path: Path) -> None:

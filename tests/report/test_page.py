@@ -74,3 +74,28 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 def test_a_page_is_not_written_over_a_directory(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is a directory; give the name of a file, such as .*report\.html"):
         Page("page").write(tmp_path)
+
+
+def test_the_contents_lead_to_every_heading() -> None:
+    page = Page("page")
+    page.heading(2, ATTACK)
+    page.heading(3, "part")
+    page.heading(3, "part")
+    page.heading(2, "named", "place")
+    found = Parsed(page.render().decode())
+    contents = [attributes["href"] for tag, attributes in found.tags if tag == "a"][1:]
+    assert contents == ["#section-1", "#section-1-1", "#section-1-2", "#place"]
+    ids = [attributes.get("id") for tag, attributes in found.tags if tag in ("h2", "h3")]
+    assert [f"#{name}" for name in ids] == contents
+    assert found.count("img") == 0
+    short = Page("page")
+    short.heading(2, "one")
+    assert "<nav" not in short.render().decode()
+    for number in range(30):  # many networks: their parts would fill screens
+        page.heading(2, f"network {number}")
+        page.heading(3, "part")
+    assert page.contents().count("<a ") == 32
+
+
+def test_pictures_below_each_other_do_not_touch() -> None:
+    assert ".grid { margin: 12px 0; }" in Page("page").render().decode()

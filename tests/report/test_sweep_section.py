@@ -45,9 +45,12 @@ def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None
     assert "averages its inputs and reads the sum off their middle" in found.texts["td"]  # what a Pizza is
     assert found.texts["pre"] == [f"algophase retrain {tmp_path / 'made'} INDEX --out networks/"]  # none was kept
     assert any("space made-up (some runs), seed 0: 400 runs" in line for line in found.texts["li"])
+    first = found.figures["figure-1"]
+    assert first["layout"]["xaxis"]["title"]["text"] == "attention rate"
+    assert {trace["type"] for trace in first["data"]} == {"bar"}  # verdicts by rate
     assert any("[" in cell and "of 400" in cell for cell in found.texts["td"])
     assert "gradient symmetricity > 0.98" in found.texts["td"]
-    assert len(found.figures) == 1 + 3 + 3 + 4
+    assert len(found.figures) == 2 + 3 + 3 + 4
 
 
 def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_path: Path) -> None:

@@ -1,15 +1,17 @@
-"""Shares of the verdicts for each value of a setting: what a grid of moduli, weight decays or heads was made to show."""
+"""Shares of the verdicts along the attention rate, and for each value of a setting: what a grid was made to show."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
 from algophase.analysis.verdict import in_order
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.runs.laws import SETTINGS
 from algophase.runs.runs import Runs
-from algophase.runs.statistics import Share
+from algophase.runs.statistics import NO_RATE, TENTHS, Share
 
 if TYPE_CHECKING:
+    import pandas
     from plotly.graph_objects import Figure
 
 MOST_VALUES = 20  # more are drawn from an interval, not from a grid
@@ -27,31 +29,60 @@ def panels_by_setting(population: Runs) -> list[Panel]:
     return panels
 
 
+def panel_by_rate(population: Runs, height: int = 320) -> Panel:
+    """Verdicts along the attention rate: what a population over rates is made to show."""
+    figure = shares_by_rate(population)
+    figure.update_layout(height=height)
+    caption = f"{population.verdict_name}s by attention rate, in tenths; above each bar: its number of runs"
+    return Panel(figure, caption, "Shares of the verdicts for each tenth of the attention rate.")
+
+
+def shares_by_rate(population: Runs) -> "Figure":
+    """Stacked bars, one for each tenth of the attention rate that has runs."""
+    tenths = population["_tenth"]
+    present = sorted(int(tenth) for tenth in tenths.unique() if tenth != NO_RATE)
+    names = [f"{tenth / TENTHS:g} to {(tenth + 1) / TENTHS:g}" for tenth in present]
+    figure = _stacked(population, tenths, present, names, "attention rate")
+    if present == list(range(TENTHS)):  # the ends of the tenths under the edges of the bars
+        edges = range(TENTHS + 1)
+        figure.update_xaxes(tickvals=[edge - 0.5 for edge in edges], ticktext=[f"{edge / TENTHS:g}" for edge in edges])
+    return figure
+
+
 def shares_by_setting(population: Runs, setting: str) -> "Figure":
-    """Stacked bars, one for each value of a setting. Values are in order and evenly spaced: moduli 59 and 60 are neighbours."""
-    go, verdicts, values = graph_objects(), population["_verdict"], population[setting]
-    there = sorted(values.dropna().unique())
-    names, totals = [f"{value:g}" for value in there], [int((values == value).sum()) for value in there]
-    figure = new_figure(x=label(setting), y="share of runs", height=320, barmode="stack", bargap=0.15)
+    """Stacked bars, one for each value of a setting. Values are in order and evenly spaced: moduli 59 and 60 are neighbors."""
+    values = population[setting]
+    present = sorted(values.dropna().unique())
+    return _stacked(population, values, present, [f"{value:g}" for value in present], label(setting))
+
+
+def _stacked(
+    population: Runs, values: "pandas.Series[Any]", present: Sequence[Any], names: Sequence[str], axis: str
+) -> "Figure":
+    """Shares of the verdicts among the runs of each value. names: of the values; axis: what they are values of."""
+    go, verdicts = graph_objects(), population["_verdict"]
+    totals = [int((values == value).sum()) for value in present]
+    figure = new_figure(x=axis, y="share of runs", height=320, barmode="stack", bargap=0.15)
     for verdict in in_order(verdicts):
-        counts = [int(((values == value) & (verdicts == verdict)).sum()) for value in there]
+        counts = [int(((values == value) & (verdicts == verdict)).sum()) for value in present]
         shares = [Share(count, total) for count, total in zip(counts, totals, strict=True)]
         figure.add_trace(
             go.Bar(
-                x=list(range(len(there))),
-                customdata=names,
+                x=list(range(len(present))),
+                customdata=list(names),
                 y=[share.value for share in shares],
                 name=plain(verdict),
                 marker={"color": look(verdict)[0], "line": {"width": 0}},
                 text=[str(share) for share in shares],
                 textposition="none",
-                hovertemplate=f"{label(setting)} %{{customdata}}: {plain(verdict)} %{{text}}<extra></extra>",
+                hovertemplate=f"{axis} %{{customdata}}: {plain(verdict)} %{{text}}<extra></extra>",
             )
         )
     for place, total in enumerate(totals):
         figure.add_annotation(x=place, y=1, text=f"{total:,}", showarrow=False, yanchor="bottom", font={"size": 11})
     figure.update_layout(legend={"traceorder": "normal"})
     # places with names, not categories: plotly reads a category "60" as the sixtieth
-    figure.update_xaxes(tickvals=list(range(len(there))), ticktext=names, tickangle=0, showgrid=False)
+    figure.update_xaxes(tickvals=list(range(len(present))), ticktext=list(names), tickangle=0, showgrid=False)
+    figure.update_xaxes(range=[-0.75, len(present) - 0.25])  # the first tick does not touch the other axis
     figure.update_yaxes(range=[0, 1.08], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure

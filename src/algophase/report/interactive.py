@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 SQUARE = 340  # height of a logit map
 SMALL = 290  # of a circle, of an attention pattern
 MOST_TICKS = 8
-MOST_LABELS = 20  # tokens written beside their points; all of them show on hover
+MOST_LABELS = 20  # tokens written around a circle; all of them show on hover
+RING = 1.18  # where they stand, as a multiple of the farthest point's distance from the middle
 OPERANDS = ("first operand", "second operand")
 CURVES = {
     "loss": ("training_loss", "validation_loss"),
@@ -51,15 +52,11 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     for table, points in enumerate(tables):
         along = points[order].double()
         who = f"{OPERANDS[table]} " if len(tables) > 1 else ""
-        every = math.ceil(len(order) * len(tables) / MOST_LABELS)
         figure.add_trace(
             go.Scatter(
                 x=short_numbers(along[:, 0]),
                 y=short_numbers(along[:, 1]),
-                mode="markers+text",
-                text=[str(token) if place % every == 0 else "" for place, token in enumerate(order)],
-                textposition="middle center" if len(tables) > 1 else _outwards(along),
-                textfont={"size": 11},
+                mode="markers",
                 customdata=[_with_twins(token, specimen.modulus, circle.frequency) for token in order],
                 marker={"color": COLOURS[table], "size": 7, "symbol": ("circle", "square")[table]},
                 name=OPERANDS[table],
@@ -68,9 +65,12 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
             )
         )
     if len(tables) > 1:
-        figure.update_traces(mode="markers")
         figure.update_layout(showlegend=True)
-    reach = 1.32 * tables.abs().max().item()  # room for the labels
+    else:
+        labels, places = ring_labels(tables[0].double())
+        x, y = short_numbers(places[:, 0]), short_numbers(places[:, 1])
+        figure.add_trace(go.Scatter(x=x, y=y, text=labels, mode="text", textfont={"size": 11}, hoverinfo="skip"))
+    reach = 1.4 * tables.abs().max().item()  # room for the labels
     figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=5, tickangle=0)
     figure.update_yaxes(range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1)
     share = f"{circle.variance_share:.1%} of the embedding's variance"
@@ -105,17 +105,24 @@ def short_numbers(values: Tensor) -> list[float]:
     return [float(f"{value:.5g}") for value in values.tolist()]
 
 
-_EIGHTHS = (
-    *("middle right", "top right", "top center", "top left"),
-    *("middle left", "bottom left", "bottom center", "bottom right"),
-)
+def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
+    """Tokens to write on a ring outside all points (p, 2), each in the direction of its own, and where: (labels, 2).
 
-
-def _outwards(points: Tensor) -> list[str]:
-    """Where a token's label goes so that it lies outside the circle."""
-    return [
-        _EIGHTHS[round(math.atan2(y, x) / (math.pi / 4)) % len(_EIGHTHS)] for x, y in (points - points.mean(dim=0)).tolist()
-    ]
+    Only as many as have room side by side; every token shows on hover.
+    """
+    middle = points.mean(dim=0)
+    offsets = points - middle
+    angles = torch.atan2(offsets[:, 1], offsets[:, 0])
+    room = 2 * math.pi / MOST_LABELS
+    tokens = list[int]()
+    for token in angles.argsort().tolist():
+        beside_last = tokens and angles[token] - angles[tokens[-1]] < room
+        beside_first = tokens and angles[tokens[0]] + 2 * math.pi - angles[token] < room
+        if not beside_last and not beside_first:
+            tokens.append(token)
+    radius = RING * offsets.norm(dim=1).max()
+    directions = torch.stack([angles[tokens].cos(), angles[tokens].sin()], dim=1)
+    return [str(token) for token in tokens], middle + radius * directions
 
 
 def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
@@ -221,7 +228,7 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
                 hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {pattern.operand} %{{z:.4f}}<extra></extra>",
             )
         )
-        figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 44, "r": 4})
+        figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 56, "r": 4})
         name = f"layer {pattern.layer}, head {pattern.head}, weight on {pattern.operand}"
         panels.append(Panel(figure, name, f"Attention of the last position for every pair: {name}."))
     return panels

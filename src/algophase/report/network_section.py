@@ -27,6 +27,7 @@ from algophase.analysis.verdict import NEARLY_RIGHT, in_order
 from algophase.errors import InputError
 from algophase.networks import Network, Transformer
 from algophase.report.anatomy_section import add_anatomy
+from algophase.report.by_setting import panel_by_rate
 from algophase.report.figures import drawn_circles
 from algophase.report.interactive import (
     attention_panels,
@@ -76,9 +77,10 @@ ABOUT_PROGRAM = (
 )
 NO_CIRCLES = "No frequency of the embedding stands out as a circle."
 ABOUT_CIRCLES = (
-    "FVE: fraction of the variance of the logits, with one circle kept, that each formula explains (the paper's). Isolation "
-    "leaves offsets that depend on c alone, and they can make it low. The role comes from the weights of all three formulas "
-    "(Clock, Pizza, accompanying) fitted at once, which such offsets do not change."
+    "FVE: fraction of the variance of the logits, with one circle kept, that each formula explains (the paper's). It is "
+    "100% for a perfect fit, −100% where formula and logits are unrelated, and less where they are opposed. Isolation "
+    "leaves offsets that depend on c alone, and they can make it low. The role comes from the weights of all three "
+    "formulas (Clock, Pizza, accompanying) fitted at once, which such offsets do not change."
 )
 ABOUT_LOGITS = (
     "The logit of the right answer for every pair: a Pizza's depends on a\u00a0−\u00a0b (bands along the rows), a Clock's does "
@@ -97,6 +99,20 @@ def told_of(analysis: Analysis) -> tuple[str, Sequence[str]]:
 
 
 INSTANCE_TABLE = [*INSTANCE_HEAD, "kept"]
+
+
+def odd_numbers(analysis: Analysis) -> list[str]:
+    """Why a table of instances has numbers that no share of a whole can have, where it has any."""
+    instances, lines = analysis.instances.instances, []
+    tiny = 0.5e-4  # less is shown as 0.00% and 100.00%
+    if any(instance.share < -tiny for instance in instances):
+        lines.append("A negative share: alone, this instance writes logits that point away from the network's own.")
+    if analysis.instances.remainder < -tiny:
+        beyond = percent(-analysis.instances.remainder)
+        lines.append(f"The shares exceed 100% by {beyond}: instances overlap, so what they share is counted twice.")
+    if any(instance.kept > 1 + tiny for instance in instances):
+        lines.append("Kept above 100%: other instances write some of the same logits as this one does alone.")
+    return lines
 
 
 def instance_table(analysis: Analysis) -> list[list[str]]:
@@ -165,7 +181,7 @@ def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], 
         "the large marker is this network" if len(specimens) == 1 else "numbered markers are the networks of the table above"
     )
     page.add(
-        paragraph(f"{len(population):,} runs, those at full accuracy drawn, coloured by {population.verdict_name}; {numbered}.")
+        paragraph(f"{len(population):,} runs, those at full accuracy drawn, colored by {population.verdict_name}; {numbered}.")
     )
     left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
     if left:
@@ -173,14 +189,14 @@ def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], 
     rateless = [str(mark.number) for mark in marks if math.isnan(mark.rate)]
     if rateless:
         page.add(paragraph(f"Without an attention rate, and not drawn here: {', '.join(rateless)}.", "note"))
-    panels = []
+    panels = [panel_by_rate(population, height=420)]
     for metric in metrics:
         alt = (
             f"{label(metric)} against the attention rate for the runs of {population.name}, with {len(marks)} networks marked."
         )
         caption = f"{label(metric)}; the dotted line is the paper's phase boundary of this metric"
         panels.append(Panel(rate_by_metric(population, metric, marks=marks), caption, alt))
-    page.pictures(panels, "wide")
+    page.pictures(panels)
 
 
 def _rate(network: Network) -> float:
@@ -234,6 +250,7 @@ def _add_program(page: Page, item: Specimen) -> None:
         page.add(table(INSTANCE_TABLE, instance_table(analysis), "Instances of the network", numbers=(2, 3, 4, 5, 6)))
     else:
         page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
+    page.add(*(paragraph(line, "note") for line in odd_numbers(analysis)))
     page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
     _add_layers(page, item)
     page.heading(3, "Program")

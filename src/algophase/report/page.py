@@ -8,6 +8,7 @@ import base64
 import hashlib
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 LONGEST_CELL = 600
+MOST_WITH_PARTS = 12  # sections whose parts the table of contents lists too
 
 
 def text(value: object, longest: int = LONGEST_CELL) -> str:
@@ -70,6 +72,15 @@ def paragraph(line: object, kind: str = "") -> str:
     return f"<p{f' class={chr(34)}{kind}{chr(34)}' if kind else ''}>{text(line)}</p>"
 
 
+@dataclass
+class Section:
+    """A heading of level 2, and the titles and anchors of those of level 3 below it; titles are HTML."""
+
+    title: str
+    anchor: str
+    parts: list[tuple[str, str]] = field(default_factory=list)
+
+
 class Page:
     """Collects HTML and pictures, and writes them as one file."""
 
@@ -77,6 +88,7 @@ class Page:
         graph_objects()  # says at once if plotly is missing
         self.title, self.lead = title, lead
         self.parts: list[str] = []
+        self.sections: list[Section] = []
         self.figures = 0
 
     def add(self, *parts: str) -> None:
@@ -84,7 +96,29 @@ class Page:
         self.parts += parts
 
     def heading(self, level: int, title: object, anchor: str = "") -> None:
-        self.add(f"<h{level}{f' id={chr(34)}{text(anchor)}{chr(34)}' if anchor else ''}>{text(title)}</h{level}>")
+        """A heading that the table of contents leads to: level 2 begins a section, level 3 a part of the last one."""
+        if level == 2:
+            section = Section(text(title), anchor or f"section-{len(self.sections) + 1}")
+            self.sections.append(section)
+            anchor = section.anchor
+        elif self.sections:
+            section = self.sections[-1]
+            anchor = anchor or f"{section.anchor}-{len(section.parts) + 1}"
+            section.parts.append((text(title), anchor))
+        mark = f' id="{text(anchor)}"' if anchor else ""
+        self.add(f"<h{level}{mark}>{text(title)}</h{level}>")
+
+    def contents(self) -> str:
+        """The table of contents; empty for a page of a single section without parts."""
+        if len(self.sections) + sum(len(section.parts) for section in self.sections) < 3:
+            return ""
+        with_parts = len(self.sections) <= MOST_WITH_PARTS
+        lines = []
+        for section in self.sections:
+            parts = [f'<a href="#{anchor}">{title}</a>' for title, anchor in section.parts]
+            inside = f' <span class="parts">{" · ".join(parts)}</span>' if parts and with_parts else ""
+            lines.append(f'<li><a href="#{section.anchor}">{section.title}</a>{inside}</li>')
+        return f'<nav class="toc" aria-label="Contents"><ol>{"".join(lines)}</ol></nav>'
 
     def pictures(self, panels: Sequence[Panel], kind: str = "") -> None:
         """Pictures side by side, as many as fit the screen. kind: "wide", "small", or the size in between."""
@@ -128,7 +162,7 @@ class Page:
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
-<header class="page"><h1>{text(self.title)}</h1>{lead}</header>
+<header class="page"><h1>{text(self.title)}</h1>{lead}{self.contents()}</header>
 <main id="main">
 {chr(10).join(self.parts)}
 </main>

@@ -92,7 +92,9 @@ def _profile_panel(profile: Profile) -> Panel:
         figure.add_trace(go.Scatter(x=profile.angles.round(2).tolist(), y=values, mode="lines", line=line, hoverinfo="skip"))
     figure.update_xaxes(tickvals=TICKS)
     low = min(0.0, float(profile.values.min()))
-    figure.update_yaxes(range=[1.1 * low, 1.15 * max(float(profile.values.max()), 1e-9)])
+    high = max(float(profile.values.max()), 1e-9)
+    # Below zero there is room, so that the 0 of this axis does not touch the -180 of the other.
+    figure.update_yaxes(range=[1.1 * low - 0.08 * (high - low), 1.15 * high])
     fit = "" if profile.fitted is None else ", and its form, the line"
     return Panel(
         figure,

@@ -9,7 +9,7 @@ from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, label,
 from algophase.analysis.thresholds import Thresholds
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
-from algophase.report.by_setting import panels_by_setting
+from algophase.report.by_setting import panel_by_rate, panels_by_setting
 from algophase.report.moments_section import add_moments, followed_metrics
 from algophase.report.page import Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import (
@@ -119,6 +119,11 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     verdicts = population["_verdict"]
     shares = {verdict: population.share(verdicts == verdict) for verdict in in_order(verdicts)}
     page.heading(3, "Shares")
+    caption = "verdicts, as shares of all runs, with 95% intervals"
+    spoken = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
+    panels = [panel_by_rate(population)] if population.rates_vary else []
+    panels.append(Panel(shares_figure(shares), caption, f"Shares of the verdicts: {spoken}."))
+    page.pictures([*panels, *panels_by_setting(population)], "wide")
     rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in shares.items()]
     rows.append(["at full accuracy", str(population.accuracy_share), "answers every pair that was held back from training"])
     if population.core_name == CIRCULAR_RUNS:
@@ -127,10 +132,6 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     page.add(
         table([population.verdict_name, "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts")
     )
-    caption = "verdicts, as shares of all runs, with 95% intervals"
-    told = "; ".join(f"{name} {share.value:.1%}" for name, share in shares.items())
-    panels = [Panel(shares_figure(shares), caption, f"Shares of the verdicts: {told}.")]
-    page.pictures([*panels, *panels_by_setting(population)], "wide")
 
 
 def _holds(runs: Runs, column: str) -> bool:
