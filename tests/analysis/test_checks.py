@@ -214,7 +214,21 @@ NOT_FINITE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: Own(lambda a, b: clock_logits(a, b).index_fill(0, torch.tensor([0, 9]), -math.inf)),
         "of 169 pairs, 2 hold an infinity; its weights are finite, the largest is 1",
     ),
+    "huge": (lambda: Own(lambda a, b: 1e160 * clock_logits(a, b)), r"largest number of its logits is 2e\+160, so large"),
+    "tiny": (lambda: Own(lambda a, b: 1e-160 * clock_logits(a, b)), "largest number of its logits is 2e-160, so small"),
+    "tiny embedding": (
+        lambda: Own(lambda a, b: clock_logits(a * 1e160, b * 1e160), 1e-160 * LABELS),
+        "largest number of its embedding is 1e-160, so small",
+    ),
 }
+
+
+@pytest.mark.parametrize("scale", [1e-119, 1e-60, 1e60, 1e119])
+def test_the_size_of_logits_does_not_matter_to_a_verdict(scale: float) -> None:
+    expected, scaled = analyze(Own(clock_logits)), analyze(Own(lambda a, b: scale * clock_logits(a, b)))
+    assert scaled.sentence == expected.sentence
+    assert scaled.additivity == pytest.approx(expected.additivity)
+    assert scaled.program.explained == pytest.approx(expected.program.explained)
 
 
 @pytest.mark.parametrize("name", [*WRONG, *WRONG_LOGITS, *NOT_FINITE])

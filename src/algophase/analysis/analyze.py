@@ -31,7 +31,7 @@ from algophase.analysis.anatomy import (
 from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
 from algophase.analysis.cautions import launch_cautions, read_cautions
-from algophase.analysis.checks import check_network, not_finite
+from algophase.analysis.checks import check_network, not_finite, wrong_size
 from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
 from algophase.analysis.evidence import CircleEvidence, read_evidence
 from algophase.analysis.hidden import read_units
@@ -375,6 +375,9 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     subject, numbers = begun.subject, begun.numbers.get()
     if not math.isfinite(numbers["largest logit"]):
         return not_finite(subject.given, subject.logits)
+    error = wrong_size(subject.given, "logits", float(numbers["largest logit"]))
+    if error is not None:
+        return error
     p, components = subject.modulus, subject.components
     if UNITS in numbers:
         subject.units = read_units(numbers.pop(UNITS), p)

@@ -13,6 +13,9 @@ from algophase.networks import MLP, Clock, LensTransformer, Linear, Network, Rec
 from algophase.neutral import difference, evaluating, unsteady, untouched
 from algophase.settings import shown
 
+# The largest logit, and the largest number of an embedding. Sums of squares of p^3 logits stay within float64 (1e308), with
+# room for their products; verdicts are the same from 1e-150 to 1e150.
+SMALLEST, LARGEST = 1e-120, 1e120
 METHODS = ("operand_tables", "logits_from_embeddings")
 HOW_TO = 'docs/howto-network.md, "Another architecture"'
 
@@ -112,9 +115,21 @@ def not_finite(network: Network, logits: Tensor) -> InputError:
 
 def check_finite_tables(network: Network, tables: tuple[Tensor, ...]) -> None:
     """A table that is a parameter is known to be finite by now; one that is a buffer, or computed, is not."""
-    if all(math.isfinite(table.square().sum()) for table in tables):
-        return
-    bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
-    if bad:
+    largest = max(table.abs().max().item() for table in tables)
+    if not math.isfinite(largest):
+        bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
         raise InputError(f"network {network.id}: its embedding holds {bad} values that are NaN or infinite")
-    raise InputError(f"network {network.id}: its embedding is so large that its variance overflows")
+    error = wrong_size(network, "embedding", largest)
+    if error is not None:
+        raise error
+
+
+def wrong_size(network: Network, what: str, largest: float) -> InputError | None:
+    """Why numbers of this size cannot be analyzed: an analysis adds up squares, which overflow or vanish."""
+    if largest == 0 or SMALLEST <= largest <= LARGEST:
+        return None
+    problem = "small that their squares vanish" if largest < SMALLEST else "large that their squares overflow"
+    return InputError(
+        f"network {network.id}: the largest number of its {what} is {largest:.3g}, so {problem} in float64; "
+        f"it must be between {SMALLEST:g} and {LARGEST:g}: scale its {what} by a constant"
+    )
