@@ -129,7 +129,7 @@ def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: 
     layout = make_layout(table)
     for menu in ("x", "y", "colour", "filter-column"):
         assert options(layout, menu)[NAME] == LABEL, menu
-    explorer = Explorer(table, Networks(table, tmp_path / "sweep", tmp_path / "cache"))
+    explorer = Explorer(Networks(table, tmp_path / "sweep", tmp_path / "cache"))
     figure, _ = explorer.show_map(f"?y={NAME}", None)
     assert figure is not None
     assert figure.layout.yaxis.title.text == LABEL

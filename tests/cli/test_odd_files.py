@@ -9,7 +9,8 @@ from commands import call
 from torch import Tensor
 
 from algophase import handmade_clock, save
-from algophase.explore.own import read_networks
+from algophase.explore.own import OwnNetworks
+from algophase.storage.kept_analyses import KeptAnalyses
 
 LOSSES = {
     "vector": torch.tensor([0.5, 0.25, 0.125]),
@@ -56,6 +57,9 @@ def test_report_shows_the_good_network(folder: Path, tmp_path: Path) -> None:
     assert all(line.startswith("algophase: error: ") for line in result.stderr.splitlines() if line)
 
 
-def test_explore_shows_the_good_network(folder: Path) -> None:
-    table, _ = read_networks(folder)
+def test_explore_shows_the_good_network(folder: Path, tmp_path: Path) -> None:
+    networks = OwnNetworks(folder, KeptAnalyses(tmp_path))
+    networks.begin()
+    assert networks.wait(120)
+    table = networks.table
     assert table.count + len(table.problems) == 1 + len(LOSSES)

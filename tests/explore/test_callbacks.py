@@ -49,7 +49,7 @@ def test_a_run_is_put_where_it_belongs(tiny: Path, tmp_path: Path) -> None:
     run = next(iter(networks.table.places))
     answer = ask(client, call, url_search=f"?run={run}", version_data=0)
     found = json.loads(answer.data)["response"]
-    expected = Explorer(networks.table, networks).show_network(f"?run={run}", "run")
+    expected = Explorer(networks).show_network(f"?run={run}", "run")
     assert found["run-title"]["children"] == expected.title
     assert found["run-panel"]["hidden"] is False
     assert found["run-keep"]["max"] == expected.most

@@ -23,7 +23,7 @@ CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    explorer = Explorer(table := read_run_table(gallery), Networks(table, gallery, tmp_path_factory.mktemp("cache")))
+    explorer = Explorer(Networks(read_run_table(gallery), gallery, tmp_path_factory.mktemp("cache")))
     for run_id in (CLOCK, HYBRID):
         settled(explorer.networks, run_id)
     return explorer
@@ -153,7 +153,7 @@ def test_a_network_of_an_older_table_is_analysed_when_it_is_asked_for(gallery: P
     table = read_shard(shard)
     ours = [name for name in table.column_names if name in OURS or name.startswith(("program.", "instances."))]
     shard.write_bytes(encode_table(table.drop_columns(ours), provenance(shard)))
-    explorer = Explorer(table := read_run_table(older), Networks(table, older, tmp_path))
+    explorer = Explorer(Networks(read_run_table(older), older, tmp_path))
     settled(explorer.networks, "6b10ba113d06")
     panel = explorer.show_network("?run=6b10ba113d06", "run")
     assert panel.title == "6b10ba113d06: two Pizzas"

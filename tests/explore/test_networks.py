@@ -12,7 +12,7 @@ from commands import PATIENCE
 from algophase.errors import InputError
 from algophase.explore import networks as module
 from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
-from algophase.explore.networks import Look, Networks, default_cache, frequencies, switched_off
+from algophase.explore.networks import Look, Networks, frequencies, switched_off
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
 from algophase.runs.rows import analysis_of_row
@@ -292,11 +292,3 @@ def test_circles_are_switched_off_one_by_one(gallery: Path, tmp_path: Path) -> N
     assert kept.accuracy > 0.9
     assert not torch.equal(kept.correct, specimen.whole.correct)
     assert "logits" not in vars(specimen)  # all logits of a network that is kept would take much memory
-
-
-def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_cache() == tmp_path / "algophase" / "networks"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_cache() == tmp_path / ".cache" / "algophase" / "networks"

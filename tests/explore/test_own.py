@@ -1,18 +1,23 @@
 """A directory of networks without a sweep is explored as a sweep is."""
 
+import threading
 from pathlib import Path
 
 import pytest
+from explored_tables import text_of
 
 pytest.importorskip("dash")
 
-from algophase import handmade_clock, handmade_pizza, save, wrap
+from algophase import Analysis, Network, analyze, handmade_clock, handmade_pizza, save, wrap
 from algophase.analysis.grid import grid_logits
+from algophase.analysis.thresholds import Thresholds
 from algophase.errors import InputError
 from algophase.explore.app import make_app
 from algophase.explore.explorer import Explorer
-from algophase.explore.own import are_networks, read_networks
+from algophase.explore.layout import make_layout
+from algophase.explore.own import OwnNetworks, are_networks
 from algophase.explore.state import View, encode
+from algophase.storage.kept_analyses import KeptAnalyses
 
 
 @pytest.fixture(scope="module")
@@ -26,32 +31,114 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_each_network_is_a_point_that_can_be_opened(directory: Path) -> None:
+AXES = "?x=cross_entropy&y=program.norm"  # which all three have
+
+
+class Heard:
+    """What a progress bar is told."""
+
+    def __init__(self) -> None:
+        self.lines = list[str]()
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def starting(self, file: Path, number: int, count: int) -> None:
+        self.lines.append(f"{file.name} is {number} of {count}")
+        assert self.go_on.wait(60)
+
+    def failed(self, problem: InputError) -> None:
+        self.lines.append(str(problem))
+
+    def finished(self, said: str) -> None:
+        self.lines.append(said)
+
+
+def all_come(directory: Path, cache: Path, watcher: Heard | None = None) -> OwnNetworks:
+    networks = OwnNetworks(directory, KeptAnalyses(cache), watcher)
+    networks.begin()
+    assert networks.wait(120)
+    networks.close()
+    return networks
+
+
+def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: Path) -> None:
     assert are_networks(directory)
-    table, networks = read_networks(directory)
+    networks = all_come(directory, tmp_path)
+    table = networks.table
     assert table.count == 3
-    assert sorted(map(str, table.columns["network"].tolist())) == ["clock-p11-k1-3", "function", "pizza-p11-k1-3"]
+    files = table.columns["network"].tolist()
+    assert sorted(files) == ["clock.safetensors", "function.safetensors", "pizza.safetensors"]
     assert len(table.problems) == 1
     assert "broken.pt" in table.problems[0]
-    explorer = Explorer(table, networks)
-    drawn, _ = explorer.show_map("", None)
+    explorer = Explorer(networks)
+    drawn, _ = explorer.show_map(AXES, None)
     assert drawn is not None
-    for run_id, name in zip(table.columns["run_id"].tolist(), table.columns["network"].tolist(), strict=True):
-        panel = explorer.show_network(encode(View().with_network("run", run_id, ())), "run")
-        assert not panel.hidden
-        told = str(panel.job_text)
-        assert name in told
-        assert ("saved without its code" in told) == (name == "function")
+    assert sorted(name for trace in drawn.data for name in trace.text) == sorted(files)
+    listed = text_of(explorer.show_runs(AXES, 0).table)
+    for place, name in enumerate(files):
+        assert name in listed
+        panel = explorer.show_network(encode(View().with_network("run", table.run_id(place), ())), "run")
+        assert panel.title.startswith(f"{name}: ")
+        assert name in str(panel.job_text)
+        assert ("saved without its code" in str(panel.job_text)) == (name == "function.safetensors")
     with pytest.raises(InputError, match="not trained again"):
-        networks.train(table.columns["run_id"].tolist()[0])
+        networks.train(table.run_id(0))
     assert "no network" in networks.look("0" * 12).problems[0]
 
 
+def test_the_page_is_there_before_the_networks_which_come_one_by_one(directory: Path, tmp_path: Path) -> None:
+    heard = Heard()
+    heard.go_on.clear()
+    networks = OwnNetworks(directory, KeptAnalyses(tmp_path), heard)
+    explorer = Explorer(networks)
+    _, key = explorer.show_map(AXES, None)
+    assert explorer.show_filters("").status == "0 of 0 networks on the map"
+    assert "Map of the networks" in text_of(make_layout(networks.table, growing=True))
+    before = explorer.show_arrivals()
+    assert (before.under_way, before.done, before.total) == (True, 0, 4)
+    networks.begin()
+    heard.go_on.set()
+    assert networks.wait(120)
+    networks.close()
+    after = explorer.show_arrivals()
+    assert (after.under_way, after.done, after.said) == (False, 3, "")
+    assert after.arrived != before.arrived
+    assert explorer.show_map(AXES, key)[0] is not None
+    assert explorer.show_filters(AXES).status == "3 of 3 networks on the map"
+    assert heard.lines[0] == "broken.pt is 1 of 4"
+    assert "broken.pt" in heard.lines[1]
+    assert heard.lines[-1] == "3 networks analyzed; 1 file could not be read"
+
+
+def test_the_next_start_analyzes_nothing(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = all_come(directory, tmp_path)
+    analyzed = list[str]()
+
+    def analyze_and_note(network: Network, thresholds: Thresholds) -> Analysis:
+        analyzed.append(network.id)
+        return analyze(network, thresholds)
+
+    monkeypatch.setattr("algophase.storage.analyses.analyze", analyze_and_note)
+    heard = Heard()
+    again = all_come(directory, tmp_path, heard)
+    assert heard.lines[-1] == "3 networks analyzed (2 of them before); 1 file could not be read"
+    assert analyzed == ["function"]  # its file has its analysis
+    assert again.table.columns.keys() == first.table.columns.keys()
+    for name, column in first.table.columns.items():
+        assert again.table.columns[name].tolist() == column.tolist(), name
+
+
 def test_the_page_starts(directory: Path, tmp_path: Path) -> None:
-    app, networks = make_app(directory)
+    app, networks = make_app(directory, tmp_path)
     networks.close()
     assert "mine" in app.title
-    (tmp_path / "broken.pt").write_bytes(b"nothing")
-    with pytest.raises(InputError, match="holds no network that can be read"):
-        make_app(tmp_path)
     assert not are_networks(tmp_path / "nowhere")
+
+
+def test_a_directory_of_unreadable_files_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "broken.pt").write_bytes(b"nothing")
+    problems = all_come(folder, tmp_path).table.problems
+    assert "broken.pt" in problems[0]
+    assert problems[1] == f"{folder} holds no network that can be read"

@@ -106,7 +106,7 @@ def test_without_any_sweep_the_command_says_so(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("algophase.explore.site.default_gallery", lambda: None)
     with pytest.raises(InputError, match="no sweep in this folder"):
-        _make(None, None, ())
+        _make(None, None, (), None)
     told = call("explore", tmp_path / "nowhere", "--no-browser")
     assert told.returncode == 1
     assert "does not exist" in told.stderr

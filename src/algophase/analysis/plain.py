@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+import torch
+from torch import Tensor
 
 
 def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Tensor):
+        return to_plain(value.detach().cpu().numpy())
     if isinstance(value, np.ndarray):
         parts = [value.real, value.imag] if np.iscomplexobj(value) else [value]
         return {"shape": list(value.shape), "numbers": [[to_plain(each) for each in part.ravel().tolist()] for part in parts]}
@@ -44,6 +48,8 @@ def from_plain(kind: Any, value: Any) -> Any:
         return tuple(from_plain(each, one) for each, one in zip(kinds, value, strict=True))
     if origin is not None and issubclass(origin, Mapping):
         return {str(name): from_plain(inner[1], each) for name, each in value.items()}
+    if kind is Tensor:
+        return torch.from_numpy(from_plain(np.ndarray[Any, Any], value))
     if origin is np.ndarray:
         parts = [np.array([math.nan if each is None else each for each in part], dtype=float) for part in value["numbers"]]
         whole = parts[0] if len(parts) == 1 else parts[0] + 1j * parts[1]

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.output import echo
+from algophase.cli.output import AnalysisBar, echo
+from algophase.errors import InputError
 
 EXAMPLE = "algophase explore gallery/fixed-width"
 
@@ -29,7 +30,7 @@ def explore(
     ] = "127.0.0.1",
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where retrained networks are kept.", show_default="~/.cache/algophase/networks"),
+        typer.Option(metavar="DIR", help="Where retrained networks and analyses are kept.", show_default="~/.cache/algophase"),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
@@ -46,4 +47,33 @@ def explore(
 
             webbrowser.open(address)
 
-    serve(sweep, host, port, cache, started)
+    progress = ArrivalBar()
+    try:
+        serve(sweep, host, port, cache, started, progress)
+    finally:
+        progress.close()
+
+
+class ArrivalBar:
+    """The analyses of a directory of networks: a bar while there are some under way, a line for each problem."""
+
+    def __init__(self) -> None:
+        self.bar: AnalysisBar | None = None
+
+    def starting(self, file: Path, number: int, count: int) -> None:
+        if self.bar is None:
+            self.bar = AnalysisBar().__enter__()
+        self.bar(file, number, count)
+
+    def failed(self, problem: InputError) -> None:
+        if self.bar is not None:
+            self.bar.complain(problem)
+
+    def finished(self, said: str) -> None:
+        self.close()
+        echo(said, err=True)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.__exit__(None, None, None)
+            self.bar = None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from algophase.explore.networks import Networks
+    from algophase.explore.own import Watcher
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +40,19 @@ def warm() -> None:
 
 
 def make_app(
-    directory: Path, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK, at: str = "/"
+    directory: Path,
+    cache: Path | None = None,
+    hosts: tuple[str, ...] = LOOPBACK,
+    at: str = "/",
+    watcher: "Watcher | None" = None,
 ) -> "tuple[Dash, Networks]":
-    """The page of a sweep or of a directory of networks, and its networks: call their `close` at the end to stop all work.
+    """The page of a sweep or of a directory of networks, and its networks.
+
+    Call their `begin` once the page is served, and their `close` at the end to stop all work.
 
     hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
     at: how its addresses begin, where it is one of several pages behind a map.
+    watcher: is told how the analyses of a directory of networks go.
     """
     check_installed()
     from dash import Dash
@@ -53,16 +61,19 @@ def make_app(
     from algophase.explore.explorer import Explorer
     from algophase.explore.layout import make_layout
     from algophase.explore.networks import Networks
-    from algophase.explore.own import are_networks, read_networks
+    from algophase.explore.own import OwnNetworks, are_networks
     from algophase.explore.table import read_run_table
     from algophase.storage.gallery import shipped
+    from algophase.storage.kept_analyses import KeptAnalyses
 
     directory = shipped(directory)
+    networks: Networks
     if are_networks(directory):
-        table, networks = read_networks(directory)
+        kept = KeptAnalyses(None if cache is None else cache / "analyses")
+        networks = OwnNetworks(directory, kept, watcher)
     else:
-        table = read_run_table(directory)
-        networks = Networks(table, directory, cache)
+        networks = Networks(read_run_table(directory), directory, cache)
+    table, growing = networks.table, networks.arrivals is not None
     app = Dash(
         __name__,
         title=f"algophase explore: {html.escape(table.name)}",
@@ -76,9 +87,13 @@ def make_app(
     )
     head = "{%metas%}" + PRELOAD.format(at=at)
     app.index_string = app.index_string.replace("{%metas%}", head).replace("{%favicon%}", NO_ICON)
-    app.layout = make_layout(table, behind_a_map=at != "/")
-    if table.count and table.axes:
-        explorer = Explorer(table, networks)
+
+    def layout() -> object:
+        return make_layout(networks.table, behind_a_map=at != "/", growing=growing)
+
+    app.layout = layout  # made for each that opens the page, with the networks that have come by then
+    if growing or (table.count and table.axes):
+        explorer = Explorer(networks)
         explorer.show_map("", None)  # what is slow the first time is done before anyone waits for it
         explorer.show_runs("", 0)
         register(app, explorer)

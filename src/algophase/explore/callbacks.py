@@ -8,6 +8,7 @@ from dash.exceptions import PreventUpdate
 
 from algophase.errors import InputError
 from algophase.explore.explorer import Explorer
+from algophase.explore.layout import about_lines, column_options
 from algophase.explore.map_figure import names, selections
 from algophase.explore.state import PARTS, SIDES, Side
 
@@ -53,6 +54,7 @@ def register(app: Dash, explorer: Explorer) -> None:
         _register_network(app, explorer, side)
         _register_pictures(app, explorer, side)
     _register_work(app, explorer)
+    _register_arrivals(app, explorer)
 
 
 def _ticked(scale: str) -> list[str]:
@@ -174,11 +176,12 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
 def _register_map(app: Dash, explorer: Explorer) -> None:
     @app.callback(
         _part("marks"),
+        Input("arrived", "data"),
         SEARCH,
         State("map-key", "data"),
         output=outputs(figure="map.figure", key="map-key.data", marks="marks.data"),
     )
-    def draw(_part: str, search: str | None, key: str | None) -> dict[str, Any]:
+    def draw(_part: str, _arrived: int, search: str | None, key: str | None) -> dict[str, Any]:
         figure, after = explorer.show_map(search, key)
         view = explorer.view(search)
         marks = {"annotations": names(explorer.table, view), "selections": selections(view)}
@@ -191,14 +194,18 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
     app.clientside_callback(ClientsideFunction("explore", "reveal"), Input("run-shown", "data"))
 
     @app.callback(
-        _part("map"), SEARCH, output=outputs(chips="filters.children", status="status.children", problems="problems.children")
+        _part("map"),
+        Input("arrived", "data"),
+        SEARCH,
+        output=outputs(chips="filters.children", status="status.children", problems="problems.children"),
     )
-    def filters(_part: str, search: str | None) -> dict[str, Any]:
+    def filters(_part: str, _arrived: int, search: str | None) -> dict[str, Any]:
         found = explorer.show_filters(search)
         return {**found._asdict(), "problems": [html.P(line, className="problem") for line in found.problems]}
 
     @app.callback(
         _part("axes"),
+        Input("arrived", "data"),
         SEARCH,
         State("echo", "data"),
         output=outputs(
@@ -209,8 +216,8 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
             y_scale="y-scale.value",
         ),
     )
-    def controls(_part: str, search: str | None, echo: str | None) -> dict[str, Any]:
-        if echo is not None and search == echo:
+    def controls(_part: str, _arrived: int, search: str | None, echo: str | None) -> dict[str, Any]:
+        if echo is not None and search == echo and ctx.triggered_id != "arrived":
             raise PreventUpdate
         view = explorer.view(search)
         chosen = {"x": view.x, "y": view.y, "colour": view.colour}
@@ -231,6 +238,7 @@ def _register_runs(app: Dash, explorer: Explorer) -> None:
 
     @app.callback(
         _part("map"),
+        Input("arrived", "data"),
         Input("earlier", "n_clicks"),
         Input("later", "n_clicks"),
         SEARCH,
@@ -247,7 +255,13 @@ def _register_runs(app: Dash, explorer: Explorer) -> None:
         ),
     )
     def runs(
-        _part: str, _earlier: int, _later: int, search: str | None, page: int | None, before: str | None
+        _part: str,
+        _arrived: int,
+        _earlier: int,
+        _later: int,
+        search: str | None,
+        page: int | None,
+        before: str | None,
     ) -> dict[str, Any]:
         step = {"earlier": -1, "later": 1}.get(str(ctx.triggered_id), 0)
         key = explorer.runs_key(search)
@@ -387,3 +401,47 @@ def _register_work(app: Dash, explorer: Explorer) -> None:
             bar = {"hidden": not work.epochs, "max": str(work.epochs or 1), "value": str(work.epoch)}
             set_props(f"{side}-progress", bar)
         return {"version": no_update if after == version else after, "idle": not busy}
+
+
+def _register_arrivals(app: Dash, explorer: Explorer) -> None:
+    """Networks of a directory come one after the other: each changes the map and what the controls offer."""
+
+    @app.callback(
+        Input("arrivals-poll", "n_intervals"),
+        State("arrived", "data"),
+        output=outputs(
+            arrived="arrived.data",
+            said="arrivals-text.children",
+            done="arrivals-progress.value",
+            total="arrivals-progress.max",
+            hidden="arrivals.hidden",
+            about="about.children",
+            x="x.options",
+            y="y.options",
+            colour="colour.options",
+            filters="filter-column.options",
+            ended="arrivals-poll.disabled",
+        ),
+        prevent_initial_call=True,
+    )
+    def arrive(_ticks: int, arrived: int | None) -> dict[str, Any]:
+        panel, table = explorer.show_arrivals(), explorer.table
+        progress = {
+            "said": panel.said,
+            "done": str(panel.done),
+            "total": str(panel.total or 1),
+            "hidden": not panel.under_way,
+            "ended": not panel.under_way,
+        }
+        if panel.arrived == arrived:
+            unchanged = ("arrived", "about", "x", "y", "colour", "filters")
+            return {**progress, **dict.fromkeys(unchanged, no_update)}
+        return {
+            **progress,
+            "arrived": panel.arrived,
+            "about": about_lines(panel.about, panel.problems),
+            "x": column_options(table.axes),
+            "y": column_options(table.axes),
+            "colour": column_options(table.colours),
+            "filters": column_options(table.filterable),
+        }

@@ -47,6 +47,7 @@ from algophase.explore.state import (
 )
 from algophase.explore.table import VERDICT, RunTable
 from algophase.runs.selection import OPERATORS, Condition
+from algophase.wording import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -98,6 +99,18 @@ class ListedRuns(NamedTuple):
     region: bool
 
 
+class ArrivalsPanel(NamedTuple):
+    """How far the analyses of a directory are. arrived: changes with each network and each problem."""
+
+    arrived: int
+    under_way: bool
+    said: str
+    done: int
+    total: int
+    about: Sequence[str]
+    problems: Sequence[str]
+
+
 class Work(NamedTuple):
     """Work in the background: words, epochs done, epochs in all (0 where they are not counted)."""
 
@@ -107,8 +120,13 @@ class Work(NamedTuple):
 
 
 class Explorer:
-    def __init__(self, table: RunTable, networks: Networks) -> None:
-        self.table, self.networks = table, networks
+    def __init__(self, networks: Networks) -> None:
+        self.networks = networks
+
+    @property
+    def table(self) -> RunTable:
+        """The runs that there are now: networks of a directory come one after the other."""
+        return self.networks.table
 
     # Changes of the view: each gives the new address, or None where nothing changes.
 
@@ -240,20 +258,37 @@ class Explorer:
 
     def show_map(self, search: object, key: str | None) -> "tuple[Figure | None, str]":
         """The map, or None where the one with this key still holds, and its key."""
-        view = self.view(search)
-        after = map_key(view)
-        return (None if after == key else self._map(view)), after
+        table, view = self.table, self.view(search)
+        after = f"{table.count} {map_key(view)}"
+        return (None if after == key else self._map(table, view)), after
 
     @functools.lru_cache(maxsize=2)  # noqa: B019  (an explorer lives as long as the page)
-    def _map(self, view: View) -> "Figure":
+    def _map(self, table: RunTable, view: View) -> "Figure":
         """The map that was drawn before the page was opened is the one that it asks for first."""
-        return dressed(draw_map(self.table, view))
+        return dressed(draw_map(table, view))
+
+    def show_arrivals(self) -> "ArrivalsPanel":
+        """How far the analyses are, and what the page's controls offer for the networks that have come."""
+        arrivals, table = self.networks.arrivals, self.table
+        said, done, total = "", table.count, table.count
+        if arrivals is not None:
+            done, total = arrivals.done, arrivals.total
+            said = f"{done:,} of {counted(total, 'network')} done; {arrivals.said}."
+        return ArrivalsPanel(
+            arrived=table.count + len(table.problems),
+            under_way=arrivals is not None,
+            said=said,
+            done=done,
+            total=total,
+            about=table.about,
+            problems=table.problems,
+        )
 
     def show_filters(self, search: object) -> Filters:
         asked, problems = decode(search)
         view, more = self.table.resolve(asked)
         matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
-        status = f"{drawn:,} of {self.table.count:,} runs on the map"
+        status = f"{drawn:,} of {counted(self.table.count, self.table.noun)} on the map"
         if drawn < matching:
             status += f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
         if view.region:
@@ -262,7 +297,8 @@ class Explorer:
 
     def runs_key(self, search: object) -> str:
         """What the table of runs depends on: not the networks shown."""
-        return repr(replace(self.view(search), run="", off=(), pin="", pin_off=()))
+        view = replace(self.view(search), run="", off=(), pin="", pin_off=())
+        return f"{self.table.count} {view!r}"
 
     def show_runs(self, search: object, page: object, step: int = 0) -> ListedRuns:
         """step: from that page, which is the first where it is no number."""
@@ -281,13 +317,14 @@ class Explorer:
         if place is None:
             return NetworkPanel(False, f"{which}{run}", f"There is no run {run} in {self.table.name}.")
         look = self.networks.look(run)
+        name = self.table.run_name(place)[:80]
         settings = settings_line(self.table, place)
         if look.specimen is None:
-            return self._without_weights(f"{which}{run}", settings, place, look)
+            return self._without_weights(f"{which}{name}", settings, place, look)
         specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{run}: {headline(specimen.analysis)}",
+            title=f"{which}{name}: {headline(specimen.analysis)}",
             said=settings,
             verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),

@@ -1,5 +1,6 @@
 """The empty page: every control with its label, and the places that a view fills."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from dash import dcc, html
@@ -15,12 +16,12 @@ from algophase.runs.selection import OPERATORS
 POLL_MILLISECONDS = 700
 
 
-def make_layout(table: RunTable, behind_a_map: bool = False) -> Any:
-    lines = [html.P(line, className="note") for line in table.about]
-    problems = [html.P(line, className="problem", role="alert") for line in table.problems]
+def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = False) -> Any:
+    """growing: networks are still being analyzed, and the page shows them as they come."""
     home = [html.P(html.A("All populations", href="/"))] if behind_a_map else []
-    head = html.Header([*home, html.H1(f"algophase: {table.name}"), *lines, *problems], className="page")
-    if not table.count or not table.axes:
+    about = html.Div(about_lines(table.about, table.problems), id="about")
+    head = html.Header([*home, html.H1(f"algophase: {table.name}"), about, _arrivals(growing)], className="page")
+    if not growing and (not table.count or not table.axes):
         return html.Div([head, html.Main(html.P("There are no runs to draw."), id="main")])
     return html.Div(
         [
@@ -33,12 +34,16 @@ def make_layout(table: RunTable, behind_a_map: bool = False) -> Any:
             dcc.Store(id="marks"),
             dcc.Store(id="version", data=0),
             *(dcc.Store(id=f"{name}-part") for name in PARTS),
+            dcc.Store(id="arrived"),
             dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
+            dcc.Interval(id="arrivals-poll", interval=POLL_MILLISECONDS, disabled=not growing),
             head,
             html.Main(
                 [
                     html.Div(id="problems", role="alert"),
-                    html.Div([_map(table), _network("run"), _network("pin"), _region()], id="workspace", className="workspace"),
+                    html.Div(
+                        [_map(table), _network("run"), _network("pin"), _region(table)], id="workspace", className="workspace"
+                    ),
                 ],
                 id="main",
             ),
@@ -50,14 +55,38 @@ def make_layout(table: RunTable, behind_a_map: bool = False) -> Any:
     )
 
 
+def about_lines(about: Sequence[str], problems: Sequence[str]) -> list[Any]:
+    """A table in words, and what of it could not be read."""
+    lines = [html.P(line, className="note") for line in about]
+    return [*lines, *(html.P(line, className="problem", role="alert") for line in problems)]
+
+
+def _arrivals(growing: bool) -> Any:
+    """How far the analyses of a directory's networks are."""
+    return html.Div(
+        [
+            html.P(id="arrivals-text", role="status", **aria(live="polite")),
+            html.Progress(id="arrivals-progress", max="1", value="0", **aria(label="Networks analyzed")),
+        ],
+        id="arrivals",
+        className="job",
+        hidden=not growing,
+    )
+
+
 def _labelled(text: str, control: Any) -> Any:
     """A control under its label. The label is the group's name as well: a dropdown's button is named by its value alone."""
     name = html.Label(text, htmlFor=control.id, id=f"{control.id}-label")
     return html.Div([name, control], className="control", role="group", **aria(labelledby=f"{control.id}-label"))
 
 
+def column_options(columns: Sequence[str]) -> list[Any]:
+    """What a list of columns offers."""
+    return [{"label": label(column)[:80], "value": column} for column in columns]
+
+
 def _choice(name: str, text: str, columns: list[str]) -> Any:
-    options = [{"label": label(column)[:80], "value": column} for column in columns]
+    options = column_options(columns)
     return _labelled(text, dcc.Dropdown(id=name, options=options, clearable=False, searchable=True))
 
 
@@ -74,7 +103,7 @@ def _map(table: RunTable) -> Any:
     value = dcc.Input(id="filter-value", type="text", maxLength=LONGEST, autoComplete="off", placeholder="a value, or null")
     return html.Section(
         [
-            html.H2("Map of the runs", id="map-title"),
+            html.H2(f"Map of the {table.noun}s", id="map-title"),
             html.Div(
                 [
                     _axis("x", "Across", table.axes),
@@ -106,10 +135,10 @@ def _map(table: RunTable) -> Any:
     )
 
 
-def _region() -> Any:
+def _region(table: RunTable) -> Any:
     return html.Section(
         [
-            html.H2("Runs", id="runs-title"),
+            html.H2(f"{table.noun.capitalize()}s", id="runs-title"),
             html.Div([html.Button("Clear the region", id="clear-region", hidden=True)], className="actions"),
             html.Div(id="statistics", className="side-by-side"),
             html.Div(id="runs"),

@@ -95,6 +95,10 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         marker |= {"color": _stepped(values[places], values[table.drawn(view)]), "coloraxis": "coloraxis"}
         extra = f"<br>{plain(label(view.colour))} %{{hovertext}}"
         more["hovertext"] = numpy.array([f"{value:.4g}" for value in values[places].tolist()], dtype=object)
+    called = "customdata"
+    if table.inert_names is not None:
+        called = "text"
+        more["text"] = table.inert_names[places]
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
@@ -105,7 +109,7 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         showlegend=not _is_number(table, view.colour),
         marker=marker,
         unselected={"marker": {"opacity": 0.12}},
-        hovertemplate=f"run %{{customdata}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
+        hovertemplate=f"{table.noun} %{{{called}}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
         f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
         **more,
     )

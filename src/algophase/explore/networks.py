@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
@@ -26,6 +26,7 @@ from algophase.explore.table import RunTable
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.settings import RunSettings
+from algophase.storage.kept_analyses import cache_directory
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again
@@ -36,11 +37,6 @@ MOST_IN_MEMORY = 8
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
 LARGEST_FILE = 1 << 30
 AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by far less
-
-
-def default_cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "algophase" / "networks"
 
 
 def frequencies(specimen: Specimen) -> list[int]:
@@ -68,17 +64,37 @@ class Look:
     can_train: bool = False
 
 
+class Arrivals(NamedTuple):
+    """Networks that are being analyzed one after the other. said: what is under way, in words."""
+
+    done: int
+    total: int
+    said: str
+
+
 class Networks:
     """Networks of a sweep by run id. Safe to use from several threads; `close` before the program ends."""
 
     def __init__(self, table: RunTable, sweep: Path, cache: Path | None = None) -> None:
-        self.table = table
+        self._table = table
         self.sweep = sweep
         self.kept = sweep / "networks" if sweep.is_dir() else None
-        self.cache = default_cache() if cache is None else cache
+        self.cache = cache_directory("networks") if cache is None else cache
         self.jobs = Jobs()
         self._ready: OrderedDict[str, Specimen] = OrderedDict()
         self._lock, self._loading = threading.Lock(), threading.Lock()
+
+    @property
+    def table(self) -> RunTable:
+        return self._table
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        """How far the table itself is in being made; None where it is complete."""
+        return None
+
+    def begin(self) -> None:
+        """Start what is to be done in the background from the beginning."""
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""

@@ -1,21 +1,37 @@
-"""A directory of networks without a sweep: each is analysed, and the page shows them as it shows the runs of a sweep."""
+"""A directory of networks without a sweep: each is analyzed, and the page shows them as it shows the runs of a sweep.
+
+The page is there at once. Networks come one after the other, analyzed in the background; what was analyzed before comes
+from where analyses are kept.
+"""
 
 import hashlib
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.errors import InputError, one_line
 from algophase.explore.jobs import Job
-from algophase.explore.networks import Look, Networks
+from algophase.explore.networks import Arrivals, Look, Networks
 from algophase.explore.table import RunTable
 from algophase.runs.overview import describe_outcomes
 from algophase.runs.standing import is_sweep, settings_of
-from algophase.storage.analyses import Analysed, analyze_files, names, network_files
+from algophase.storage.analyses import Analysed, Unusable, analyze_files, network_files
+from algophase.storage.kept_analyses import KeptAnalyses
 from algophase.storage.runs_table import flat_columns
 from algophase.wording import counted
 
-NAME = "network"  # the column that says what each is called
+NAME = "network"  # the column with the names of the files
+
+
+class Watcher(Protocol):
+    """Who is told how the analyses go, such as a progress bar."""
+
+    def starting(self, file: Path, number: int, count: int) -> None: ...
+
+    def failed(self, problem: InputError) -> None: ...
+
+    def finished(self, said: str) -> None: ...
 
 
 def are_networks(path: Path) -> bool:
@@ -26,44 +42,125 @@ def are_networks(path: Path) -> bool:
     return not problems and bool(files) and all(file.is_file() for file in files)
 
 
-def read_networks(path: Path) -> tuple[RunTable, Networks]:
-    """The networks as a table, one row each, and themselves."""
-    files, _ = network_files([path])
-    every = list(analyze_files(files))
-    found = [each for each in every if isinstance(each, Analysed)]
-    problems = [str(each.problem) for each in every if not isinstance(each, Analysed)]
-    if not found:
-        raise InputError(f"{path} holds no network that can be read: {problems[0]}")
-    called = names([each.analysis.id for each in found], [each.source for each in found])
-    rows, specimens = list[dict[str, Any]](), dict[str, Specimen]()
-    for each, name in zip(found, called, strict=True):
-        key = hashlib.sha256(str(each.source).encode()).hexdigest()[:12]  # as a run has: it stands in the page's address
-        record = each.analysis.to_dict()
-        circles = [item.circle.frequency for item in each.analysis.circles]
-        rows.append({"run_id": key, NAME: name, **settings_of(each.network), "frequencies": circles, **flat_columns(record)})
-        specimens[key] = Specimen(each.network, each.analysis, name=name, notes=[f"Network {name}, from {each.source.name}"])
-        specimens[key].forget_logits()
-    columns = {column: [row.get(column) for row in rows] for column in dict.fromkeys(column for row in rows for column in row)}
-    about = [f"{counted(len(rows), 'network')} of {path}", *describe_outcomes(columns)]
-    table = RunTable(columns, path.resolve().name, problems, about)
-    return table, OwnNetworks(table, path, specimens)
-
-
 class OwnNetworks(Networks):
-    """Networks that are all there. None is trained again."""
+    """The networks of a directory, which come after `begin`. None is trained again.
 
-    def __init__(self, table: RunTable, path: Path, specimens: dict[str, Specimen]) -> None:
-        super().__init__(table, path, path)
-        self.specimens = specimens
+    kept: where analyses are kept. watcher: is told what happens, from a thread of its own.
+    """
+
+    def __init__(self, path: Path, kept: KeptAnalyses, watcher: Watcher | None = None) -> None:
+        super().__init__(RunTable({}, path.resolve().name), path, path)
+        self.path, self.analyses, self.watcher = path, kept, watcher
+        self.files, _ = network_files([path])
+        self.specimens: dict[str, Specimen] = {}
+        self._rows = list[dict[str, Any]]()  # only ever added to: a run's place stays what it is
+        self._problems = list[str]()
+        self._from_before = 0
+        self._current = ""
+        self._ended, self._stop = threading.Event(), threading.Event()
+        self._changing = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._table_of = -1  # how many rows and problems the table shows
+
+    def begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._analyze_all, daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Until all networks are there; whether they are."""
+        return self._ended.wait(seconds)
+
+    def close(self, seconds: float = 10.0) -> None:
+        self._stop.set()
+        super().close(seconds)
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    @property
+    def arrivals(self) -> Arrivals | None:
+        if self._ended.is_set():
+            return None
+        done = len(self._rows) + len(self._problems)
+        return Arrivals(done, len(self.files), f"analyzing {self._current}" if self._current else "starting")
+
+    @property
+    def table(self) -> RunTable:
+        """The networks that have come so far."""
+        with self._changing:
+            if self._table_of != len(self._rows) + len(self._problems):
+                self._table = self._make_table()
+                self._table_of = len(self._rows) + len(self._problems)
+            return self._table
+
+    def _make_table(self) -> RunTable:
+        names = dict.fromkeys(name for row in self._rows for name in row)
+        columns = {name: [row.get(name) for row in self._rows] for name in names}
+        about = [f"{counted(len(self._rows), 'network')} of {self.path}"]
+        if self._rows:
+            about += describe_outcomes(columns)
+        problems = list(self._problems)
+        if len(problems) == len(self.files):
+            problems.append(f"{self.path} holds no network that can be read")
+        return RunTable(columns, self.path.resolve().name, problems, about, named_by=NAME)
+
+    def _analyze_all(self) -> None:
+        try:
+            for outcome in analyze_files(self.files, starting=self._starting, kept=self.analyses):
+                if self._stop.is_set():
+                    return
+                if isinstance(outcome, Unusable):
+                    self._add_problem(outcome.problem)
+                    continue
+                try:
+                    self._add(outcome)
+                except Exception as error:  # the others are still shown
+                    self._add_problem(InputError(f"{outcome.source} cannot be shown: {one_line(error)}"))
+        finally:
+            self._ended.set()
+        if self.watcher is not None:
+            self.watcher.finished(self._closing_words())
+
+    def _starting(self, file: Path, number: int, count: int) -> None:
+        self._current = file.name
+        if self.watcher is not None:
+            self.watcher.starting(file, number, count)
+
+    def _add_problem(self, problem: InputError) -> None:
+        with self._changing:
+            self._problems.append(str(problem))
+        if self.watcher is not None:
+            self.watcher.failed(problem)
+
+    def _add(self, outcome: Analysed[Path]) -> None:
+        file, network, analysis = outcome.source, outcome.network, outcome.analysis
+        key = hashlib.sha256(str(file).encode()).hexdigest()[:12]  # as a run has: it stands in the page's address
+        specimen = Specimen(network, analysis, name=file.name, notes=[f"network {analysis.id}, from {file}"])
+        specimen.forget_logits()
+        frequencies = [item.circle.frequency for item in analysis.circles]
+        row = {"run_id": key, NAME: file.name, **settings_of(network), "frequencies": frequencies}
+        row |= flat_columns(analysis.to_dict())
+        self.specimens[key] = specimen
+        with self._changing:
+            self._from_before += outcome.was_kept
+            self._rows.append(row)
+
+    def _closing_words(self) -> str:
+        words = f"{counted(len(self._rows), 'network')} analyzed"
+        if self._from_before:
+            words += f" ({self._from_before:,} of them before)"
+        if self._problems:
+            words += f"; {counted(len(self._problems), 'file')} could not be read"
+        return words
 
     def look(self, run_id: str) -> Look:
         specimen = self.specimens.get(run_id)
         if specimen is None:
-            return Look(problems=(f"there is no network {run_id[:40]!r} in {self.table.name}",))
+            return Look(problems=(f"there is no network {run_id[:40]!r} in {self.path.resolve().name}",))
         if not specimen.has_code:
-            told = f"network {specimen.name} was saved without its code: its circles cannot be switched off here"
-            return Look(problems=(f"{told}; a report shows it",))
+            reason = f"network {specimen.name} was saved without its code: its circles cannot be switched off here"
+            return Look(problems=(f"{reason}; a report shows it",))
         return Look(specimen)
 
     def train(self, run_id: str) -> Job:
-        raise InputError(f"{self.table.name} is a directory of networks: they are not trained again here")
+        raise InputError(f"{self.path.resolve().name} is a directory of networks: they are not trained again here")

@@ -20,7 +20,7 @@ from algophase.report.network_section import INSTANCE_TABLE, MEANING, NO_CIRCLES
 from algophase.report.plotly_style import Panel
 from algophase.report.program_figures import program_panels
 from algophase.runs.rows import analysis_of_row
-from algophase.wording import floored
+from algophase.wording import counted, floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -79,7 +79,8 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
     """Counts by verdict with their shares and intervals, and medians."""
     where = "in the region" if view.region else "on the map"
     if not len(places):
-        return [html.P(f"No runs {where}.")]
+        return [html.P(f"No {runs.noun}s {where}.")]
+    those = f"{counted(len(places), runs.noun)} {where}"
     counts = []
     for name, share in runs.counts(places):
         low, high = share.interval
@@ -89,8 +90,8 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
         for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
     ]
     return [
-        table([runs.verdict_name, "runs", "share", "95% interval"], counts, f"Verdicts of the {len(places):,} runs {where}"),
-        table(["", "median", "middle half", "runs"], medians, f"Medians of the {len(places):,} runs {where}"),
+        table([runs.verdict_name, f"{runs.noun}s", "share", "95% interval"], counts, f"Verdicts of the {those}"),
+        table(["", "median", "middle half", f"{runs.noun}s"], medians, f"Medians of the {those}"),
     ]
 
 
@@ -101,20 +102,20 @@ def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[An
     shown = list(dict.fromkeys(name for name in (VERDICT, view.x, view.y, view.colour, KEPT) if name in runs.columns))
     rows = []
     for place in places[page * PAGE : (page + 1) * PAGE].tolist():
-        run_id = runs.run_id(place)
-        opens: Any = cell_text(run_id) if run_id else f"row {place}"
+        run_id, name = runs.run_id(place), runs.run_name(place)
+        opens: Any = cell_text(name) if name else f"row {place}"
         if RUN_ID.fullmatch(run_id):
             chosen = run_id in (view.run, view.pin)
             opens = html.Button(
-                run_id,
+                cell_text(name),
                 id={"type": "open-run", "run": run_id},
                 className="link",
-                **aria(label=f"Show run {run_id}", pressed="true" if chosen else "false"),
+                **aria(label=f"Show {runs.noun} {cell_text(name)}", pressed="true" if chosen else "false"),
             )
         rows.append([opens, *(value_text(name, runs.columns[name][place]) for name in shown)])
     where = "in the region" if view.region else "on the map"
-    name = f"Runs {where}, page {page + 1} of {pages}"
-    return table(["run", *map(label, shown)], rows, name), page, pages
+    name = f"{runs.noun.capitalize()}s {where}, page {page + 1} of {pages}"
+    return table([runs.noun, *map(label, shown)], rows, name), page, pages
 
 
 def verdict_box(analysis: Analysis, *more: Any) -> Any:

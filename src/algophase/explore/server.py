@@ -4,11 +4,14 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.explore.app import LOOPBACK, check_installed, make_app, warm
 from algophase.explore.site import Site, groups_at
+
+if TYPE_CHECKING:
+    from algophase.explore.own import Watcher
 
 FIRST_PORT = 8050
 
@@ -19,12 +22,14 @@ def serve(
     port: int | None = None,
     cache: Path | None = None,
     started: Callable[[str], Any] = print,
+    watcher: "Watcher | None" = None,
 ) -> None:
     """Serve a sweep's page, or the map of a folder's sweeps, until interrupted.
 
     directory: None for the map of the current folder's sweeps and the shipped ones.
     started: called with the address once it answers.
     port: by default FIRST_PORT, or any free one if that is taken.
+    watcher: is told how the analyses of a directory of networks go.
     """
     check_installed()
     import torch
@@ -40,12 +45,14 @@ def serve(
         def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
             pass
 
-    answer, close = _make(directory, cache, LOOPBACK if host in LOOPBACK else ())
+    hosts = LOOPBACK if host in LOOPBACK else ()
+    answer, begin, close = _make(directory, cache, hosts, watcher)
     listening = _listen(host, port)
     taken = listening.getsockname()[1]
     server = make_server(host, taken, answer, threaded=True, request_handler=Quiet, fd=listening.fileno())
     try:
         started(f"http://{f'[{host}]' if ':' in host else host}:{taken}/")
+        begin()
         server.serve_forever()
     except KeyboardInterrupt:
         pass
@@ -55,17 +62,19 @@ def serve(
         close()
 
 
-def _make(directory: Path | None, cache: Path | None, hosts: tuple[str, ...]) -> tuple[Any, Callable[[], None]]:
-    """What answers requests, and what ends it."""
+def _make(
+    directory: Path | None, cache: Path | None, hosts: tuple[str, ...], watcher: "Watcher | None"
+) -> tuple[Any, Callable[[], None], Callable[[], None]]:
+    """What answers requests, what is to be called when it does, and what ends it."""
     if groups_at(directory):
         site = Site(directory, cache, hosts)
         site.show()  # read before anyone waits for it
         threading.Thread(target=warm, daemon=True).start()  # and what a sweep's page needs, while the map is looked at
-        return site, site.close
+        return site, lambda: None, site.close
     if directory is None:
         raise InputError("there is no sweep in this folder or in those in it, and none came with the package")
-    app, networks = make_app(directory, cache, hosts)
-    return app.server, networks.close
+    app, networks = make_app(directory, cache, hosts, watcher=watcher)
+    return app.server, networks.begin, networks.close
 
 
 def _listen(host: str, port: int | None) -> socket.socket:

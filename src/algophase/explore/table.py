@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from algophase.analysis.catalogue import catalogue, metrics
+from algophase.analysis.catalogue import SYMMETRICITY, catalogue, metrics
 from algophase.analysis.verdict import in_order
 from algophase.errors import InputError
 from algophase.explore.state import RUN_ID, Point, View
@@ -42,7 +42,7 @@ Places = NDArray[numpy.int64]  # rows, by their place in the table
 VERDICT, PAPER_LABEL = "verdict", "paper_label"
 KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
 KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
-X = ("attention_rate", "width")
+X = ("attention_rate", "width", SYMMETRICITY)
 MOST_COLOURS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
 ROW = "row of all shards"  # a column for the time of joining them
@@ -66,7 +66,7 @@ class RunTable:
     columns: with one value per run, or lists, of which only a run's own row is asked for. `verdict` is filled in for
         every run.
     problems: what could not be read, in lines. about: the table in words. kept: runs whose weights there are.
-    read_row: every column of one run; by default from `columns`.
+    read_row: every column of one run; by default from `columns`. named_by: the column with what a run is called.
     """
 
     def __init__(
@@ -77,8 +77,10 @@ class RunTable:
         about: Sequence[str] = (),
         kept: Collection[str] = (),
         read_row: Callable[[int], dict[str, Any]] | None = None,
+        named_by: str = "run_id",
     ) -> None:
         self.name, self.problems, self.about = name, list(problems), list(about)
+        self.named_by = named_by
         self.count = len(next(iter(columns.values()), []))
         self.columns: dict[str, Column] = {}
         for column_name, values in columns.items():
@@ -112,12 +114,29 @@ class RunTable:
     def run_id(self, place: int) -> str:
         return str(self.columns["run_id"][place]) if "run_id" in self.columns else ""
 
+    def run_name(self, place: int) -> str:
+        """What a run is called: its id, or the file it was read from."""
+        name = self.columns[self.named_by][place] if self.named_by in self.columns else None
+        return self.run_id(place) if name is None else str(name)
+
+    @property
+    def noun(self) -> str:
+        """What a row is."""
+        return "run" if self.named_by == "run_id" else "network"
+
     @functools.cached_property
     def inert_ids(self) -> NDArray[numpy.object_]:
         """The ids of all runs as texts that a picture may show."""
         ids = [self.run_id(place) for place in range(self.count)]
         inert = [run_id if RUN_ID.fullmatch(run_id) else plain(run_id) for run_id in ids]
         return numpy.array(inert, dtype=object)
+
+    @functools.cached_property
+    def inert_names(self) -> NDArray[numpy.object_] | None:
+        """The same for their names, where those are not their ids."""
+        if self.named_by == "run_id":
+            return None
+        return numpy.array([plain(self.run_name(place)) for place in range(self.count)], dtype=object)
 
     def kind(self, column: str) -> str:
         return self.columns[column].kind
@@ -172,10 +191,14 @@ class RunTable:
             asked = getattr(view, name)
             if asked and asked not in allowed:
                 problems.append(f"{name} is {asked!r}, which this table cannot be drawn by")
-            fitting = [column for column in wanted if column in allowed] or allowed
-            chosen[name] = asked if asked in allowed else (fitting[0] if fitting else "")
-        if chosen["y"] == chosen["x"] and not view.y:
-            chosen["y"] = next((column for column in self.axes if column != chosen["x"]), chosen["x"])
+            # What most runs have comes before what few have: networks of a directory differ in their settings.
+            fitting = [column for column in wanted if column in allowed]
+            fitting.sort(key=lambda column: 2 * self.columns[column].missing.sum() > self.count)
+            if name == "y":
+                fitting = [*fitting, *allowed]
+                fitting = [column for column in fitting if column != chosen["x"]] or fitting
+            usual = next(iter([*fitting, *allowed]), "")
+            chosen[name] = asked if asked in allowed else usual
         chosen["x_scale"] = view.x_scale or self.usual_scale(chosen["x"])
         chosen["y_scale"] = view.y_scale or self.usual_scale(chosen["y"])
         return replace(view, filters=tuple(filters), **chosen), problems

@@ -14,17 +14,19 @@ from algophase.errors import InputError, one_line
 from algophase.networks import Network
 from algophase.storage import find_networks, load
 from algophase.storage.formats.contents import Reading
+from algophase.storage.kept_analyses import KeptAnalyses
 
 Source = TypeVar("Source")
 
 
 @dataclass(frozen=True)
 class Analysed(Generic[Source]):
-    """A network with its analysis. source: what it was loaded from."""
+    """A network with its analysis. source: what it was loaded from; was_kept: the analysis is of an earlier call."""
 
     source: Source
     network: Network
     analysis: Analysis
+    was_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,19 @@ def analyze_sources(
     load_one: Callable[[Source], Network],
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Source, int, int], None] | None = None,
+    kept: KeptAnalyses | None = None,
 ) -> Iterator[Analysed[Source] | Unusable[Source]]:
-    """Load and analyse each source in turn. starting: called before each with its number, from 1, and how many there are."""
+    """Load and analyse each source in turn.
+
+    starting: called before each with its number, from 1, and how many there are.
+    kept: where to look for an analysis first, and where to keep those that are made.
+    """
     for number, source in enumerate(sources, 1):
         if starting is not None:
             starting(source, number, len(sources))
         try:
             network = load_one(source)
-            outcome: Analysed[Source] | Unusable[Source] = Analysed(source, network, analyze(network, thresholds))
+            outcome: Analysed[Source] | Unusable[Source] = _analysed(source, network, thresholds, kept)
         except InputError as error:
             outcome = Unusable(source, error)
         except Exception as error:  # whatever one network does to its reader or its analysis, the others are analysed
@@ -56,12 +63,23 @@ def analyze_sources(
         yield outcome
 
 
+def _analysed(source: Source, network: Network, thresholds: Thresholds, kept: KeptAnalyses | None) -> Analysed[Source]:
+    analysis = None if kept is None else kept.get(network, thresholds)
+    if analysis is not None:
+        return Analysed(source, network, analysis, was_kept=True)
+    analysis = analyze(network, thresholds)
+    if kept is not None:
+        kept.put(network, analysis, thresholds)
+    return Analysed(source, network, analysis)
+
+
 def analyze_files(
     files: Sequence[Path],
     thresholds: Thresholds = Thresholds(),
     starting: Callable[[Path, int, int], None] | None = None,
     reading: Reading = Reading(),
     operation: str | None = None,
+    kept: KeptAnalyses | None = None,
 ) -> Iterator[Analysed[Path] | Unusable[Path]]:
     """Load and analyse each network file in turn, ours or another group's.
 
@@ -75,7 +93,7 @@ def analyze_files(
         network = load(file, **asdict(reading))
         return network if operation is None else with_operation(network, operation)
 
-    return analyze_sources(files, load_one, thresholds, starting)
+    return analyze_sources(files, load_one, thresholds, starting, kept)
 
 
 def network_files(

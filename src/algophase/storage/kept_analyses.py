@@ -1,0 +1,121 @@
+"""Analyses that are kept between calls, by the digest of what was analyzed: a network's numbers and its settings.
+
+A file that was renamed or copied is recognized; one that was trained further is not. An analysis of another version of
+the code, with other metrics or other thresholds, is made again.
+"""
+
+import dataclasses
+import functools
+import gzip
+import hashlib
+import json
+import logging
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from algophase.analysis.analyze import Analysis
+from algophase.analysis.catalogue import metrics
+from algophase.analysis.plain import from_plain, to_plain
+from algophase.analysis.thresholds import Thresholds
+from algophase.errors import InputError
+from algophase.networks import Network, Recorded
+from algophase.settings import WrappedSettings, network_to_dict
+from algophase.storage.files import read_bytes, write_atomically
+
+FORMAT = "algophase-analysis"
+VERSION = 1
+CODE = ("analysis", "networks", "settings", "task", "waves")  # files and folders that an analysis depends on
+
+log = logging.getLogger(__name__)
+
+
+def cache_directory(name: str) -> Path:
+    """Where this user's programs keep what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "algophase" / name
+
+
+class KeptAnalyses:
+    """A directory of analyses, one file per network. What cannot be read or written there is analyzed again."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = cache_directory("analyses") if directory is None else directory
+        self._can_write = True
+
+    def get(self, network: Network, thresholds: Thresholds = Thresholds()) -> Analysis | None:
+        """The analysis of these very numbers, if it was kept."""
+        if not _can_be_kept(network):
+            return None
+        digest = network_digest(network, thresholds)
+        path = self._path(digest)
+        if not path.exists():
+            return None
+        try:
+            record = json.loads(gzip.decompress(read_bytes(path)))
+            if record["digest"] != digest or record["sha256"] != _checksum(record["analysis"]):
+                return None
+            analysis: Analysis = from_plain(Analysis, record["analysis"])
+        except (InputError, OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+            return None
+        return replace(analysis, id=network.id)  # the file may have another name now
+
+    def put(self, network: Network, analysis: Analysis, thresholds: Thresholds = Thresholds()) -> None:
+        if not self._can_write or not _can_be_kept(network):
+            return
+        digest = network_digest(network, thresholds)
+        plain = to_plain(analysis)
+        record = {"format": FORMAT, "version": VERSION, "digest": digest, "analysis": plain}
+        record["sha256"] = _checksum(plain)
+        try:
+            write_atomically(self._path(digest), gzip.compress(json.dumps(record).encode(), mtime=0))
+        except InputError as error:
+            self._can_write = False
+            log.warning("analyses are not kept: %s", error)
+
+    def _path(self, digest: str) -> Path:
+        return self.directory / f"{digest}.json.gz"
+
+
+def _can_be_kept(network: Network) -> bool:
+    """Whether its numbers and settings say all about a network: not if it has code of its own."""
+    if isinstance(network, Recorded):
+        return False  # its file has its analysis
+    if isinstance(network.settings, WrappedSettings):
+        return False
+    return type(network).__module__.startswith("algophase.")
+
+
+def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> str:
+    """Names an analysis: of these numbers and settings, by this code, with these metrics and thresholds."""
+    about = {
+        "kind": type(network).__name__,
+        "task": network.task.to_dict(),
+        "network": network_to_dict(network.settings),
+        "notes": list(network.notes),
+        "thresholds": dataclasses.asdict(thresholds),
+        "metrics": [quantity.name for quantity in metrics()],
+        "code": _code_digest(),
+    }
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, tensor in sorted(network.state_dict().items()):
+        numbers = tensor.detach().cpu().contiguous().numpy()
+        digest.update(f"{name} {numbers.dtype} {numbers.shape}".encode())
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()[:32]
+
+
+@functools.cache
+def _code_digest() -> str:
+    """Changes with every line that an analysis depends on: between two releases the version does not."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for name in CODE:
+        for path in sorted([*package.glob(f"{name}.py"), *package.glob(f"{name}/**/*.py")]):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _checksum(plain: Any) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
