@@ -16,7 +16,9 @@ import algophase
 from algophase.analysis.analyze import Analysis
 from algophase.cli import app, main
 from algophase.interop.model_card import model_card
+from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load, save
 from algophase.wording import floored
 
@@ -318,3 +320,24 @@ def test_files_of_other_groups_are_taken_as_they_are(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "is not of format transformer-lens" in result.stderr
     assert run("distil", tmp_path / "net.pth", "--activation", "relu").exit_code == 0
+
+
+def test_what_a_file_does_not_say_is_asked_for_and_given(tmp_path: Path) -> None:
+    """As others save a network of ours: by TransformerLens's names, with no word on its attention rate, and twice."""
+    untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5)))
+    tensors = {**untrained.state_dict(), "unembed.b_U": torch.zeros(7)}
+    twice = {name: 2 * value for name, value in tensors.items()}
+    torch.save({"model": tensors, "averaged": twice}, tmp_path / "net.pth")
+    result = run("analyze", tmp_path / "net.pth")
+    assert result.exit_code == 1
+    assert "holds several states that differ, model, averaged: choose one with --state" in result.stderr
+    for command in (("analyze", "--json"), ("report", "--out", tmp_path / "page.html"), ("distil",)):
+        name, *options = command
+        said = ("--state", "model", "--attention-rate", "0.5", "--modulus", "7", "--activation", "relu")
+        result = run(name, tmp_path / "net.pth", *options, *said)
+        assert result.exit_code == 0, result.stderr
+        if name == "analyze":
+            (record,) = json.loads(result.stdout)
+            assert (record["attention_rate"], record["training_fraction"]) == (0.5, None)
+    result = run("analyze", tmp_path / "net.pth", "--state", "model")
+    assert "note: attention rate 1, which the file does not say; --attention-rate gives another" in result.stdout

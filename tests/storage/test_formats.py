@@ -139,6 +139,12 @@ def test_concatenated_and_bilinear(tmp_path: Path) -> None:
     check_logits(load(tmp_path / "bilinear.pt"), (x * y) @ tensors["W_U"].double())
 
 
+def test_square_tables_without_an_answer_are_a_caution(tmp_path: Path) -> None:
+    torch.save({"W_x": drawn(P, P), "W_y": 2 * drawn(P, P), "W_U": drawn(P, P)}, tmp_path / "bilinear.pt")
+    doubt = "nothing tells rows from columns in the square W_x, W_y, W_U"
+    assert doubt in analyze(load(tmp_path / "bilinear.pt")).cautions
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "square": torch.square, "gelu": F.gelu}
 
 

@@ -186,6 +186,23 @@ def test_a_tensor_that_the_format_does_not_know_is_named(tmp_path: Path, name: s
         load(written(tmp_path, extra))
 
 
+@pytest.mark.parametrize("turned", [(), ("mlp.W_in",), ("mlp.W_out",), ("mlp.W_in", "mlp.W_out")])
+def test_square_matrices_are_turned_where_the_answers_say_so(tmp_path: Path, turned: tuple[str, ...]) -> None:
+    """With as many hidden units as numbers, no shape tells rows from columns.
+
+    Unit j reads cos(3 w a + w j) + cos(3 w b + w j), with w = 2 pi / p, and writes its square times
+    cos(3 w c + 2 w j). Over all units this is cos(3 w (a + b - c)) (1 + cos(3 w (a - b))).
+    """
+    unit, number = torch.arange(P)[:, None], torch.arange(P)
+    angle = 2 * torch.pi / P
+    into, out = torch.cos(angle * (3 * number + unit)), torch.cos(angle * (3 * number + 2 * unit)).T
+    model = {"mlp.W_in": into, "mlp.W_out": out}
+    content = {"model": {name: value.T if name in turned else value for name, value in model.items()}}
+    network = load(written(tmp_path, content), activation="square")
+    np.testing.assert_allclose(grid_logits(network.double()).numpy(), plain_logits({"model": model}, "square"), atol=1e-5)
+    assert sum("is square and was turned over" in note for note in network.notes) == len(turned)
+
+
 def test_its_hidden_units_are_counted_and_its_split_is_unknown(tmp_path: Path) -> None:
     network = load(written(tmp_path, trained("relu", 1, 150).content))
     assert f"hidden {HIDDEN}" in repr(network)

@@ -1,16 +1,18 @@
 """How well a network answers all pairs: what supports a reading that the file itself leaves open."""
 
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from algophase.core.answers import learned
 from algophase.networks import Network
 from algophase.task import answers
 
 WELL = 0.9  # of all pairs: no reading that is wrong comes near it, for chance is 1 / p
-# Mean share of different answers in a row or column of the p x p answers: 1 for a group, 0.63 where answers are random.
-ORDERLY = 0.95
+COPIED = ("a", "b")  # what a network may answer that was put together in the wrong way
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,11 @@ class Answered:
 
     @property
     def orderly(self) -> bool:
-        """Whether it answers well, or answers something else that no row or column has twice, as any group does."""
-        lines = [*self.answers, *self.answers.T]
-        distinct = sum(len(line.unique()) for line in lines)
-        return self.well or distinct >= ORDERLY * len(lines) * len(self.answers)
+        """Whether it answers well, or its answers follow another formula or form a group. By chance none do."""
+        if self.well:
+            return True
+        result = learned(self.answers.numpy())
+        return result is not None and result.what not in COPIED
 
 
 @torch.no_grad()
@@ -52,3 +55,32 @@ def answered(network: Network) -> Answered:
         right.append(wrong.amax(1) < 0)
         answer.append(logits.argmax(1))
     return Answered(torch.stack(losses), torch.stack(right), torch.stack(answer))
+
+
+def is_square(value: Tensor) -> bool:
+    """Whether a matrix, or each of several, has the same shape with its two axes exchanged."""
+    return value.ndim > 1 and value.shape[-1] == value.shape[-2]
+
+
+def oriented(
+    tensors: Mapping[str, Tensor], build: Callable[[Mapping[str, Tensor]], Iterable[Network]]
+) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
+    """Tensors with square matrices turned over where only then the answers are orderly, and what is to be said about it.
+
+    build: the networks that these tensors can be.
+    """
+    squares = [name for name, value in tensors.items() if is_square(value)]
+    for count in range(len(squares) + 1 if squares else 0):
+        for chosen in itertools.combinations(squares, count):
+            turned = {**tensors, **{name: tensors[name].mT.contiguous() for name in chosen}}
+            if any(answered(network).orderly for network in build(turned)):
+                return turned, tuple(turned_note(name) for name in chosen)
+    return tensors, (square_doubt(squares),) if squares else ()
+
+
+def turned_note(name: str) -> str:
+    return f"{name} is square and was turned over: as it is, the network does not answer its pairs"
+
+
+def square_doubt(names: Iterable[str]) -> str:
+    return f"nothing tells rows from columns in the square {', '.join(names)}"

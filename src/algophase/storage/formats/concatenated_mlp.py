@@ -1,10 +1,17 @@
 """Chughtai et al. 2023 (rep-theory-mech-interp): relu([W_x[a], W_y[b]] W) W_U, and bilinear (W_x[a] * W_y[b]) W_U."""
 
+from collections.abc import Mapping
+
+from torch import Tensor
+
 from algophase.networks import Network
 from algophase.settings import MLPSettings, TaskSettings
+from algophase.storage.formats.answers import oriented
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
+
+OURS = {"W_x": "first", "W_y": "second", "W": "W", "W_U": "W_U"}
 
 
 def _fits(contents: Contents) -> bool:
@@ -25,11 +32,17 @@ def _read(contents: Contents, reading: Reading) -> Network:
     task = TaskSettings(p, training_fraction=config.training_fraction, operation=config.operation or "add")
     activation = reading.activation or config.activation or usual_activation
     settings = MLPSettings(width, hidden, join, activation, own_tables=True)
-    names = {"W_x": "first", "W_y": "second", "W": "W", "W_U": "W_U"}
-    network = fill(task, settings, {names[name]: value for name, value in contents.tensors.items()}, contents.path)
+
+    def build(tensors: Mapping[str, Tensor]) -> Network:
+        return fill(task, settings, {OURS[name]: value for name, value in tensors.items()}, contents.path)
+
+    tensors, orientation = oriented(contents.tensors, lambda turned: [build(turned)])
+    network = build(tensors)
     network.id = contents.id
+    network.notes = orientation
     if reading.activation is None and config.activation is None and has_layer:
-        network.notes = (f"activation {activation}, which the file does not say; --activation gives another",)
+        assumed = f"activation {activation}, which the file does not say; --activation gives another"
+        network.notes = (assumed, *orientation)
     return network
 
 

@@ -24,11 +24,12 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import MLPSettings, TaskSettings
-from algophase.storage.formats.answers import Answered, answered
+from algophase.storage.formats.answers import Answered, answered, oriented
 from algophase.storage.formats.config import Config, recorded_loss
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
 
+OURS = {"mlp.W_in": "W", "mlp.W_out": "W_U", "embed.W_E": "first"}  # names of a network with an embedding
 CHOICES = ("relu", "square", "gelu", "none")
 NO_EMBEDDING = (
     "it has no embedding: the first matrix is taken for the table, and circularity is undefined; "
@@ -50,20 +51,23 @@ def _fits(contents: Contents) -> bool:
 
 def _read(contents: Contents, reading: Reading) -> Network:
     config = Config(contents)
-    into, out = contents.tensors["mlp.W_in"], contents.tensors["mlp.W_out"]
     table = contents.tensors.get("embed.W_E")
-    p, hidden = out.shape
+    p, hidden = contents.tensors["mlp.W_out"].shape
     config.check(modulus=p, vocabulary=p, hidden=hidden, layer_norm=False, activation=reading.activation)
     if config.operation == "subtract":
         raise InputError(f"{contents.path}: its config says subtract, but it adds a and b before anything else")
     task = TaskSettings(modulus=p, training_fraction=config.training_fraction)
-    tensors = {"first": into.T, "W_U": out.T} if table is None else {"first": table.T, "W": into.T, "W_U": out.T}
-    width = tensors["first"].shape[1]
+    width = hidden if table is None else len(table)
 
     def build(activation: str) -> Network:
-        settings = MLPSettings(width, 0 if table is None else hidden, "add", activation, one_hot=table is None)
-        return fill(task, settings, tensors, contents.path)
+        return _network(contents, tensors, task, width, activation)
 
+    known_activation = reading.activation or config.activation
+    tried = CHOICES if known_activation is None else (known_activation,)
+    tensors, orientation = oriented(
+        {name: contents.tensors[name] for name in OURS if name in contents.tensors},
+        lambda turned: (_network(contents, turned, task, width, activation) for activation in tried),
+    )
     if reading.activation is not None:
         activation, reason = reading.activation, "as given"
     elif config.activation is not None:
@@ -72,8 +76,17 @@ def _read(contents: Contents, reading: Reading) -> Network:
         activation, reason = _activation(contents, task, build)
     network = build(activation)
     network.id = contents.id
-    network.notes = (f"activation {activation}, {reason}", *((NO_EMBEDDING,) if table is None else ()))
+    network.notes = (f"activation {activation}, {reason}", *orientation, *((NO_EMBEDDING,) if table is None else ()))
     return network
+
+
+def _network(contents: Contents, tensors: Mapping[str, Tensor], task: TaskSettings, width: int, activation: str) -> Network:
+    """From tensors by their names in the file, each of which is the transpose of ours."""
+    one_hot = "embed.W_E" not in tensors
+    names = {**OURS, "mlp.W_in": "first"} if one_hot else OURS
+    hidden = 0 if one_hot else len(tensors["mlp.W_in"])
+    settings = MLPSettings(width, hidden, "add", activation, one_hot=one_hot)
+    return fill(task, settings, {names[name]: value.T for name, value in tensors.items()}, contents.path)
 
 
 def _activation(contents: Contents, task: TaskSettings, build: Callable[[str], Network]) -> tuple[str, str]:

@@ -1,9 +1,10 @@
 """Nanda et al. 2023 (progress-measures-paper): a one-layer transformer on a, b, "=", in the transposed shapes of its time."""
 
 from algophase.networks import Network
+from algophase.storage.formats.answers import is_square
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.formats.released import authors_config, transposed
-from algophase.storage.formats.transformer_lens import from_weights, is_square
+from algophase.storage.formats.transformer_lens import from_weights
 
 
 def is_transposed(contents: Contents) -> bool:

@@ -17,7 +17,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import ACTIVATIONS, LensSettings, NetworkSettings, TaskSettings, TransformerSettings
-from algophase.storage.formats.answers import answered
+from algophase.storage.formats.answers import answered, is_square, square_doubt, turned_note
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
@@ -45,11 +45,6 @@ def _read(contents: Contents, reading: Reading) -> Network:
     weights = {name: value for name, value in contents.tensors.items() if name.rsplit(".", 1)[-1] not in buffers}
     turned = {name: value.mT.contiguous() for name, value in weights.items() if is_square(value)}
     return from_weights(weights, turned, contents, reading)
-
-
-def is_square(value: Tensor) -> bool:
-    """Whether a matrix, or each of several, looks the same with its two axes exchanged."""
-    return value.ndim > 1 and value.shape[-1] == value.shape[-2]
 
 
 def task_of(context: int, vocabulary: int, outputs: int, where: object) -> TaskSettings:
@@ -160,7 +155,7 @@ def _variants(
         modulus = layouts[0].task.modulus
         doubts.append(f"modulus {modulus}, taken from its {sizes.vocabulary} tokens; --modulus gives another")
     if turned:
-        doubts.append(f"nothing tells rows from columns in the square {', '.join(turned)}")
+        doubts.append(square_doubt(turned))
     if may_be_folded:
         doubts.append("no layer norm is assumed; one that was folded into the weights leaves no tensor behind")
     usual = _laid_out(_Variant(weights, layouts[0].task, says_folded, doubts=tuple(doubts)), layouts[0])
@@ -171,8 +166,8 @@ def _variants(
         note = "layer norm, folded into the weights: without it the network does not answer its pairs"
         yield replace(usual, folded_norm=True, notes=(*usual.notes, note))
     for name, value in turned.items():
-        note = f"{name} is square and was turned over: as it is, the network does not answer its pairs"
-        yield _laid_out(_Variant({**weights, name: value}, layouts[0].task, says_folded, (note,)), layouts[0])
+        notes = (turned_note(name),)
+        yield _laid_out(_Variant({**weights, name: value}, layouts[0].task, says_folded, notes), layouts[0])
 
 
 def _laid_out(variant: _Variant, layout: _Layout) -> _Variant:
