@@ -16,6 +16,7 @@ ORDER = [
     "messages",
     "interrupts",
     "threads",
+    "memory",
     "wording",
     "progress",
     "seeding",

@@ -12,7 +12,7 @@ from algophase.analysis.grid import grid_logits
 from algophase.analysis.principal import network_components
 from algophase.analysis.program import program_of_logits
 from algophase.analysis.progress_measures import embedding_gini, held_out_answers, progress_measures
-from algophase.analysis.restricted import key_frequencies_there, restricted_and_excluded
+from algophase.analysis.restricted import key_frequencies_there, parts_by_sum
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.settings import RunSettings, TaskSettings, TransformerSettings
@@ -61,7 +61,8 @@ def test_losses_are_those_of_the_definition(network: Network) -> None:
     program = program_of_logits(logits)
     keys = key_frequencies_there(logits)
     assert set((keys.nonzero().flatten() + 1).tolist()) == set(program.frequencies)
-    restricted, excluded = restricted_and_excluded(logits)
+    of_sum, left_out = (part[labels(len(logits))] for part in parts_by_sum(logits))
+    restricted, excluded = of_sum, logits - left_out
     expected = by_definition(logits, program.frequencies)
     torch.testing.assert_close(restricted, expected[0])
     torch.testing.assert_close(excluded, expected[1])

@@ -9,6 +9,7 @@ Three rounds, each queued on the device without waiting for it:
 What a round needs of the one before is read on the CPU a few networks later, when it has long arrived.
 """
 
+import functools
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -340,7 +341,8 @@ def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _Fir
 def _launch_measures(subject: Subject) -> Packed:
     """Whatever depends on the weights alone, by name. Nothing here waits for the device, or looks at a number."""
     subject.run()
-    numbers = {"largest logit": subject.logits.abs().max(), ANSWERS: subject.logits.argmax(dim=-1)}
+    least, most = subject.logits.aminmax()  # no copy of them all, as abs() makes
+    numbers = {"largest logit": torch.maximum(-least, most), ANSWERS: subject.logits.argmax(dim=-1)}
     for quantity in metrics():
         if quantity.measure is not None and not quantity.arrived:
             value = quantity.measure(subject)
@@ -367,6 +369,20 @@ def _launch(
     return launch_groups(subject.network, subject.components, groups, left_out, with_sums=with_sums, prepared=prepared)
 
 
+def _refusals_as_results(round_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A round that finds a network too large for the memory budget gives the error, as the first does."""
+
+    @functools.wraps(round_of)
+    def refused_or_done(begun: Any) -> Any:
+        try:
+            return round_of(begun)
+        except InputError as error:
+            return error
+
+    return refused_or_done
+
+
+@_refusals_as_results
 @neutral()
 def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
     """The program and the circles, and each frequency alone that the program names and the embedding does not."""
@@ -392,6 +408,7 @@ def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis |
     return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
 
 
+@_refusals_as_results
 @neutral()
 def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
     """The instances, each kept and each left out, as the circles alone group them."""

@@ -30,6 +30,7 @@ from algophase.analysis.grid import accuracy, cross_entropy, grid_logits, mean_c
 from algophase.analysis.lines import exceeds
 from algophase.analysis.principal import PrincipalComponents, network_components, principal_components
 from algophase.errors import InputError
+from algophase.memory import FLOAT64, joined, slabs
 from algophase.networks import Linear, Network
 from algophase.networks.ordered import ordered
 
@@ -101,9 +102,16 @@ def without_second_relu(network: Linear) -> Tensor:
     """Logits (p, p, p) of model beta or gamma with the second ReLU removed."""
     first, second = network.operand_tables()
     p = network.task.modulus
-    sums = first.repeat_interleave(p, dim=0) + second.repeat(p, 1)
-    hidden = torch.relu(sums @ network.l1.weight.T + _hidden_bias(network))
-    return (network.l2(hidden) @ network.unembed.weight.T).unflatten(0, (p, p))
+
+    def of_rows(rows: slice) -> list[Tensor]:
+        some = first[rows]
+        sums = some.repeat_interleave(p, dim=0) + second.repeat(len(some), 1)
+        hidden = torch.relu(sums @ network.l1.weight.T + _hidden_bias(network))
+        return [(network.l2(hidden) @ network.unembed.weight.T).unflatten(0, (-1, p))]
+
+    row_bytes = FLOAT64 * p * (3 * first.shape[1] + 4 * len(network.l1.weight) + 2 * p)
+    (logits,) = joined(of_rows, slabs(p, row_bytes, first.device), "logits without the second ReLU")
+    return logits
 
 
 def has_second_relu(network: Network) -> TypeGuard[Linear]:

@@ -20,7 +20,7 @@ from torch import Tensor
 from algophase.analysis.evidence import CircleEvidence
 from algophase.analysis.grid import share_right
 from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.metrics import paper_triples_on, symmetricity_without_equals_sign
+from algophase.analysis.metrics import symmetricity_without_equals_sign
 from algophase.analysis.progress_measures import embedding_gini
 from algophase.analysis.subject import Subject
 from algophase.analysis.thresholds import Thresholds
@@ -205,11 +205,6 @@ _SYMMETRIC = Line("gradient_symmetricity", "above")
 _DEPENDENT = Line("clock_distance_irrelevance", "below")
 
 
-def _sampled_symmetricity(subject: Subject) -> Tensor:
-    triples = paper_triples_on(subject.modulus, subject.similarities.device)
-    return subject.similarities[tuple(triples.T)].nanmean()
-
-
 def _of_units(name: str) -> Callable[[Subject], float]:
     """One of the `UnitMeans` of the first hidden layer, undefined without units."""
     return lambda subject: math.nan if subject.units is None else float(getattr(subject.units.means, name))
@@ -250,7 +245,7 @@ for entry in (
         low=-1,
         high=1,
         line=_SYMMETRIC,
-        measure=_sampled_symmetricity,
+        measure=lambda subject: subject.symmetricities[0],
         which="paper's 100 triples",
     ),
     Quantity(
@@ -263,7 +258,7 @@ for entry in (
         low=-1,
         high=1,
         line=_SYMMETRIC,
-        measure=lambda subject: subject.similarities.nanmean(),
+        measure=lambda subject: subject.symmetricities[1],
         which="all p^3 triples",
     ),
     Quantity(

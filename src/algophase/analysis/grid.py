@@ -4,12 +4,13 @@ Axes: a first operand, b second operand, c output. With separate vocabularies or
 than labels; the extra ones count as wrong answers like any other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_logits, check_network
+from algophase.memory import FLOAT64, joined, slabs, slices
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.neutral import neutral
@@ -19,6 +20,8 @@ from algophase.task import labels
 CHUNK_ELEMENTS = 8_000_000
 # On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half the launches of two chunks.
 GPU_CHUNK_ELEMENTS = 480_000_000
+# Arrays as large as its logits that `losses_of_rows` has at once: margins, twice, and logsumexp's.
+LOSS_COPIES = 5
 
 
 def chunk_elements(device: torch.device) -> int:
@@ -28,11 +31,6 @@ def chunk_elements(device: torch.device) -> int:
 def widest_layer(network: Network) -> int:
     """The longest axis of all parameters; a single number has none."""
     return max(size for parameter in network.parameters() for size in (1, *parameter.shape))
-
-
-def whole(chunks: Sequence[Tensor]) -> Tensor:
-    """Chunks one after the other; a single one is not copied."""
-    return chunks[0] if len(chunks) == 1 else torch.cat(list(chunks))
 
 
 def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
@@ -61,21 +59,35 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
         first, second = network.operand_tables() if tables is None else tables
         p = network.task.modulus
         seconds = second.reshape(-1, p, second.shape[-1])
-        rows = torch.arange(first[..., 0].numel(), device=first.device)  # of the first table, of all embeddings
-        size = rows_per_chunk(network, p)
-        chunks = []
-        for some, row in zip(first.flatten(0, -2).split(size), rows.split(size), strict=True):
-            a = some[:, None].expand(-1, p, -1).flatten(0, 1)
-            b = seconds[row // p].flatten(0, 1)
+        firsts = first.flatten(0, -2)  # of all embeddings
+        embedding = torch.arange(len(firsts), device=first.device) // p  # that of each row
+
+        def of_rows(rows: slice) -> list[Tensor]:
+            a = firsts[rows, None].expand(-1, p, -1).flatten(0, 1)
+            b = seconds[embedding[rows]].flatten(0, 1)
             logits = network.logits_from_embeddings(a, b)
             check_logits(network, logits, len(a))
-            chunks.append(logits.unflatten(0, (len(some), p)))
-    return whole(chunks).unflatten(0, first.shape[:-1])
+            return [logits.unflatten(0, (-1, p))]
+
+        chunks = slices(len(firsts), rows_per_chunk(network, p))
+        (logits,) = joined(of_rows, chunks, f"network {network.id}: its logits")
+    return logits.unflatten(0, first.shape[:-1])
 
 
-def _label_index(logits: Tensor) -> Tensor:
-    """The right answers as an index into (..., a, b, outputs)."""
-    return labels(logits.shape[-2], logits.device)[..., None].expand(*logits.shape[:-1], 1)
+def _label_index(logits: Tensor, rows: slice = slice(None)) -> Tensor:
+    """The right answers as an index into (..., a, b, outputs). rows: which numbers a there are."""
+    return labels(logits.shape[-2], logits.device)[rows, :, None].expand(*logits.shape[:-1], 1)
+
+
+def by_rows(measure: Callable[[Tensor, slice], Tensor], logits: Tensor, copies: int) -> Tensor:
+    """What `measure` gives of logits (..., a, b, outputs), (..., a, b), some rows a at a time.
+
+    copies: how many arrays as large as its logits it makes.
+    """
+    row_bytes = copies * FLOAT64 * logits[..., 0, :, :].numel()
+    parts = slabs(logits.shape[-3], row_bytes, logits.device)
+    results = [measure(logits[..., rows, :, :], rows) for rows in parts]
+    return results[0] if len(results) == 1 else torch.cat(results, dim=-2)
 
 
 def correct_logits(logits: Tensor) -> Tensor:
@@ -85,7 +97,11 @@ def correct_logits(logits: Tensor) -> Tensor:
 
 def largest_wrong_logits(logits: Tensor) -> Tensor:
     """max over c != a + b of Q[a, b, c], shape (..., p, p)."""
-    return logits.scatter(-1, _label_index(logits), -torch.inf).amax(-1)
+
+    def of_rows(some: Tensor, rows: slice) -> Tensor:
+        return some.scatter(-1, _label_index(some, rows), -torch.inf).amax(-1)
+
+    return by_rows(of_rows, logits, copies=2)
 
 
 def right_answers(logits: Tensor) -> Tensor:
@@ -101,8 +117,14 @@ def share_right(right: Tensor) -> Tensor:
 
 def pair_losses(logits: Tensor) -> Tensor:
     """Cross-entropy of each pair, (..., p, p), in the form that does not cancel: log1p(sum over wrong c of exp(l_c - l_y))."""
-    margins = logits.double() - correct_logits(logits).double()[..., None]
-    margins = margins.scatter(-1, _label_index(logits), -torch.inf)
+    return by_rows(losses_of_rows, logits, LOSS_COPIES)
+
+
+def losses_of_rows(logits: Tensor, rows: slice) -> Tensor:
+    """The same of some rows of the first operand, (..., rows, p)."""
+    answer = _label_index(logits, rows)
+    margins = logits.double() - logits.gather(-1, answer).double()
+    margins = margins.scatter(-1, answer, -torch.inf)
     return torch.nn.functional.softplus(margins.logsumexp(-1))
 
 

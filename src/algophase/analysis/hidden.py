@@ -14,7 +14,7 @@ is defined where nothing but the unembedding comes after it: one-layer transform
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from torch import Tensor
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import Array
 from algophase.core.fourier import padded_basis
+from algophase.memory import FLOAT64
 from algophase.networks import Cache, Linear, Network, Transformer
 from algophase.networks.ordered import Ordered, inner_of
 from algophase.networks.transformer import Block
@@ -69,8 +70,19 @@ def recorded_pre_activations(cache: Cache) -> list[Tensor]:
     return [cache["l1.hook_pre"]] if "l1.hook_pre" in cache else []
 
 
+def unit_bytes(network: Network) -> int:
+    """What the pre-activations of one pair take. See `has_units`."""
+    inner = inner_of(network)
+    if isinstance(inner, Transformer):
+        block = inner.blocks[0]
+        assert isinstance(block, Block)
+        return FLOAT64 * len(block.mlp.b_in)
+    assert isinstance(inner, Linear)
+    return FLOAT64 * len(inner.l1.weight)
+
+
 def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-    """Embeddings of all p * p pairs, each (p * p, width)."""
+    """Embeddings of all pairs, each (p * p, width)."""
     first, second = tables or network.operand_tables()
     return first[:, None].expand(-1, len(second), -1).flatten(0, 1), second.repeat(len(first), 1)
 
@@ -222,15 +234,75 @@ def launch_units(pre: Tensor, modulus: int, written: Tensor | None) -> Tensor:
     flat = modes.flatten(0, 1)
     gram = flat.T @ flat
     variance = gram.diagonal()
-    operands = torch.stack([modes[1:, 0], modes[0, 1:]]).view(2, modulus // 2, 2, -1)
-    place = operands.square().sum(dim=(0, 2)).argmax(dim=0)
+    place = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
     unit, own = torch.arange(len(place), device=pre.device), _own_waves(modulus, pre.device)[:, place]
-    found = modes[own[:, None], own, unit]  # (of a, of b, m) at the unit's own frequency: constant, cosine and sine
-    # Silent units are counted from -1 down: none shares a cluster with others.
-    cluster = torch.where(variance > SILENT * variance.mean(), place, -1 - place)
+    # (of a, of b, m) at the unit's own frequency: constant, cosine and sine
+    at_own = modes[own[:, None], own, unit]
+    cluster = _clusters(place, variance)
     shared = (gram * (cluster[:, None] == cluster)).norm(dim=1)
-    rows = [torch.stack([cluster.double(), mean, variance, shared]), found.flatten(0, 1)]
+    rows = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
     return torch.cat(rows if written is None else [*rows, (waves @ written.T)[own[1:], unit]])
+
+
+@torch.no_grad()
+@one_thread()
+def launch_units_in_slabs(
+    rows_of: Callable[[slice], Tensor], parts: Sequence[slice], modulus: int, written: Tensor | None
+) -> Tensor:
+    """`launch_units` where there is no room for the pre-activations of all pairs: equal up to rounding.
+
+    rows_of: the pre-activations (rows, p, m) of some rows of the first operand, one of `parts`. They
+    are computed twice: the sums over either operand give each unit's mean and frequency, which its
+    products and the clusters then need.
+    """
+    by_first = []
+    by_second = None
+    for rows in parts:
+        pre = rows_of(rows)
+        by_first.append(pre.sum(dim=1))
+        total = pre.sum(dim=0)
+        by_second = total if by_second is None else by_second.add_(total)
+    assert by_second is not None
+    waves = padded_basis(modulus, by_second.device)
+    sums = torch.stack([torch.cat(by_first), by_second])
+    of_operands = waves @ sums * modulus**-0.5  # (2, waves, m)
+    mean = of_operands[0, 0] / modulus
+    place = _own_frequency(of_operands[:, 1:])
+    own = _own_waves(modulus, mean.device)[:, place]
+    own_waves = waves[own]  # (3, m, p)
+    # Products are needed of units of one frequency only.
+    units_at = [(place == k).nonzero()[:, 0] for k in place.unique()]
+    grams = [mean.new_zeros(len(units), len(units)) for units in units_at]
+    at_own = mean.new_zeros(3, 3, len(mean))
+    for rows in parts:
+        centred = rows_of(rows) - mean
+        of_second = torch.einsum("abm,jmb->ajm", centred, own_waves)
+        at_own += torch.einsum("ajm,ima->ijm", of_second, own_waves[:, :, rows])
+        for gram, units in zip(grams, units_at, strict=True):
+            values = centred[..., units].flatten(0, 1)
+            gram.addmm_(values.T, values)
+    variance, shared = torch.empty_like(mean), torch.empty_like(mean)
+    for gram, units in zip(grams, units_at, strict=True):
+        variance[units] = gram.diagonal()
+    cluster = _clusters(place, variance)
+    for gram, units in zip(grams, units_at, strict=True):
+        together = cluster[units, None] == cluster[units]
+        shared[units] = (gram * together).norm(dim=1)
+    rows_found = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
+    if written is not None:
+        unit = torch.arange(len(place), device=mean.device)
+        rows_found.append((waves @ written.T)[own[1:], unit])
+    return torch.cat(rows_found)
+
+
+def _own_frequency(operands: Tensor) -> Tensor:
+    """Each unit's frequency - 1, (m,), from the waves of either operand, (2, 2 floor(p / 2), m)."""
+    return operands.unflatten(1, (-1, 2)).square().sum(dim=(0, 2)).argmax(dim=0)
+
+
+def _clusters(place: Tensor, variance: Tensor) -> Tensor:
+    """Which units belong together. Silent ones count from -1 down: none shares a cluster with others."""
+    return torch.where(variance > SILENT * variance.mean(), place, -1 - place)
 
 
 def read_units(numbers: Array, modulus: int) -> Units:

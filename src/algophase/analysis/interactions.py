@@ -87,7 +87,9 @@ class _Without(Subject):
 
     @cached_property
     def prepared(self) -> Prepared:
-        return Prepared(self._prepare, len(self.mlp.b_in) + self.transformer.unembed.W_U.shape[1])
+        outputs = self.transformer.unembed.W_U.shape[1]
+        # Interactions are what means over all pairs leave, so the logits of all pairs are made at once.
+        return Prepared(self._prepare, len(self.mlp.b_in) + outputs, self.modulus * outputs)
 
     @torch.no_grad()
     def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
@@ -100,6 +102,8 @@ class _Without(Subject):
 
     def run(self) -> None:
         """Nothing at once: neither logits nor similarities are the transformer's own."""
+
+    units_at_once = True  # what is left without the interactions is a mean over all pairs
 
     @cached_property
     def logits(self) -> Tensor:

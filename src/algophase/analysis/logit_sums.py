@@ -27,10 +27,14 @@ from torch import Tensor
 from algophase.analysis.grid import correct_logits, largest_wrong_logits
 from algophase.analysis.pair_logits import PairLogits, Prepared, blocks, prepare
 from algophase.core.fourier import amplitude_matrix, circle
+from algophase.memory import FLOAT64, require, workers_that_fit
 from algophase.networks import Network
 from algophase.threads import one_thread, side_by_side
 
 Array = NDArray[np.float64]
+
+STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centred, compared, reordered
+SUM_COPIES = 3  # arrays over (d, r): of all strips so far, and of strips that were just computed
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,21 @@ def launch_sums(
 
     with_sums: also the means over (s, c) of the first, which should be the network's own. prepared: the network, if it is.
     """
-    on_cpu, workers = first.device.type == "cpu" and network.concurrent, torch.get_num_threads()
+    n, p = first.shape[:2]
+    on_cpu = first.device.type == "cpu" and network.concurrent
+    workers = torch.get_num_threads() if on_cpu else 1
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each takes strips of its own.
     with one_thread(on_cpu):
         prepared = prepared or prepare(network)
-        cuts = blocks(network.task.modulus, prepared.elements, len(first), first.device)
-        return _sums(prepared(first, second), cuts, first, with_sums, workers if on_cpu else 1)
+        groups, strips = blocks(p, prepared.elements, n, first.device)
+        logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
+        strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes
+        sum_bytes = SUM_COPIES * FLOAT64 * n * p * p
+        kept = p * logit_bytes + 2 * FLOAT64 * n * p * prepared.token_elements + sum_bytes
+        what = f"network {network.id}: its logits and those of {n} of its embeddings' parts"
+        require(kept + strip_bytes, first.device, what, share=1.0)
+        workers = workers_that_fit(workers, strip_bytes, kept, first.device)
+        return _sums(prepared(first, second), (groups, strips), first, with_sums, workers)
 
 
 def _sums(logits_of: PairLogits, cuts: tuple[list[slice], list[slice]], first: Tensor, with_sums: bool, workers: int) -> Tensor:

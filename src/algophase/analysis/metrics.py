@@ -7,6 +7,7 @@ circularity             c = mean over the first four principal components of the
 
 import functools
 import random
+from array import array
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,13 +16,20 @@ from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
 from algophase.analysis.gradients import differentiable, differentiate, logits_and_gradients
-from algophase.analysis.grid import by_difference, chunk_elements, correct_logits, largest_wrong_logits, whole, widest_layer
+from algophase.analysis.grid import (
+    by_difference,
+    chunk_elements,
+    correct_logits,
+    largest_wrong_logits,
+    widest_layer,
+)
 from algophase.analysis.hidden import recorded_pre_activations
 from algophase.analysis.principal import PrincipalComponents, frequency_shares
+from algophase.memory import FLOAT64, fits, joined, slices, workers_that_fit
 from algophase.networks import Cache, Network, Transformer, template
 from algophase.networks.ordered import ordered
 from algophase.networks.transformer import attentions
-from algophase.threads import one_thread, side_by_side
+from algophase.threads import one_thread
 
 PAPER_TRIPLES = 100
 # Numbers of one chunk of gradients on a CPU: each thread takes chunks of its own, which its cache mostly holds.
@@ -36,9 +44,10 @@ def paper_triples(modulus: int, count: int = PAPER_TRIPLES) -> Tensor:
 
     It is kept: do not write into it.
     """
-    numbers = list(range(modulus**3))
+    total = modulus**3
+    numbers = array("i" if total < 2**31 else "q", range(total))  # a tenth of the memory of a list
     random.Random(42).shuffle(numbers)
-    chosen = torch.tensor(numbers[:count])
+    chosen = torch.tensor(numbers[:count].tolist())
     return torch.stack([chosen // modulus**2, chosen // modulus % modulus, chosen % modulus], dim=1)
 
 
@@ -80,10 +89,10 @@ def gradient_symmetricity(network: Network, triples: Tensor | None = None) -> fl
     network = ordered(network)
     if triples is None:
         triples = paper_triples(network.task.modulus)
-    return _sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
+    return sampled_symmetricity(network, triples.to(network.operand_tables()[0].device)).item()
 
 
-def _sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
+def sampled_symmetricity(network: Network, triples: Tensor) -> Tensor:
     return similarity(*embedding_gradients(network, triples)).nanmean()
 
 
@@ -92,43 +101,77 @@ def gradient_similarities(network: Network) -> Tensor:
     check_network(network)
     network = ordered(network)
     with at_inference(network):
-        return run_all(network).similarities
+        return run_all(network, keep_units=False).similarities
 
 
 class RunOfAll(NamedTuple):
-    """What one pass through a network gives: all logits (p, p, outputs), the `gradient_similarities`, and pre-activations.
+    """What one pass gives: all logits (p, p, outputs), `gradient_similarities`, and pre-activations.
 
-    pre_activations: of the first hidden layer at the last position, (p * p, m); None where the pass does not show them.
+    similarities: (p, p, p); or, where all of them are too large to keep, the sum of each pair's over
+        the labels and how many there are, (p * p, 2).
+    pre_activations: of the first hidden layer at the last position, (p * p, m); None where the pass
+        does not show them, or where they are not kept.
     """
 
     logits: Tensor
     similarities: Tensor
     pre_activations: Tensor | None
 
+    @property
+    def symmetricity(self) -> Tensor:
+        """s_g over all triples, a scalar on the device."""
+        if self.similarities.dim() == 3:
+            return self.similarities.nanmean()
+        total, count = self.similarities.sum(dim=0)
+        return total / count
 
-def run_all(network: Network) -> RunOfAll:
-    """All pairs, and the gradients of all triples, of a network that adds, at inference."""
-    p, on_cpu = network.task.modulus, network.operand_tables()[0].device.type == "cpu"
-    workers = torch.get_num_threads() if on_cpu and network.concurrent else 1
-    with one_thread(workers > 1):
-        first, second = (table.detach() for table in network.operand_tables())
-        # A pair's p gradients at the widest layer, and the Jacobians of its attention.
-        elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
-        most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
-        chunks = torch.arange(p * p, device=first.device).split(max(1, most // elements))
 
-        def of_pairs(pairs: Tensor) -> list[Tensor]:
-            cache: Cache = {}
-            logits, *gradients = logits_and_gradients(network, first[pairs // p], second[pairs % p], cache)
-            return [logits, similarity(*gradients), *recorded_pre_activations(cache)]
+def similarities_fit(network: Network) -> bool:
+    """Whether the similarities of all triples may be kept."""
+    return fits(FLOAT64 * network.task.modulus**3, network.operand_tables()[0].device)
 
-        logits, similarities, *pre = map(whole, zip(*side_by_side(of_pairs, chunks, workers), strict=True))
-    return RunOfAll(logits.view(p, p, -1), similarities.view(p, p, p), pre[0] if pre else None)
+
+def run_all(network: Network, *, keep_similarities: bool = True, keep_units: bool = True) -> RunOfAll:
+    """All pairs, and the gradients of all triples, of a network that adds, at inference.
+
+    keep_similarities: of all triples, not their sums alone; keep_units: the pre-activations.
+    """
+    first, second = (table.detach() for table in network.operand_tables())
+    p, on_cpu = network.task.modulus, first.device.type == "cpu"
+    # A pair's p gradients at the widest layer, and the Jacobians of its attention.
+    elements = p * (2 * widest_layer(network) + 5 * first.shape[1]) + 2 * first.shape[1] ** 2
+    most = CACHED_ELEMENTS if on_cpu else chunk_elements(first.device)
+    chunks = slices(p * p, max(1, most // elements))
+    threads = torch.get_num_threads() if on_cpu and network.concurrent else 1
+    chunk_bytes = FLOAT64 * max(most, elements)
+    workers = workers_that_fit(threads, chunk_bytes, 2 * FLOAT64 * p**3, first.device)
+
+    def of_pairs(chunk: slice) -> list[Tensor]:
+        pairs = torch.arange(chunk.start, chunk.stop, device=first.device)
+        cache: Cache = {}
+        a, b = first[pairs // p], second[pairs % p]
+        logits, *gradients = logits_and_gradients(network, a, b, cache)
+        similarities = similarity(*gradients)
+        if not keep_similarities:
+            count = (~similarities.isnan()).sum(dim=1)
+            similarities = torch.stack([similarities.nansum(dim=1), count], dim=1)
+        return [logits, similarities, *(recorded_pre_activations(cache) if keep_units else [])]
+
+    with one_thread(threads > 1):
+        what = f"network {network.id}: its logits and gradients"
+        logits, similarities, *pre = joined(of_pairs, chunks, what, workers)
+    if keep_similarities:
+        similarities = similarities.view(p, p, p)
+    return RunOfAll(logits.view(p, p, -1), similarities, pre[0] if pre else None)
 
 
 def gradient_symmetricity_exact(network: Network) -> float:
     """s_g over all p^3 triples: the quantity the paper estimates with 100."""
-    return gradient_similarities(network).nanmean().item()
+    check_network(network)
+    network = ordered(network)
+    with at_inference(network):
+        results = run_all(network, keep_similarities=similarities_fit(network), keep_units=False)
+    return results.symmetricity.item()
 
 
 def without_equals_sign(network: Transformer) -> Network:
@@ -152,7 +195,8 @@ def symmetricity_without_equals_sign(network: Network) -> Tensor:
     if not isinstance(network, Transformer) or not network.task.equals_sign:
         return torch.full((), torch.nan, dtype=torch.float64, device=device)
     with torch.enable_grad():
-        return _sampled_symmetricity(without_equals_sign(network), paper_triples_on(network.task.modulus, device))
+        triples = paper_triples_on(network.task.modulus, device)
+        return sampled_symmetricity(without_equals_sign(network), triples)
 
 
 def irrelevance(matrix: Tensor, resolution: float) -> Tensor:

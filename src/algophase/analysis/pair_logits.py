@@ -22,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.analysis.grid import chunk_elements, rows_per_chunk
+from algophase.memory import slices
 from algophase.networks import Linear, Network, Transformer
 from algophase.networks.transformer import Block
 
@@ -42,11 +43,12 @@ def by_tokens(network: Network) -> bool:
 class Prepared:
     """Gives the logits of operand tables (n, p, width). Per-token work is done when it is given them.
 
-    elements: numbers that a pair takes.
+    elements: numbers that a pair takes; token_elements: numbers kept of each token of an embedding.
     """
 
     of_tables: OfTables
     elements: int
+    token_elements: int = 0
 
     def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
         return self.of_tables(first, second)
@@ -57,9 +59,10 @@ def prepare(network: Network) -> Prepared:
     """What gives the logits of operand tables (n, p, width), block by block. What all tables share is done here, once."""
     elements = max(tensor.shape[-1] for tensor in network.parameters() if tensor.dim()) + network.task.logits
     if by_tokens(network) and isinstance(network, Transformer):
-        return Prepared(_OneLayer(network), elements)
+        one_layer = _OneLayer(network)
+        return Prepared(one_layer, elements, one_layer.columns.shape[1])
     if by_tokens(network) and isinstance(network, Linear):
-        return Prepared(functools.partial(_linear, network), elements)
+        return Prepared(functools.partial(_linear, network), elements, len(network.l1.weight))
     return Prepared(functools.partial(_every_pair, network), elements * network.task.context)
 
 
@@ -68,11 +71,7 @@ def blocks(p: int, elements: int, count: int, device: torch.device) -> tuple[lis
     whole = CACHED_ELEMENTS if device.type == "cpu" else chunk_elements(device)
     rows = min(p, max(1, whole // (p * elements)))
     together = max(1, whole // (rows * p * elements))
-    return _slices(count, together), _slices(p, rows)
-
-
-def _slices(count: int, size: int) -> list[slice]:
-    return [slice(start, min(start + size, count)) for start in range(0, count, size)]
+    return slices(count, together), slices(p, rows)
 
 
 def _every_pair(network: Network, first: Tensor, second: Tensor) -> PairLogits:

@@ -10,48 +10,81 @@ import functools
 import torch
 from torch import Tensor
 
-from algophase.analysis.grid import pair_losses
+from algophase.analysis.grid import LOSS_COPIES, by_rows, losses_of_rows
 from algophase.analysis.lines import reaches
 from algophase.analysis.logit_sums import places
 from algophase.analysis.program import least_key_share
 from algophase.core.fourier import circle, padded_basis
+from algophase.memory import FLOAT64, mean_over_rows, slabs
 from algophase.task import labels
+
+# Arrays as large as the logits that reordering them has at once: centred, reordered, and places.
+GATHER_COPIES = 5
 
 
 def key_frequencies_there(logits: Tensor) -> Tensor:
     """Which frequencies 1 to floor(p / 2) are key frequencies of logits (p, p, outputs), booleans where the logits are."""
-    p, logits = len(logits), logits.double()
-    centred = logits[..., :p] - logits[..., :p].mean(dim=-1, keepdim=True)
-    answer = centred.flatten()[places(p, 0, p, logits.device).by_answer].view(p, p, p).mean(dim=0)  # (d, r)
+    p = len(logits)
+    parts = _row_slabs(logits)
+
+    def centred(rows: slice) -> Tensor:
+        values = logits[rows, :, :p].double()
+        return values - values.mean(dim=-1, keepdim=True)
+
+    def by_answer(rows: slice) -> Tensor:
+        order = places(p, rows.start, rows.stop, logits.device).by_answer
+        return centred(rows).flatten()[order].view(-1, p, p)
+
+    answer = mean_over_rows(by_answer, parts)  # (d, r)
     if p % 2 == 0:  # without the offset (-1)^c, which follows the answer as well
         signs = circle(p, p // 2)[:, 0].to(logits.device)
-        answer = answer - (centred.mean(dim=(0, 1)) @ signs / p) * torch.outer(signs, signs)
-    held = (answer @ padded_basis(p, logits.device)[1:].T).square().sum(dim=0).view(-1, 2).sum(dim=1) * p
-    total = centred.square().sum().clamp_min(torch.finfo(torch.float64).tiny)
-    return reaches(held / total, least_key_share(p // 2))
+        offset = mean_over_rows(lambda rows: centred(rows).mean(dim=1), parts)
+        answer = answer - (offset @ signs / p) * torch.outer(signs, signs)
+    amplitudes = answer @ padded_basis(p, logits.device)[1:].T
+    by_frequency = amplitudes.square().sum(dim=0).view(-1, 2).sum(dim=1) * p
+    total = mean_over_rows(lambda rows: centred(rows).square().sum(dim=(1, 2)), parts) * p
+    shares = by_frequency / total.clamp_min(torch.finfo(torch.float64).tiny)
+    return reaches(shares, least_key_share(p // 2))
+
+
+def _row_slabs(logits: Tensor) -> list[slice]:
+    return slabs(len(logits), GATHER_COPIES * FLOAT64 * logits[0].numel(), logits.device)
 
 
 @functools.lru_cache(maxsize=4)
 @torch.inference_mode(False)
-def _by_sum(p: int, device: torch.device) -> Tensor:
-    """Places among pairs (a, b) of those with each sum: (a, s)."""
-    a, s = torch.arange(p, device=device)[:, None], torch.arange(p, device=device)
-    return a * p + (s - a) % p
+def _by_sum(p: int, start: int, stop: int, device: torch.device) -> Tensor:
+    """Places among the pairs (a, b) of some rows a of those with each sum: (a, s)."""
+    a, s = torch.arange(start, stop, device=device)[:, None], torch.arange(p, device=device)
+    return (a - start) * p + (s - a) % p
 
 
-def restricted_and_excluded(logits: Tensor, keys: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Both kinds of logits, each (p, p, outputs), of logits in float64. keys: which frequencies, by default the key ones."""
+def parts_by_sum(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """What restricted logits are, and what excluded ones lack, at each sum s = a + b: each (s, outputs).
+
+    logits: (p, p, outputs), in float64.
+    """
     p, waves = len(logits), padded_basis(len(logits), logits.device)
-    keys = key_frequencies_there(logits) if keys is None else keys
-    of_sum = logits.flatten(0, 1)[_by_sum(p, logits.device)].mean(dim=0)  # (s, outputs)
+    keys = key_frequencies_there(logits)
+
+    def by_sum(rows: slice) -> Tensor:
+        return logits[rows].flatten(0, 1)[_by_sum(p, rows.start, rows.stop, logits.device)]
+
+    of_sum = mean_over_rows(by_sum, _row_slabs(logits))  # (s, outputs)
     kept = waves[1:] * keys[:, None].expand(-1, 2).flatten()[:, None]
     key_part = kept.T @ (kept @ of_sum)
-    grid = labels(p, logits.device)
-    return (key_part + of_sum.mean(dim=0))[grid], logits - key_part[grid]
+    return key_part + of_sum.mean(dim=0), key_part
 
 
 @torch.no_grad()
 def losses_by_keys(logits: Tensor) -> Tensor:
     """Cross-entropy of every pair of the logits, of restricted and of excluded ones, (3, p, p)."""
     logits = logits.double()
-    return pair_losses(torch.stack([logits, *restricted_and_excluded(logits)]))
+    restricted, left_out = parts_by_sum(logits)
+    sums = labels(len(logits), logits.device)
+
+    def losses(some: Tensor, rows: slice) -> Tensor:
+        kinds = torch.stack([some, restricted[sums[rows]], some - left_out[sums[rows]]])
+        return losses_of_rows(kinds, rows)
+
+    return by_rows(losses, logits, copies=3 * (LOSS_COPIES + 2))

@@ -13,11 +13,30 @@ from algophase.analysis.checks import at_inference, check_finite_tables, check_n
 from algophase.analysis.circles import Circle, find_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
-from algophase.analysis.hidden import Units, has_units, launch_units, on_grid, pre_activations, read_units, readout
-from algophase.analysis.metrics import circularity, gradient_similarities, irrelevance, run_all
+from algophase.analysis.hidden import (
+    Units,
+    has_units,
+    launch_units,
+    launch_units_in_slabs,
+    on_grid,
+    pre_activations,
+    read_units,
+    readout,
+    unit_bytes,
+)
+from algophase.analysis.metrics import (
+    circularity,
+    gradient_similarities,
+    irrelevance,
+    paper_triples_on,
+    run_all,
+    sampled_symmetricity,
+    similarities_fit,
+)
 from algophase.analysis.pair_logits import Prepared, prepare
 from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
 from algophase.analysis.restricted import losses_by_keys
+from algophase.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
 from algophase.threads import one_thread
@@ -40,6 +59,9 @@ class Subject:
         self.tables = exact_tables(network)
         check_finite_tables(network, self.tables)
         self.resolution = resolution_of(network)
+        # The logits of all pairs take this at least: refused before anything is computed.
+        least = FLOAT64 * network.task.modulus**3
+        require(least, torch.device(device), f"network {network.id}: its logits")
         self.network: Network = in_float64(network, device)
         check_steady(self.network)
 
@@ -61,12 +83,20 @@ class Subject:
 
     def run(self) -> None:
         """Logits, similarities and pre-activations from one pass through the network, which each of them would need."""
-        if "similarities" not in self.__dict__:
-            found = run_all(self.network)
-            self.similarities = found.similarities
-            self.__dict__.setdefault("logits", found.logits)
-            if found.pre_activations is not None:
-                self.__dict__.setdefault("pre_activations", found.pre_activations)
+        if "similarities" in self.__dict__:
+            return
+        # Drawing the triples takes half as much as all logits: it is done before there are any.
+        triples = paper_triples_on(self.modulus, self.network.operand_tables()[0].device)
+        keep = similarities_fit(self.network)
+        results = run_all(self.network, keep_similarities=keep, keep_units=self.units_at_once)
+        if keep:
+            self.similarities = results.similarities
+        else:
+            sampled = sampled_symmetricity(self.network, triples)
+            self.symmetricities = torch.stack([sampled, results.symmetricity])
+        self.__dict__.setdefault("logits", results.logits)
+        if results.pre_activations is not None:
+            self.__dict__.setdefault("pre_activations", results.pre_activations)
 
     @cached_property
     def logits(self) -> Tensor:
@@ -115,16 +145,49 @@ class Subject:
         return gradient_similarities(self.network)
 
     @cached_property
+    def symmetricities(self) -> Tensor:
+        """Gradient symmetricity over the paper's triples and over all triples, (2,)."""
+        triples = paper_triples_on(self.modulus, self.similarities.device)
+        sampled = self.similarities[tuple(triples.T)].nanmean()
+        return torch.stack([sampled, self.similarities.nanmean()])
+
+    @cached_property
+    def units_at_once(self) -> bool:
+        """Whether the pre-activations of all pairs may be kept and transformed at once."""
+        if not has_units(self.network):
+            return False
+        size = self.modulus**2 * unit_bytes(self.network)
+        return fits(3 * size, self.device, UNITS_SHARE)  # as they are, transformed by a, then by b
+
+    @cached_property
     @torch.no_grad()
     def pre_activations(self) -> Tensor | None:
         """Of the first hidden layer, (p * p, m), on the device; None where there are no units to look at."""
-        return pre_activations(self.network, *on_grid(self.network)) if has_units(self.network) else None
+        if not has_units(self.network):
+            return None
+        size = self.modulus**2 * unit_bytes(self.network)
+        require(size, self.device, f"network {self.given.id}: its hidden units on all pairs")
+        return pre_activations(self.network, *on_grid(self.network))
 
     @cached_property
     def unit_numbers(self) -> Tensor | None:
         """What `units` is read from, queued on the device."""
+        if has_units(self.network) and not self.units_at_once:
+            return self._unit_numbers_in_slabs()
         pre = self.pre_activations
         return None if pre is None else launch_units(pre, self.modulus, readout(self.network))
+
+    def _unit_numbers_in_slabs(self) -> Tensor:
+        p = self.modulus
+        first, second = self.network.operand_tables()
+
+        def of_rows(rows: slice) -> Tensor:
+            pairs = on_grid(self.network, (first[rows], second))
+            return pre_activations(self.network, *pairs).unflatten(0, (-1, p))
+
+        row_bytes = 4 * p * unit_bytes(self.network)  # as they are, centred, and copied for products
+        parts = slabs(p, row_bytes, self.device)
+        return launch_units_in_slabs(of_rows, parts, p, readout(self.network))
 
     @cached_property
     def units(self) -> Units | None:
