@@ -95,7 +95,7 @@ def _vote(measured: Measurements, thresholds: Thresholds) -> tuple[PaperLabel | 
             "symmetric, which rules the Clock out" if symmetric else "asymmetric, as multiplication makes it"
         )
     else:
-        s_reason = "gradient symmetricity is undefined, for want of gradients to compare: it rules nothing out"
+        s_reason = "gradient symmetricity is undefined (no gradients to compare), so it rules nothing out"
     if math.isnan(q):
         reasons = ["all correct logits are equal, so they do not depend on the distance a - b at all", s_reason]
         return ("Clock" if asymmetric else None), None, reasons

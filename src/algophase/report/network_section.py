@@ -53,7 +53,7 @@ MEANING = {
     "distance a\u00a0−\u00a0b.",
     "Pizza": "It learned the Pizza: it averages the two embeddings and reads the sum off their middle, so how sure it is "
     "depends on the distance a\u00a0−\u00a0b.",
-    "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both carry its answers.",
+    "hybrid": "It is a hybrid: some of its circles work as a Clock, others as a Pizza, and both contribute to its answers.",
     "non-circular": "Its embedding is not circular, so it is neither Clock nor Pizza in the paper's sense.",
     "other": "It answers every pair right, but by no algorithm that can be named here.",
     "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",

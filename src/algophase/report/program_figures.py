@@ -67,6 +67,9 @@ def _shares_panel(analysis: Analysis) -> Panel:
     figure.update_layout(barmode="relative", margin={"l": 80})
     figure.update_xaxes(tickformat=".0%")
     told = f"additivity {analysis.additivity:.2%}, program {analysis.program.explained:.2%}"
+    remainder = analysis.instances.remainder
+    if round(100 * remainder, 1) < 0:
+        told += f"; instances overlap: their shares add up to {1 - remainder:.1%}"
     said = "; ".join(
         f"{bar}: " + ", ".join(f"{name} {share:.1%}" for name, _, share in parts) for bar, parts in shares(analysis)
     )

@@ -45,7 +45,7 @@ MOST_KEPT = 60  # networks named
 IN_SHORT = {
     "Clock": "multiplies to add the angles of its inputs",
     "Pizza": "averages its inputs and reads the sum off their middle",
-    "hybrid": "both ways carry its answers",
+    "hybrid": "both contribute to its answers",
     "non-circular": "answers every pair, but its embedding is not circular",
     "other": "answers every pair, by no algorithm that can be named here",
     "lookup": "answers every pair as a lookup table does",
