@@ -203,6 +203,13 @@ def test_square_matrices_are_turned_where_the_answers_say_so(tmp_path: Path, tur
     assert sum("is square and was turned over" in note for note in network.notes) == len(turned)
 
 
+def test_nothing_is_tried_on_a_huge_modulus(tmp_path: Path) -> None:
+    model = {"mlp.W_in": torch.ones(8, 3000), "mlp.W_out": torch.ones(3000, 8)}
+    with pytest.raises(InputError, match="the file does not say its activation; give --activation"):
+        load(written(tmp_path, {"model": model, "train_loss": 1.0, "test_loss": 1.0}))
+    assert load(tmp_path / "net.pth", activation="relu").task.modulus == 3000
+
+
 def test_its_hidden_units_are_counted_and_its_split_is_unknown(tmp_path: Path) -> None:
     network = load(written(tmp_path, trained("relu", 1, 150).content))
     assert f"hidden {HIDDEN}" in repr(network)

@@ -12,6 +12,7 @@ from algophase.networks import Network
 from algophase.task import answers
 
 WELL = 0.9  # of all pairs: no reading that is wrong comes near it, for chance is 1 / p
+MOST_NUMBERS = 512  # up to this modulus all pairs are tried; beyond it, opening a file would take minutes
 COPIED = ("a", "b")  # what a network may answer that was put together in the wrong way
 
 
@@ -63,14 +64,15 @@ def is_square(value: Tensor) -> bool:
 
 
 def oriented(
-    tensors: Mapping[str, Tensor], build: Callable[[Mapping[str, Tensor]], Iterable[Network]]
+    tensors: Mapping[str, Tensor], modulus: int, build: Callable[[Mapping[str, Tensor]], Iterable[Network]]
 ) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
     """Tensors with square matrices turned over where only then the answers are orderly, and what is to be said about it.
 
     build: the networks that these tensors can be.
     """
     squares = [name for name, value in tensors.items() if is_square(value)]
-    for count in range(len(squares) + 1 if squares else 0):
+    counts = range(len(squares) + 1) if squares and modulus <= MOST_NUMBERS else ()
+    for count in counts:
         for chosen in itertools.combinations(squares, count):
             turned = {**tensors, **{name: tensors[name].mT.contiguous() for name in chosen}}
             if any(answered(network).orderly for network in build(turned)):

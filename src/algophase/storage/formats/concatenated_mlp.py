@@ -36,7 +36,7 @@ def _read(contents: Contents, reading: Reading) -> Network:
     def build(tensors: Mapping[str, Tensor]) -> Network:
         return fill(task, settings, {OURS[name]: value for name, value in tensors.items()}, contents.path)
 
-    tensors, orientation = oriented(contents.tensors, lambda turned: [build(turned)])
+    tensors, orientation = oriented(contents.tensors, p, lambda turned: [build(turned)])
     network = build(tensors)
     network.id = contents.id
     network.notes = orientation

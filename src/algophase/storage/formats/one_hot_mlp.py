@@ -24,7 +24,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import MLPSettings, TaskSettings
-from algophase.storage.formats.answers import Answered, answered, oriented
+from algophase.storage.formats.answers import MOST_NUMBERS, Answered, answered, oriented
 from algophase.storage.formats.config import Config, recorded_loss
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
@@ -66,6 +66,7 @@ def _read(contents: Contents, reading: Reading) -> Network:
     tried = CHOICES if known_activation is None else (known_activation,)
     tensors, orientation = oriented(
         {name: contents.tensors[name] for name in OURS if name in contents.tensors},
+        p,
         lambda turned: (_network(contents, turned, task, width, activation) for activation in tried),
     )
     if reading.activation is not None:
@@ -91,6 +92,8 @@ def _network(contents: Contents, tensors: Mapping[str, Tensor], task: TaskSettin
 
 def _activation(contents: Contents, task: TaskSettings, build: Callable[[str], Network]) -> tuple[str, str]:
     """The activation that the recorded losses show, and in words how they do."""
+    if task.modulus > MOST_NUMBERS:
+        raise InputError(f"{contents.path}: the file does not say its activation; give --activation")
     results = {name: answered(build(name)) for name in CHOICES}
     compare = _comparison(contents.beside, task)
     if compare is None:

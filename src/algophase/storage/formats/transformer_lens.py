@@ -17,7 +17,7 @@ from torch import Tensor
 from algophase.errors import InputError
 from algophase.networks import Network
 from algophase.settings import ACTIVATIONS, LensSettings, NetworkSettings, TaskSettings, TransformerSettings
-from algophase.storage.formats.answers import answered, is_square, square_doubt, turned_note
+from algophase.storage.formats.answers import MOST_NUMBERS, answered, is_square, square_doubt, turned_note
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import fill
@@ -222,7 +222,8 @@ def _rate(config: Config, reading: Reading) -> float | None:
 def _first_that_answers(
     variants: list[_Variant], sizes: _Sizes, config: Config, contents: Contents, reading: Reading
 ) -> Network:
-    for variant in variants:
+    tried = variants if sizes.vocabulary <= MOST_NUMBERS or len(variants) == 1 else []
+    for variant in tried:
         network = _network(variant, sizes, config, contents, reading)
         network.notes = variant.notes
         if len(variants) == 1 or answered(network).orderly:
