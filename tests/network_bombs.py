@@ -269,6 +269,12 @@ def described_layers(path: Path, draw: random.Random) -> None:
     describe(path, draw.choice([lens, plain]))
 
 
+def many_numbers(path: Path, draw: random.Random) -> None:
+    """An MLP of a few hidden units on so many numbers that one row of its logits fills the memory."""
+    p = draw.randint(20_000, 40_000)
+    safetensors_file(path, {"mlp.W_in": (2, p), "mlp.W_out": (p, 2)})
+
+
 def described_nothing(path: Path, draw: random.Random) -> None:
     """A function of a million numbers with no logits."""
     safetensors_file(path, {"logits": (10**6, 10**6, 0)})
@@ -346,6 +352,7 @@ SAFETENSORS: list[Make] = [
     long_description,
     described_layers,
     described_nothing,
+    many_numbers,
 ]
 
 
