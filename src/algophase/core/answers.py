@@ -137,9 +137,12 @@ def _group_behind(table: Numbers) -> _Behind | None:
     p = len(table)
     numbers = np.arange(p)
     inside = np.where((table >= 0) & (table < p), table, 0)  # others are wrong, whatever stands for them
-    plain = _candidate(table, inside, numbers, numbers)
-    if plain is not None:
-        return plain
+    identity = int((inside == numbers).sum(axis=1).argmax())
+    # Most tables of networks are no group. This says so before products are voted on, which takes milliseconds.
+    if (inside[identity] == numbers).mean() > 0.5 and (inside[:, identity] == numbers).mean() > 0.5:
+        plain = _candidate(table, inside, numbers, numbers)
+        if plain is not None:
+            return plain
     whole_rows = (np.sort(inside, axis=1) == numbers).all(axis=1)
     whole_columns = (np.sort(inside, axis=0) == numbers[:, None]).all(axis=0)
     if not whole_rows.any() or not whole_columns.any():
