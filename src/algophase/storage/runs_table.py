@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.errors import InputError
 from algophase.settings import shown
-from algophase.storage.files import read_bytes, write_atomically
+from algophase.storage.files import size_of, write_atomically
 from algophase.storage.gallery import shipped
 from algophase.storage.identity import described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
@@ -109,12 +109,30 @@ def shard_paths(path: Path) -> list[Path]:
     return sorted(entry for entry in path.iterdir() if entry.suffix == ".parquet" and not entry.name.startswith("."))
 
 
+def _arrow_buffer(path: Path) -> "pyarrow.Buffer":
+    """A file's content in memory of Arrow's own.
+
+    A thread of Arrow's pool that lets go of Python's bytes needs the interpreter. Where that is ending, the process aborts
+    ("terminate called without an active exception"), after all output was right.
+    """
+    import pyarrow
+
+    size = size_of(path)
+    content = pyarrow.allocate_buffer(size)
+    try:
+        with path.open("rb") as file:
+            count = file.readinto(content)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+    return content.slice(0, count)
+
+
 def open_shard(path: Path) -> "pyarrow.parquet.ParquetFile":
     """A Parquet file that is as it was written, and does not declare more than its size can hold."""
     import pyarrow
     import pyarrow.parquet
 
-    content = read_bytes(path)
+    content = _arrow_buffer(path)
     if not is_intact(content):
         raise InputError(f"{path} does not match its checksum: it was changed or damaged; {_advice(path)}")
     try:

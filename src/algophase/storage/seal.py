@@ -7,6 +7,10 @@ without it was written by an older version, and is not checked.
 import hashlib
 import mmap
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow
 
 BLANK = "algophase-sha256:" + "0" * 64  # what to put into a file's metadata before it is sealed
 _SEAL = re.compile(rb"algophase-sha256:([0-9a-f]{64})")
@@ -20,7 +24,7 @@ def sealed(content: bytes) -> tuple[memoryview, bytes, memoryview]:
     return view[:start], _digest(view, start, end).encode(), view[end:]
 
 
-def is_intact(content: bytes | mmap.mmap) -> bool:
+def is_intact(content: "bytes | mmap.mmap | pyarrow.Buffer") -> bool:
     """Whether a file is as it was written. One without a checksum may be anything, and counts as intact."""
     found = _SEAL.search(content)
     if found is None:

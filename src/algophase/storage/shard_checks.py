@@ -19,7 +19,7 @@ ALWAYS = 1 << 20  # values, and 64 bytes of each: no file is refused for less
 LARGEST_TEXT = 1 << 28  # bytes of text in a file, written out
 
 
-def check_declared(file: "pyarrow.parquet.ParquetFile", content: bytes, path: Path) -> None:
+def check_declared(file: "pyarrow.parquet.ParquetFile", content: "pyarrow.Buffer", path: Path) -> None:
     """That a file does not unpack to far more than it is. What it declares is looked at, and nothing is read yet."""
     data, size = file.metadata, len(content)
     groups = [data.row_group(number) for number in range(data.num_row_groups)]
@@ -38,7 +38,7 @@ def check_declared(file: "pyarrow.parquet.ParquetFile", content: bytes, path: Pa
             raise InputError(f"{path} holds {length:,} bytes of text, packed into {size:,}: it is not read")
 
 
-def _length_of_text(content: bytes, columns: list[str]) -> int:
+def _length_of_text(content: "pyarrow.Buffer", columns: list[str]) -> int:
     """Bytes of all texts in these columns, each as often as it is there, without writing them out."""
     import pyarrow
     import pyarrow.compute
