@@ -227,7 +227,7 @@ def test_retraining_gives_the_same_network(sweep: Path) -> None:
     result = run("retrain", sweep, row["index"])
     assert result.exit_code == 0, result.output
     assert f"{row['run_id']}: not learned" in result.stdout
-    assert "the same network as in the table: all" in result.stdout
+    assert "identical: all" in result.stdout
     assert "training 1 network with the grid engine on cpu in float32" in result.stderr
     file = sweep / "networks" / f"{row['run_id']}.safetensors"
     assert f"the network is in {file}" in result.stdout
@@ -252,11 +252,17 @@ def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: 
 
 
 def test_a_sample_is_counted(sweep: Path) -> None:
-    told = done("retrain", sweep, "--sample", 6, "--precision", "float64")
-    assert told.startswith(
-        "0 of 6 runs drawn from 6: every number measured is equal to the bit\nrun 0: not the network of the table"
-    )
-    assert told.endswith("and 1 more\n")
+    result = run("retrain", sweep, "--sample", 6, "--precision", "float64")
+    head, *lines = result.stdout.splitlines()
+    counts = re.fullmatch(r"6 runs drawn from 6: 0 identical, (\d) the same up to rounding, (\d) another network", head)
+    assert counts is not None
+    assert int(counts[1]) + int(counts[2]) == 6
+    assert result.exit_code == (1 if int(counts[2]) else 0)
+    assert lines[-1] == "and 1 more"
+    same = run("retrain", sweep, "--sample", 6)
+    # Two of them train together here, which trained alone in the sweep.
+    assert ", 0 another network" in same.stdout.splitlines()[0]
+    assert same.exit_code == 0
     for arguments, problem in (
         ((), "give either a RUN or --sample N"),
         ((3, "--sample", 2), "give either a RUN or --sample N, not both: RUN is '3'"),
@@ -268,23 +274,47 @@ def test_a_sample_is_counted(sweep: Path) -> None:
 
 def test_other_arithmetic_is_told(sweep: Path, tmp_path: Path) -> None:
     result = run("retrain", sweep, 3, "--precision", "float64", "--out", tmp_path / "other", "--force")
-    assert result.exit_code == 0, result.output
+    another = "another network than in the table, with the same verdict (not learned):" in result.stdout
+    assert another or "the same network up to rounding: " in result.stdout
+    assert result.exit_code == another, result.output
     said = " ".join(result.stderr.split())
     assert (
         "trained with engine grid device cpu precision float32, this one with engine grid device cpu precision float64" in said
     )
-    assert "not the network of the table, but the same verdict (not learned):" in result.stdout
     assert "  circularity: " in result.stdout
 
 
 def test_a_network_that_is_not_the_tables_is_kept_aside(sweep: Path) -> None:
     before = SweepDirectory(sweep).kept()
-    said = done("retrain", sweep, 3, "--precision", "float64", "--force")
+    said = run("retrain", sweep, 3, "--precision", "float64", "--force").stdout
     assert SweepDirectory(sweep).kept() == before
     (file,) = (sweep / "retrained").glob("*.safetensors")
     assert f"the network is in {file}" in said
     assert f"its network is there already, {file}" in done("retrain", sweep, 3)
     assert SweepDirectory(sweep).kept() == before
+
+
+def test_exact_asks_for_bits(sweep: Path) -> None:
+    rows = read_table(sweep).to_pylist()
+    for shard in shard_paths(sweep):
+        shard.unlink()
+    rows[0]["circularity"] *= 1 + 1e-9
+    rows[1]["circularity"] *= 1.5
+    SweepDirectory(sweep).add(rows, {})
+    assert run("retrain", sweep, 0, "--force").exit_code == 0
+    rounded = run("retrain", sweep, 0, "--force", "--exact")
+    assert rounded.exit_code == 1
+    assert "the same network up to rounding: " in rounded.stdout
+    assert "by at most 1e-09 of their size (circularity)" in rounded.stdout
+    assert run("retrain", sweep, 2, "--force", "--exact").exit_code == 0
+    other = run("retrain", sweep, 1, "--force")
+    assert other.exit_code == 1
+    assert "another network than in the table, with the same verdict (not learned): 1 of" in other.stdout
+    sample = run("retrain", sweep, "--sample", 6)
+    assert sample.exit_code == 1
+    head, second, *_ = sample.stdout.splitlines()
+    assert head.endswith(", 1 another network")
+    assert second.startswith("run 1: another network")  # before those that differ by rounding
 
 
 def test_what_cannot_be_retrained_is_named(sweep: Path) -> None:

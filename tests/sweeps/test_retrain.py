@@ -1,3 +1,4 @@
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,15 @@ from algophase.analysis.analyze import analyze
 from algophase.errors import InputError
 from algophase.runs.rows import make_row
 from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
-from algophase.sweeps.retrain import choose, compare, find_run, retrain_run, retrain_sample, train_again
+from algophase.sweeps.retrain import (
+    choose,
+    compare,
+    find_run,
+    relative_difference,
+    retrain_run,
+    retrain_sample,
+    train_again,
+)
 from algophase.training.engines import in_half, sizing
 from algophase.training.run import plan
 from algophase.training.run.train import train
@@ -129,24 +138,89 @@ def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
     assert difference.same
     assert difference.differing == {}
     assert difference.compared > 20
-    assert (
-        str(difference)
-        == f"the same network as in the table: all {difference.compared} numbers measured on it are equal to the bit"
-    )
+    assert difference.outcome == "identical"
+    assert str(difference) == f"identical: all {difference.compared} numbers in the table are equal to the bit"
 
 
 def test_what_differs_is_told(made: dict[str, Any]) -> None:
     other = compare({**made, "circularity": 0.5, "frequencies": [9]}, made, RUN)
     assert other.differing == {"circularity": (made["circularity"], 0.5), "frequencies": (made["frequencies"], [9])}
     assert str(other) == (
-        f"not the network of the table, but the same verdict (not learned): 2 of {other.compared} numbers differ"
+        f"another network than in the table, with the same verdict (not learned): 2 of {other.compared} numbers differ"
     )
+    assert other.outcome == "another"
+    assert not other.same
     reworded = {"sentence": "none", "reasons": ["accuracy is low"], "paper_reasons": [], "cautions": ["mind the gap"]}
     assert compare({**made, **reworded}, made, RUN).same  # an older version's words for the same numbers
     verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
-    assert str(verdict) == "not the network of the table: it is not learned here, Pizza there"
+    assert str(verdict) == "another network: it is not learned here, Pizza in the table"
     nothing = {**made, "verdict": None, "paper_label": None}
-    assert str(compare(nothing, made, RUN)).endswith("it is not learned here, no verdict there")
+    assert str(compare(nothing, made, RUN)).endswith("it is not learned here, no verdict in the table")
+
+
+@pytest.mark.parametrize("apart", [1e-16, 3e-10, 5e-6])
+def test_rounding_is_not_another_network(made: dict[str, Any], apart: float) -> None:
+    near = compare({**made, "circularity": made["circularity"] * (1 + apart)}, made, RUN)
+    if near.differing:  # 1e-16 may be no difference at all
+        assert near.outcome == "rounding"
+        assert near.largest[0] == "circularity"
+        assert near.largest[1] == pytest.approx(apart, rel=1e-2, abs=3e-16)
+        assert str(near).startswith(f"the same network up to rounding: 1 of {near.compared} numbers differ, by at most ")
+        assert str(near).endswith(" of their size (circularity)")
+    assert near.same
+
+
+def test_weights_are_compared_to_the_bit(made: dict[str, Any]) -> None:
+    equal = compare(made, made, RUN)
+    count = equal.compared
+    identical = replace(equal, same_weights=True)
+    assert identical.outcome == "identical"
+    assert str(identical) == f"identical: all {count} numbers in the table and its weights are equal to the bit"
+    others = replace(equal, same_weights=False)
+    assert others.outcome == "rounding"
+    assert str(others).endswith(f"weights differ; all {count} numbers are equal to the bit")
+    near = compare({**made, "circularity": made["circularity"] * (1 + 1e-9)}, made, RUN)
+    said = str(replace(near, same_weights=True))
+    assert said.startswith("the same network up to rounding: weights equal to the bit; 1 of")
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        (0.5, 0.5, 0.0),
+        (1.0, 1.001, 0.001 / 1.001),
+        (0.0, 1e-9, 1e-6),  # as a share of a thousandth: zero has no digits
+        ([1.0, 1e-6], [1.0, 2e-6], 1e-6),  # as a share of the list's largest
+        ([[1.0], [2.0, 4.0]], [[1.0], [2.0, 4.4]], 0.4 / 4.4),
+        ([1.0], [1.0, 2.0], math.inf),
+        ([1, 2.0], [1, 2.5], 0.2),
+        ([1, 2.0], [2, 2.0], math.inf),
+        (3, 4, math.inf),
+        (True, False, math.inf),
+        ("Pizza", "Clock", math.inf),
+        (None, 0.5, math.inf),
+        (math.inf, 1.0, math.inf),
+    ],
+)
+def test_differences_are_shares_of_the_larger(here: Any, there: Any, expected: float) -> None:
+    assert relative_difference(here, there) == pytest.approx(expected, rel=1e-9)
+    assert relative_difference(there, here) == pytest.approx(expected, rel=1e-9)
+
+
+def test_small_networks_of_the_grid_engine_depend_on_their_company_up_to_rounding() -> None:
+    """What docs/engines.md says: the same ensemble twice is identical, another one may round differently."""
+    runs = [replace(RUN, seed=seed) for seed in range(4)]
+    together = train(runs, "grid", "cpu")
+    again = train(runs, "grid", "cpu")
+    alone = [train([run], "grid", "cpu")[0] for run in runs]
+    for run, one, other, single in zip(runs, together, again, alone, strict=True):
+        assert one.network is not None
+        assert other.network is not None
+        assert single.network is not None
+        row = dict(make_row("s", 0, one, analyze(one.network)))
+        assert compare(row, dict(make_row("s", 0, other, analyze(other.network))), run).outcome == "identical"
+        for name, weight in one.network.state_dict().items():
+            torch.testing.assert_close(single.network.state_dict()[name], weight, rtol=1e-3, atol=1e-4)
 
 
 def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> None:
@@ -202,11 +276,11 @@ def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(tmp_path: Path,
     before = sorted(tmp_path.rglob("*"))
     whole = retrain_sample(tmp_path, 4)
     assert {index: each.same for index, each in whole.differences.items()} == {10: True, 11: False, 12: True, 13: True}
-    assert (whole.runs, whole.same, whole.notes) == (4, 3, ())
+    assert (whole.runs, whole.same, whole.identical, whole.notes) == (4, 3, 3, ())
     assert len({tuple(retrain_sample(tmp_path, 2, seed=seed).differences) for seed in range(6)}) > 1
     said.clear()
     other = retrain_sample(tmp_path, 2, precision="float64")
-    assert other.same == 0
+    assert other.identical == 0
     assert other.notes == tuple(said[:1])
     assert "rounding differs" in said[0]
     assert sorted(tmp_path.rglob("*")) == before

@@ -35,7 +35,7 @@ def retrain(
         typer.Option(
             metavar="DIR",
             help="Directory to write the network to.",
-            show_default="DIR/networks, or DIR/retrained if it is not the table's",
+            show_default="DIR/networks, or DIR/retrained for another network",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Train even if the network is already there.")] = False,
@@ -43,10 +43,13 @@ def retrain(
     device: Annotated[str | None, typer.Option(help=DEVICES, show_default="the table's, where there is one")] = None,
     strict_device: StrictDevice = False,
     precision: Annotated[str | None, typer.Option(help=PRECISIONS, show_default="the table's")] = None,
+    exact: Annotated[bool, typer.Option("--exact", help="Exit with 1 unless every number is equal to the bit.")] = False,
 ) -> None:
-    """Train one run of a sweep again, save its network, and say whether it is identical to the one in the table.
+    """Train one run of a sweep again, save its network, and compare it with the one in the table.
 
-    With --sample, train several and say how many are: algophase retrain sweeps/fixed-width --sample 16
+    It is identical, the same up to rounding (labels equal, numbers within 1e-4 of their size), or another
+    network. Exits with 1 if it is another network. With --sample, train several and count them:
+    algophase retrain sweeps/fixed-width --sample 16
 
     Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to the same width. With the
     other engines rounding depends on what trains together, and on every engine it depends on the machine. Training amplifies
@@ -71,15 +74,24 @@ def retrain(
             raise typer.Exit(130) from None
     if sample is not None:
         _count(made)
+        outcomes = {difference.outcome for difference in made.differences.values()}
     else:
         _conclude(restored)
+        outcomes = set() if restored.made is None else {restored.made.difference.outcome}
+    if "another" in outcomes or (exact and "rounding" in outcomes):
+        raise typer.Exit(1)
 
 
 def _count(made: "Sample") -> None:
-    count, differing = len(made.differences), {at: one for at, one in made.differences.items() if not one.same}
-    echo(f"{made.same} of {counted(count, 'run')} drawn from {made.runs:,}: every number measured is equal to the bit")
-    for index, difference in list(differing.items())[:LONGEST]:
-        echo("\n".join([f"run {index}: {difference}", *_told(difference)[1:]]))
+    count = len(made.differences)
+    counts = [f"{made.identical} identical", f"{made.same - made.identical} the same up to rounding"]
+    counts.append(f"{count - made.same} another network")
+    echo(f"{counted(count, 'run')} drawn from {made.runs:,}: {', '.join(counts)}")
+    differing = {index: difference for index, difference in made.differences.items() if difference.outcome != "identical"}
+    # Other networks come first: rounding explains the rest.
+    by_outcome = sorted(differing.items(), key=lambda item: item[1].same)
+    for index, difference in by_outcome[:LONGEST]:
+        echo("\n".join([f"run {index}: {difference}", *_examples(difference)]))
     if len(differing) > LONGEST:
         echo(f"and {len(differing) - LONGEST} more")
 
@@ -96,15 +108,17 @@ def _conclude(restored: "Restored") -> None:
         echo(f"{run}, {'cannot be analysed' if epoch is None else f'diverged at epoch {epoch}'}")
     else:
         echo(f"{made.analysis}\n")
-    echo("\n".join(_told(made.difference)))
-    if not made.difference.same and restored.as_before:
+    echo("\n".join([str(made.difference), *_examples(made.difference)]))
+    if made.difference.outcome != "identical" and restored.as_before:
         echo("  (in the sweep it was trained in an ensemble, where rounding can differ from a network alone)")
     echo("there is no network to save" if restored.path is None else f"the network is in {restored.path}")
 
 
-def _told(difference: "Difference") -> list[str]:
-    lines = [str(difference)]
-    for name in [name for name in LISTED if name in difference.differing] or list(difference.differing)[:3]:
+def _examples(difference: "Difference") -> list[str]:
+    """Some numbers that differ, one per line."""
+    names = [name for name in LISTED if name in difference.differing]
+    lines = []
+    for name in names or list(difference.differing)[:3]:
         here, there = difference.differing[name]
         lines.append(f"  {name}: {here} here, {there} in the table")
     return lines

@@ -1,13 +1,28 @@
-"""Runs of a table brought back: networks trained again from their settings, and compared with their rows."""
+"""Runs of a table brought back: networks trained again from their settings, and compared with their rows.
+
+A network is *identical* to the table's if every number measured on it is equal to the bit, and its
+weights too, where the sweep has kept them. It is *the same up to rounding* if all labels and whole
+numbers are equal, and all other numbers x and y within
+
+    |x - y| <= 1e-4 max(|x|, |y|, 1e-3).
+
+Weights are trained in float32, where one rounding is 6e-8 of a number. Fits to a network amplify it: of
+40 tiny networks trained alone and in an ensemble, the numbers furthest apart were 1e-7 to 1.5e-5 apart.
+Where training amplifies a rounding, weights end up 2e-3 and more apart. The line is between the two.
+Numbers below 1e-3 are compared by 1e-7, the rounding of a share in float32: one that is zero has no
+digits. Anything else is *another network*.
+"""
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy
+import torch
 
 from algophase.analysis.analyze import Analysis, analyze_each
 from algophase.devices import choose_device
@@ -30,7 +45,9 @@ log = logging.getLogger(__name__)
 SHORTEST = 4  # digits of an id that could be an index too
 # Columns of sentences. Their wording may change from version to version; the numbers in them have columns of their own.
 SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
-ASIDE = "retrained"  # below a sweep's directory: networks that are not identical to the table's
+ASIDE = "retrained"  # below a sweep's directory: networks that are not the table's
+ROUNDING = 1e-4  # largest relative difference between numbers of one network
+LEAST_SIZE = 1e-3  # numbers below this are compared as if they were as large
 # How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the outcome)
 MEASURED = (
     "of 2,000 such runs of one layer and width 128, 1,998 reached accuracy 1 in half; run by run, gradient symmetricity "
@@ -79,7 +96,8 @@ def retrain_run(
     """Train one run of a sweep again, compare it with its row, and save its network.
 
     sweep: its directory; name: the run's index, its id, or the beginning of its id.
-    out: where to save; by default the sweep's own networks, or beside them if the network is not identical to the table's.
+    out: where to save; by default the sweep's own networks, or beside them if it is another network, has
+        other weights than the one that the sweep has kept, or was trained in another way.
     force: train although the network is there. engine, device, precision: by default the table's, where this machine has them.
 
         restored = retrain_run("sweeps/fixed-width", "17")
@@ -104,13 +122,35 @@ def retrain_run(
         if note is not None:
             log.warning(note)
         announce([group])
+        kept = _kept_weights(directory.networks / f"{run.run_id}.safetensors")
         (made,) = train_again([row], [group], progress)
+        if kept is not None and made.trained.network is not None:
+            identical = _same_bits(kept, made.trained.network.state_dict())
+            made = replace(made, difference=replace(made.difference, same_weights=identical))
         if made.problem is not None and made.trained.diverged_at is None:
             log.warning(made.problem)
-        target = aside if own and not made.difference.same else target
+        # Rounding alone does not make it another network, if it was trained as the table says and
+        # there is no kept network whose bits it would replace.
+        rounded = made.difference.outcome == "rounding" and note is None
+        belongs = made.difference.outcome == "identical" or (rounded and made.difference.same_weights is not False)
+        target = target if belongs or not own else aside
         network = made.trained.network
         path = None if network is None else save(network, target / run.run_id, overwrite=True)
     return Restored(row["index"], run.run_id, path, made=made, as_before=note is None)
+
+
+def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
+    """The weights that the sweep has kept of a run; None where there are none that can be read."""
+    try:
+        return dict(load_network(file).state_dict())
+    except InputError:
+        return None
+
+
+def _same_bits(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
+    """Whether two networks have the same tensors to the bit."""
+    same_tensors = one.keys() == other.keys()
+    return same_tensors and all(torch.equal(tensor.cpu(), other[name].cpu()) for name, tensor in one.items())
 
 
 @dataclass(frozen=True)
@@ -126,7 +166,12 @@ class Sample:
 
     @property
     def same(self) -> int:
-        return sum(each.same for each in self.differences.values())
+        """How many are the table's networks: identical, or the same up to rounding."""
+        return sum(difference.same for difference in self.differences.values())
+
+    @property
+    def identical(self) -> int:
+        return sum(difference.outcome == "identical" for difference in self.differences.values())
 
 
 def retrain_sample(
@@ -233,29 +278,97 @@ def choose(
     return group, note
 
 
+Outcome = Literal["identical", "rounding", "another"]
+
+
+def relative_difference(here: Any, there: Any) -> float:
+    """How far two values of a column are apart, as a share of the larger one (of `LEAST_SIZE`, if larger).
+
+    In a list, the largest number of both counts as the size of all: a small wave beside large ones has
+    their rounding. Infinity where two values differ that are not both fractions: labels, whole numbers,
+    lists of other lengths.
+    """
+    if here == there:
+        return 0.0
+    size, distance = LEAST_SIZE, 0.0
+    for one, other in _paired(here, there):
+        if isinstance(one, float) and isinstance(other, float):
+            size = max(size, abs(one), abs(other))
+            distance = max(distance, abs(one - other))
+        elif one != other:
+            return math.inf
+    return distance / size if math.isfinite(size) else math.inf
+
+
+def _paired(here: Any, there: Any) -> Iterator[tuple[Any, Any]]:
+    """The values of two columns side by side, lists taken apart where they are equally long."""
+    if isinstance(here, list) and isinstance(there, list) and len(here) == len(there):
+        for one, other in zip(here, there, strict=True):
+            yield from _paired(one, other)
+    else:
+        yield here, there
+
+
 @dataclass(frozen=True)
 class Difference:
-    """A retrained run and its row. compared: how many values are in both; differing: those that differ, here and there."""
+    """A retrained run and its row.
+
+    compared: how many values are in both; differing: those that differ, here and in the table.
+    same_weights: whether the weights are those that the sweep has kept, to the bit; None if it kept none.
+    """
 
     verdict: str | None
     verdict_before: str | None
     compared: int
     differing: dict[str, tuple[Any, Any]]
+    same_weights: bool | None = None
+
+    @property
+    def largest(self) -> tuple[str, float]:
+        """The column whose values are the furthest apart, and their relative difference."""
+        apart = {name: relative_difference(*values) for name, values in self.differing.items()}
+        name = max(apart, key=lambda column: apart[column], default="")
+        return name, apart.get(name, 0.0)
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.differing and self.same_weights is not False:
+            return "identical"
+        return "rounding" if self.largest[1] <= ROUNDING else "another"
 
     @property
     def same(self) -> bool:
-        return not self.differing
+        """Whether it is the table's network: identical, or the same up to rounding."""
+        return self.outcome != "another"
 
     def __str__(self) -> str:
-        if self.same:
-            return f"the same network as in the table: all {self.compared} numbers measured on it are equal to the bit"
-        what, before = self.verdict or "no verdict", self.verdict_before or "no verdict"
-        if what != before:
-            return f"not the network of the table: it is {what} here, {before} there"
+        if self.outcome == "identical":
+            weights = " and its weights" if self.same_weights else ""
+            return f"identical: all {self.compared} numbers in the table{weights} are equal to the bit"
+        if self.outcome == "rounding":
+            return f"the same network up to rounding: {self._rounding}"
+        verdict, before = self.verdict or "no verdict", self.verdict_before or "no verdict"
+        if verdict != before:
+            return f"another network: it is {verdict} here, {before} in the table"
+        count = len(self.differing)
+        differ = "differs" if count == 1 else "differ"
         return (
-            f"not the network of the table, but the same verdict ({what}): "
-            f"{len(self.differing)} of {self.compared} numbers {'differs' if len(self.differing) == 1 else 'differ'}"
+            f"another network than in the table, with the same verdict ({verdict}): {count} of {self.compared} numbers {differ}"
         )
+
+    @property
+    def _rounding(self) -> str:
+        """What differs, and by how much, where it is rounding."""
+        parts = []
+        if self.same_weights is not None:
+            parts.append(f"weights {'equal to the bit' if self.same_weights else 'differ'}")
+        name, apart = self.largest
+        if name:
+            numbers = f"{len(self.differing)} of {self.compared} numbers"
+            parts.append(f"{numbers} differ, by at most {apart:.0e} of their size ({name})")
+        else:
+            parts.append(f"all {self.compared} numbers are equal to the bit")
+        return "; ".join(parts)
 
 
 def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
