@@ -20,7 +20,7 @@ from algophase.storage.files import size_of, write_atomically
 from algophase.storage.gallery import shipped
 from algophase.storage.identity import described, strangeness
 from algophase.storage.seal import BLANK, is_intact, sealed
-from algophase.storage.shard_checks import check_declared, check_types
+from algophase.storage.shard_checks import check_declared, check_types, known_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -240,9 +240,11 @@ def read_shards(
 
 
 def _single_names(file: "pyarrow.parquet.ParquetFile") -> list[str]:
-    """Columns with one value per run, by their names of today."""
+    """Columns with one value per run, by their names of today. Known ones that are not so are read, to be refused."""
     now = {then: name for name, then in _former_names(file.schema_arrow.names).items()}
-    return [now.get(field.name, field.name) for field in file.schema_arrow if is_single(field.type)]
+    names = {field.name: now.get(field.name, field.name) for field in file.schema_arrow}
+    must_be_single = frozenset.union(*known_columns())
+    return [names[field.name] for field in file.schema_arrow if is_single(field.type) or names[field.name] in must_be_single]
 
 
 def _check_belongs(file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]) -> None:

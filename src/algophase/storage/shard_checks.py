@@ -65,7 +65,7 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
     if twice:
         raise InputError(f"{path} has several columns {shown(twice[0])}")
-    texts, numbers, types = *_known(), pyarrow.types
+    texts, numbers, types = *known_columns(), pyarrow.types
     for place, field in enumerate(table.schema):
         held = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_null(held) or field.name not in texts | numbers:
@@ -85,7 +85,7 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
 
 
 @functools.cache
-def _known() -> tuple[frozenset[str], frozenset[str]]:
+def known_columns() -> tuple[frozenset[str], frozenset[str]]:
     """The columns of text and of numbers that every part of the program takes for such."""
     from algophase.analysis.catalogue import metrics
 
