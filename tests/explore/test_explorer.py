@@ -1,5 +1,6 @@
 """The page's answers without a browser, and without Dash where they are plain functions."""
 
+import csv
 import shutil
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,32 @@ def test_filters_are_added_checked_and_removed(explorer: Explorer, gallery: Path
             explorer.add_filter("", column, operator, value)
 
 
+def test_a_filter_offers_the_values_of_a_column_that_has_few(explorer: Explorer) -> None:
+    assert explorer.offered_values("equals_sign") == ["false"]
+    assert explorer.offered_values("width") == ["128"]
+    assert "Pizza" in explorer.offered_values("verdict")
+    assert "null" in explorer.offered_values("shape")
+    for column in ("attention_rate", "run_id", "no such column", None, 7):
+        assert explorer.offered_values(column) == []
+    for value in explorer.offered_values("verdict"):
+        assert explorer.add_filter("", "verdict", "=", value) is not None
+
+
+def test_the_chosen_runs_are_a_csv_file(explorer: Explorer, gallery: Path) -> None:
+    runs = read_runs(gallery)
+    search = "?where=verdict%3DPizza&where=attention_rate<0.5"
+    rows = list(csv.DictReader("".join(explorer.csv(search)).splitlines()))
+    expected = runs[(runs.verdict == "Pizza") & (runs.attention_rate < 0.5)]
+    assert [row["run_id"] for row in rows] == expected.run_id.tolist()
+    assert [float(row["attention_rate"]) for row in rows] == expected.attention_rate.tolist()  # exact
+    listed = explorer.show_runs(f"{search}&run={CLOCK}", 0)
+    assert listed.download == "runs.csv?where=verdict%3DPizza&where=attention_rate<0.5"
+    assert listed.download_text == f"Download {len(expected):,} runs as CSV"
+    region = explorer.show_runs("?region=0,0.99,0.2,1", 0)
+    assert len(list(csv.DictReader("".join(explorer.csv("?region=0,0.99,0.2,1")).splitlines()))) > 100
+    assert region.download == "runs.csv?region=0,0.99,0.2,1"
+
+
 def test_a_click_opens_the_run_of_its_point(explorer: Explorer) -> None:
     after = explorer.click("?x=width", {"points": [{"customdata": CLOCK}]})
     assert after == f"?x=width&run={CLOCK}"
@@ -110,7 +137,7 @@ def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explor
 
 def test_a_region_has_its_statistics_and_its_runs(explorer: Explorer) -> None:
     after = explorer.select_region("", {"box": [0.9, 0.2, 1.0, 1.0]})
-    statistics, listed, page, pages, region = explorer.show_runs(after, 0)
+    statistics, listed, page, pages, region, *_ = explorer.show_runs(after, 0)
     text = text_of(statistics)
     assert region
     assert "in the region" in text

@@ -31,7 +31,13 @@ def test_the_map_lists_every_sweep_and_leads_to_its_page(place: Path, tmp_path: 
     site = Site(place, tmp_path / "cache")
     page = got(site, "/")
     assert page.status_code == 200
-    for expected in ('href="/sweep/mine/"', 'href="/sweep/mine-2/"', 'href="/sweep/empty-one/"', "3 populations, 5 runs"):
+    for expected in (
+        '<a class="picture" href="/sweep/mine/"',
+        'href="/sweep/mine/"',
+        'href="/sweep/mine-2/"',
+        'href="/sweep/empty-one/"',
+        "3 populations, 5 runs",
+    ):
         assert expected in page.text
     assert "no run is finished yet" in page.text
     opened = got(site, "/sweep/mine/")

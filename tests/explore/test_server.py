@@ -52,6 +52,21 @@ def test_no_file_outside_the_assets_is_served(tiny: Path, tmp_path: Path) -> Non
         assert b"algophase-sweep" not in got.data
 
 
+def test_runs_are_downloaded_as_csv_that_no_spreadsheet_computes(tmp_path: Path) -> None:
+    rows = [{"index": place, "run_id": f"{place:012x}", "width": place, "note": note} for place, note in enumerate("=-x")]
+    write_shard(tmp_path / "runs.parquet", rows, {})
+    page = client(tmp_path, tmp_path)
+    answer = page.get("/runs.csv?where=width<2", base_url="http://127.0.0.1")
+    assert answer.status_code == 200
+    assert answer.mimetype == "text/csv"
+    assert answer.headers["Content-Disposition"].startswith("attachment; filename=")
+    lines = answer.get_data(as_text=True).splitlines()
+    assert lines[0] == "index,run_id,width,note,verdict"
+    assert lines[1:] == ["0,000000000000,0,'=,not analysed", "1,000000000001,1,'-,not analysed"]
+    assert page.get("/runs.csv", base_url="http://evil.example").status_code == 403
+    assert page.get("/runs.csv?where=%ff%3D1&region=x", base_url="http://127.0.0.1").status_code == 200
+
+
 EVIL = "</script><script>alert(1)</script>"
 
 

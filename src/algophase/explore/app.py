@@ -2,6 +2,7 @@
 
 import html
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from dash import Dash
     from flask import Flask
 
+    from algophase.explore.explorer import Explorer
     from algophase.explore.networks import Networks
     from algophase.explore.own import Watcher
 
@@ -97,8 +99,22 @@ def make_app(
         explorer.show_map("", None)  # what is slow the first time is done before anyone waits for it
         explorer.show_runs("", 0)
         register(app, explorer)
+        serve_csv(app.server, explorer)
     guard(app.server, hosts, app.csp_hashes())
     return app, networks
+
+
+def serve_csv(server: "Flask", explorer: "Explorer") -> None:
+    """The runs of an address as a file to download, at `runs.csv` with the page's own query."""
+    from flask import Response, request
+
+    def download() -> Response:
+        search = request.query_string.decode("utf-8", "replace")
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", explorer.table.name).strip(".-") or "runs"
+        headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+        return Response(explorer.csv(search), mimetype="text/csv", headers=headers)
+
+    server.add_url_rule("/runs.csv", view_func=download)
 
 
 def guard(server: "Flask", hosts: tuple[str, ...], scripts: Sequence[str] = ()) -> None:

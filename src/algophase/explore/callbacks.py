@@ -143,7 +143,21 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
             go(explorer.add_filter(search, column, operator, value))
         except InputError as error:
             return {"problem": str(error), "value": no_update}
+        set_props("filter-choice", {"value": None})  # so that the same value can be chosen again
         return {"problem": "", "value": ""}
+
+    @app.callback(
+        Input("filter-column", "value"),
+        output=outputs(options="filter-choice.options", chosen="filter-choice.value", hidden="filter-values.hidden"),
+    )
+    def offer(column: str | None) -> dict[str, Any]:
+        values = explorer.offered_values(column)
+        return {"options": values, "chosen": None, "hidden": not values}
+
+    @app.callback(Input("filter-choice", "value"), prevent_initial_call=True)
+    def choose(value: str | None) -> None:
+        if value is not None:
+            set_props("filter-value", {"value": value})
 
     _on_any_click(app, "remove-filter", "place", explorer.remove_filter)
     _on_any_click(app, "open-run", "run", lambda search, run: explorer.open_run(search, str(run)))
@@ -251,6 +265,8 @@ def _register_runs(app: Dash, explorer: Explorer) -> None:
             first="earlier.disabled",
             last="later.disabled",
             no_region="clear-region.hidden",
+            download="download.href",
+            download_text="download.children",
             key="runs-key.data",
         ),
     )
@@ -275,6 +291,8 @@ def _register_runs(app: Dash, explorer: Explorer) -> None:
             "first": found.page == 0,
             "last": found.page == found.pages - 1,
             "no_region": not found.region,
+            "download": found.download,
+            "download_text": found.download_text,
             "key": key,
         }
 

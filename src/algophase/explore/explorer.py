@@ -6,10 +6,11 @@ changes do not fight with their own answers.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from algophase.analysis.catalogue import LONGEST_CELL
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import headline
 from algophase.errors import InputError
@@ -45,12 +46,16 @@ from algophase.explore.state import (
     encode,
     region_of,
 )
-from algophase.explore.table import VERDICT, RunTable
+from algophase.explore.table import VERDICT, Places, RunTable
+from algophase.runs.csv_text import csv_pieces
 from algophase.runs.selection import OPERATORS, Condition
 from algophase.wording import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+
+MOST_LISTED = 20  # different values of a column that a filter lists
 
 
 @dataclass(frozen=True)
@@ -90,13 +95,18 @@ class Filters(NamedTuple):
 
 
 class ListedRuns(NamedTuple):
-    """Statistics, a page of the table, its number, how many there are, and whether there is a region."""
+    """Statistics, a page of the table, its number, how many there are, and whether there is a region.
+
+    download: the address of the runs as CSV; download_text: what the link says.
+    """
 
     statistics: list[Any]
     table: Any
     page: int
     pages: int
     region: bool
+    download: str
+    download_text: str
 
 
 class ArrivalsPanel(NamedTuple):
@@ -306,7 +316,37 @@ class Explorer:
         places = self.table.brushed(view)
         wanted = (page if isinstance(page, int) else 0) + step
         listed, shown, pages = runs_page(self.table, view, places, wanted)
-        return ListedRuns(region_statistics(self.table, view, places), listed, shown, pages, bool(view.region))
+        download = f"runs.csv{encode(replace(decode(search)[0], run='', off=(), pin='', pin_off=()))}"
+        count = counted(len(self.chosen(search)), self.table.noun)
+        return ListedRuns(
+            region_statistics(self.table, view, places),
+            listed,
+            shown,
+            pages,
+            bool(view.region),
+            download,
+            f"Download {count} as CSV",
+        )
+
+    def chosen(self, search: object) -> Places:
+        """The runs of the region, or where there is none all that meet the filters, drawn or not."""
+        view = self.view(search)
+        return self.table.brushed(view) if view.region else self.table.where(view.filters)
+
+    def csv(self, search: object) -> Iterator[str]:
+        """The chosen runs as CSV in pieces: every column with one value per run."""
+        return csv_pieces(self.table.columns, self.chosen(search).tolist())
+
+    def offered_values(self, column: object) -> list[str]:
+        """The values that a filter by this column can choose from; none where there are many."""
+        if not isinstance(column, str) or column not in self.table.columns:
+            return []
+        values = self.table.columns[column].few_values(MOST_LISTED) or []
+        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+        if any(len(text) > LONGEST_CELL or not text.strip() for text in texts):
+            return []
+        has_missing = bool(self.table.columns[column].missing.any())
+        return [*texts, "null"] if has_missing and texts else texts
 
     def show_network(self, search: object, side: Side) -> NetworkPanel:
         run, off = decode(search)[0].network(side)

@@ -101,6 +101,7 @@ def _axis(name: str, text: str, columns: list[str]) -> Any:
 def _map(table: RunTable) -> Any:
     operators = dcc.Dropdown(id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False)
     value = dcc.Input(id="filter-value", type="text", maxLength=LONGEST, autoComplete="off", placeholder="a value, or null")
+    listed = dcc.Dropdown(id="filter-choice", options=[], clearable=False, searchable=False)
     return html.Section(
         [
             html.H2(f"Map of the {table.noun}s", id="map-title"),
@@ -117,6 +118,7 @@ def _map(table: RunTable) -> Any:
                     _choice("filter-column", "Show only runs with", table.filterable),
                     _labelled("which is", operators),
                     _labelled("value", value),
+                    html.Div(_labelled("or one of its values", listed), id="filter-values", hidden=True),
                     html.Button("Add filter", id="add-filter"),
                 ],
                 className="controls filter",
@@ -139,7 +141,13 @@ def _region(table: RunTable) -> Any:
     return html.Section(
         [
             html.H2(f"{table.noun.capitalize()}s", id="runs-title"),
-            html.Div([html.Button("Clear the region", id="clear-region", hidden=True)], className="actions"),
+            html.Div(
+                [
+                    html.Button("Clear the region", id="clear-region", hidden=True),
+                    html.A(f"Download {table.noun}s as CSV", id="download", href="runs.csv", download=""),
+                ],
+                className="actions",
+            ),
             html.Div(id="statistics", className="side-by-side"),
             html.Div(id="runs"),
             html.Div(

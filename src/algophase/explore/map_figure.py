@@ -64,6 +64,7 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         annotations=names(table, view),
         legend={"itemsizing": "constant", "yanchor": "top", "y": -0.16},  # below, out of the way of the tools
         margin={"t": 34},
+        yaxis={"automargin": True},  # its title stays clear of long numbers
         showlegend=True,
         newselection={"line": {"color": GREY, "width": 2}},
     )

@@ -117,5 +117,7 @@ def card(population: Population, address: str) -> str:
     lines += [paragraph(population.origin, "note")] if population.origin else []
     lines += [paragraph(problem, "problem") for problem in population.problems]
     head = f'<h3><a href="{text(address)}">{text(population.name)}</a></h3>'
-    picture = draw_population(population) if population.runs else ""
+    picture = ""
+    if population.runs:  # a link as well, which the keyboard need not stop at twice
+        picture = f'<a class="picture" href="{text(address)}" tabindex="-1">{draw_population(population)}</a>'
     return f'<li class="population">{head}{picture}{"".join(lines)}</li>'

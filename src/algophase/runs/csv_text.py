@@ -3,23 +3,41 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")  # how a cell begins that a spreadsheet computes
 
 
-def csv_text(columns: Mapping[str, Sequence[Any]], rows: Iterable[int]) -> str:
+PIECE = 1000  # rows
+
+
+class Values(Protocol):
+    """A column: a list, or one of a table that is kept as arrays."""
+
+    def __getitem__(self, place: int, /) -> Any: ...
+
+
+def csv_text(columns: Mapping[str, Values], rows: Iterable[int]) -> str:
     """rows: which rows of the columns, in order. What is missing is empty, a list is JSON, numbers are exact.
 
     Text that a spreadsheet would compute gets an apostrophe.
     """
+    return "".join(csv_pieces(columns, rows))
+
+
+def csv_pieces(columns: Mapping[str, Values], rows: Iterable[int]) -> Iterator[str]:
+    """The same text piece by piece: that of a large table is never in memory as a whole."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([_cell(name) for name in columns])
-    for row in rows:
+    for number, row in enumerate(rows, 1):
         writer.writerow([_cell(values[row]) for values in columns.values()])
-    return file.getvalue()
+        if number % PIECE == 0:
+            yield file.getvalue()
+            file.seek(0)
+            file.truncate()
+    yield file.getvalue()
 
 
 def _cell(value: Any) -> Any:

@@ -93,6 +93,8 @@ def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> s
         "kind": type(network).__name__,
         "task": network.task.to_dict(),
         "network": network_to_dict(network.settings),
+        "run": None if network.run is None else network.run.to_dict(),
+        "cut": network.cut,
         "notes": list(network.notes),
         "thresholds": dataclasses.asdict(thresholds),
         "metrics": [quantity.name for quantity in metrics()],
