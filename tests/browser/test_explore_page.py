@@ -95,7 +95,7 @@ def at(page: Any, run: str) -> tuple[float, float]:
     """A run's coordinates on the map."""
     place = page.evaluate(
         """(run) => document.querySelector('#map .js-plotly-plot')._fullData.map((trace) => {
-          const place = (trace.text || []).indexOf(run);
+          const place = (trace.customdata || []).indexOf(run);
           return place < 0 ? null : [trace.x[place], trace.y[place]];
         }).find((found) => found)""",
         run,
@@ -141,7 +141,7 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     page = found.page
     page.click("#filter-column")
     page.get_by_role("option", name="verdict", exact=True).click()
-    page.get_by_role("option").first.wait_for(state="hidden")  # a list that closes takes the keyboard with it
+    page.get_by_role("option", name="verdict", exact=True).wait_for(state="hidden")  # a list that closes takes the keyboard with it
     page.fill("#filter-value", "Pizza")
     page.press("#filter-value", "Enter")
     wait_text(page, "#status", "2,370 of 3,728 runs")
