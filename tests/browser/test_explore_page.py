@@ -141,7 +141,9 @@ def test_filters_are_added_refused_and_removed(browser: Any, gallery: str) -> No
     page = found.page
     page.click("#filter-column")
     page.get_by_role("option", name="verdict", exact=True).click()
-    page.get_by_role("option", name="verdict", exact=True).wait_for(state="hidden")  # a list that closes takes the keyboard with it
+    page.get_by_role("option", name="verdict", exact=True).wait_for(
+        state="hidden"
+    )  # a list that closes takes the keyboard with it
     page.fill("#filter-value", "Pizza")
     page.press("#filter-value", "Enter")
     wait_text(page, "#status", "2,370 of 3,728 runs")

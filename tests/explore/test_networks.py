@@ -64,7 +64,7 @@ def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(tiny:
     assert networks.version == 1
     assert not networks.busy
     assert look.specimen is not None
-    assert look.specimen.notes[-1].startswith("the same network as in the table")
+    assert look.specimen.notes[-1].startswith("identical: ")
     assert (tmp_path / "cache" / f"{run_id}.safetensors").exists()
     assert sorted(path.name for path in tiny.rglob("*")) == before  # looking changes nothing
     again = opened(tiny, tmp_path / "cache").look(run_id)
