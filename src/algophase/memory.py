@@ -2,7 +2,8 @@
 
 On a CPU the budget is the environment variable `ALGOPHASE_MEMORY`: "500MB", "2 GB", "3GiB" or a
 number of bytes; 1 GB if it is not set. On a GPU it is the whole card's memory. It counts the arrays
-of one analysis. Python and PyTorch come on top, with about 250 MB.
+of one analysis. Python and PyTorch come on top, with about 250 MB, and freed memory that the allocator
+holds on to: up to 200 MB at p = 401.
 
     kept     the logits of all pairs. They must fit into three quarters of the budget; an analysis
              that needs more is refused before they are allocated.

@@ -34,7 +34,7 @@ from algophase.threads import one_thread, side_by_side
 Array = NDArray[np.float64]
 
 STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centred, compared, reordered
-SUM_COPIES = 3  # arrays over (d, r): of all strips so far, and of strips that were just computed
+SUM_COPIES = 2  # arrays over (d, r) of all embeddings: a worker's, and one that waits to be added
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def launch_sums(
         prepared = prepared or prepare(network)
         groups, strips = blocks(p, prepared.elements, n, first.device)
         logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
-        strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes
-        sum_bytes = SUM_COPIES * FLOAT64 * n * p * p
+        sum_bytes = FLOAT64 * n * p * p
+        strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes + SUM_COPIES * sum_bytes
         kept = p * logit_bytes + 2 * FLOAT64 * n * p * prepared.token_elements + sum_bytes
         what = f"network {network.id}: its logits and those of {n} of its embeddings' parts"
         require(kept + strip_bytes, first.device, what, share=1.0)
@@ -128,9 +128,8 @@ class _Places(NamedTuple):
     by_sum: Tensor
 
 
-@functools.lru_cache(maxsize=4)  # enough for networks that are one strip; others make them again, which is soon done
 @torch.inference_mode(False)
-def places(p: int, start: int, stop: int, device: torch.device) -> _Places:
+def make_places(p: int, start: int, stop: int, device: torch.device) -> _Places:
     numbers, a = torch.arange(p, device=device), torch.arange(start, stop, device=device)[:, None, None]
 
     def place(b: Tensor, c: Tensor) -> Tensor:
@@ -139,6 +138,10 @@ def places(p: int, start: int, stop: int, device: torch.device) -> _Places:
     row = numbers[:, None]
     by_answer = place(a - row, 2 * a - row - numbers)
     return _Places(((a + row) % p)[None], by_answer, place(row - a, numbers))
+
+
+# Enough for networks that are one strip; others make them again, which is soon done.
+places = functools.lru_cache(maxsize=4)(make_places)
 
 
 def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:

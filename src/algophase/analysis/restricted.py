@@ -12,14 +12,15 @@ from torch import Tensor
 
 from algophase.analysis.grid import LOSS_COPIES, by_rows, losses_of_rows
 from algophase.analysis.lines import reaches
-from algophase.analysis.logit_sums import places
+from algophase.analysis.logit_sums import make_places, places
 from algophase.analysis.program import least_key_share
 from algophase.core.fourier import circle, padded_basis
 from algophase.memory import FLOAT64, mean_over_rows, slabs
 from algophase.task import labels
 
-# Arrays as large as the logits that reordering them has at once: centred, reordered, and places.
-GATHER_COPIES = 5
+# Arrays as large as the logits that reordering them has at once: as they are, centred, reordered, and
+# the places of two orders with what these are made from.
+GATHER_COPIES = 8
 
 
 def key_frequencies_there(logits: Tensor) -> Tensor:
@@ -32,7 +33,9 @@ def key_frequencies_there(logits: Tensor) -> Tensor:
         return values - values.mean(dim=-1, keepdim=True)
 
     def by_answer(rows: slice) -> Tensor:
-        order = places(p, rows.start, rows.stop, logits.device).by_answer
+        # Those of several slabs are not kept: they are as large as the slabs.
+        of_rows = places if len(parts) == 1 else make_places
+        order = of_rows(p, rows.start, rows.stop, logits.device).by_answer
         return centred(rows).flatten()[order].view(-1, p, p)
 
     answer = mean_over_rows(by_answer, parts)  # (d, r)
