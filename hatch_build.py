@@ -1,5 +1,5 @@
-"""The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something to analyse and to
-compare with. Other networks stay behind."""
+"""The wheel carries the gallery's tables, a Clock and a Pizza: an installed package has something
+to analyse and to compare with. Other networks stay behind."""
 
 from pathlib import Path
 from typing import Any
@@ -23,4 +23,6 @@ class GalleryTables(BuildHookInterface):  # type: ignore[misc]
         root = Path(self.root)
         for pattern in PATTERNS:
             for path in sorted((root / "gallery").rglob(pattern)):
-                build_data["force_include"][str(path)] = f"algophase/{path.relative_to(root).as_posix()}"
+                build_data["force_include"][str(path)] = (
+                    f"algophase/{path.relative_to(root).as_posix()}"
+                )

@@ -2,13 +2,17 @@
 
     .venv/bin/python benchmarks/analyze.py
 
-On a CPU: seconds and peak memory per network, and how much faster all p^3 triples at once are than one backward pass a
-triple, measured in the same run on a sample of triples. Each network runs in a process of its own, so that peaks do not
-add up.
+On a CPU: seconds and peak memory per network, and how much faster all p^3 triples at once are than
+    one backward pass a
+triple, measured in the same run on a sample of triples. Each network runs in a process of its own,
+so that peaks do not add up.
 
-On a GPU: milliseconds per network over many, and how long its parts take by themselves: the gradients of all triples, the
-circles, which are found on the CPU meanwhile, and what they do. And how many operations PyTorch is asked for per network, on
-either side, views of tensors apart: queueing them is what an analysis mostly waits for. The networks have the circles a
+On a GPU: milliseconds per network over many, and how long its parts take by themselves: the
+    gradients of all triples, the
+circles, which are found on the CPU meanwhile, and what they do. And how many operations PyTorch is
+asked for per network, on
+either side, views of tensors apart: queueing them is what an analysis mostly waits for. The
+    networks have the circles a
 trained one has.
 """
 
@@ -37,12 +41,17 @@ from algophase import (
     initialise,
     network_components,
 )
+from algophase.analysis.circles.roles import launch_evidence
 from algophase.analysis.device import in_float64
-from algophase.analysis.evidence import launch_evidence
-from algophase.analysis.metrics import embedding_gradients, gradient_similarities, gradient_symmetricity_exact, paper_triples
+from algophase.analysis.logits.metrics import (
+    embedding_gradients,
+    gradient_similarities,
+    gradient_symmetricity_exact,
+    paper_triples,
+)
 from algophase.core.fourier import circle
+from algophase.core.settings import NetworkSettings
 from algophase.networks import Network
-from algophase.settings import NetworkSettings
 
 CASES: dict[str, tuple[int, NetworkSettings]] = {
     "one layer, width 128, p = 59": (59, TransformerSettings(attention_rate=0.5)),
@@ -81,21 +90,33 @@ def measure(name: str) -> dict[str, float]:
 
 @torch.no_grad()
 def with_circles(settings: NetworkSettings, seed: int) -> Network:
-    """A network as it starts, but for an embedding of eight circles of different sizes, and noise."""
+    """A network as it starts, but for an embedding of eight circles of different sizes, and
+    noise.
+    """
     network = initialise(RunSettings(network=settings, seed=seed))
     table, p = network.operand_tables()[0], network.task.modulus
-    circles = [(1 - 0.1 * rank) * circle(p, k) for rank, k in enumerate((1, 2, 5, 7, 10, 13, 17, 25))]
+    circles = [
+        (1 - 0.1 * rank) * circle(p, k) for rank, k in enumerate((1, 2, 5, 7, 10, 13, 17, 25))
+    ]
     table.mul_(0.1)
     table[:, : 2 * len(circles)] += torch.cat(circles, dim=1)
     return network
 
 
 GPU_CASES: dict[str, Callable[[int], Network]] = {
-    "one layer, width 128, p = 59": lambda seed: with_circles(TransformerSettings(attention_rate=0.5), seed),
-    "four layers, width 128, p = 59": lambda seed: with_circles(TransformerSettings(layers=4, attention_rate=0.5), seed),
-    "one layer, width 512, p = 59": lambda seed: with_circles(TransformerSettings(width=512, attention_rate=0.5), seed),
+    "one layer, width 128, p = 59": lambda seed: with_circles(
+        TransformerSettings(attention_rate=0.5), seed
+    ),
+    "four layers, width 128, p = 59": lambda seed: with_circles(
+        TransformerSettings(layers=4, attention_rate=0.5), seed
+    ),
+    "one layer, width 512, p = 59": lambda seed: with_circles(
+        TransformerSettings(width=512, attention_rate=0.5), seed
+    ),
     "linear beta, p = 59": lambda seed: with_circles(LinearSettings(model="beta"), seed),
-    "accompanied Pizza, p = 59": lambda seed: handmade_pizza(59, (1 + seed % 3, 5, 17, 26), accompanied=True),
+    "accompanied Pizza, p = 59": lambda seed: handmade_pizza(
+        59, (1 + seed % 3, 5, 17, 26), accompanied=True
+    ),
 }
 
 
@@ -120,7 +141,9 @@ def milliseconds_each(work: Callable[[], object], count: int) -> float:
 
 
 def measure_gpu(networks: Sequence[Network]) -> tuple[int, list[float]]:
-    """How many circles the first has, and milliseconds a network: the whole, then gradients, circles and evidence alone."""
+    """How many circles the first has, and milliseconds a network: the whole, then gradients,
+    circles and evidence alone.
+    """
     exact = [in_float64(network, "cuda") for network in networks]
     resolution = torch.finfo(torch.float32).eps
     components = [network_components(network, resolution) for network in networks]
@@ -138,8 +161,14 @@ def measure_gpu(networks: Sequence[Network]) -> tuple[int, list[float]]:
 
 
 def main_gpu(count: int) -> None:
-    print(f"algophase {__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}, {count} networks")
-    columns = f"{'analyze':>11} {'gradients':>11} {'circles (CPU)':>14} {'evidence':>11} {'peak memory':>12} {'operations':>16}"
+    print(
+        f"algophase {__version__}, torch {torch.__version__}, {torch.cuda.get_device_name()}, "
+        f"{count} networks"
+    )
+    columns = (
+        f"{'analyze':>11} {'gradients':>11} {'circles (CPU)':>14} {'evidence':>11} "
+        f"{'peak memory':>12} {'operations':>16}"
+    )
     print(f"{'network':<32} {'circles':>7} {columns}")
     for name, make in GPU_CASES.items():
         networks = [make(seed) for seed in range(count)]
@@ -148,15 +177,27 @@ def main_gpu(count: int) -> None:
         with Operations() as asked:
             analyze(networks[0], device="cuda")
         operations = f"{asked.count['others']} + {asked.count['views']} views"
-        times = f"{whole:>8.2f} ms {gradients:>8.2f} ms {finding:>11.2f} ms {evidence:>8.2f} ms {peak:>8.2f} GiB"
+        times = (
+            f"{whole:>8.2f} ms {gradients:>8.2f} ms {finding:>11.2f} ms {evidence:>8.2f} ms "
+            f"{peak:>8.2f} GiB"
+        )
         print(f"{name:<32} {circles:>7} {times} {operations:>16}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--case", choices=CASES, help="measure one case in this process and print JSON")
-    parser.add_argument("--cpu", action="store_true", help="measure the CPU although there is a GPU")
-    parser.add_argument("--networks", type=int, default=64, help="how many networks to analyse on a GPU (default 64)")
+    parser.add_argument(
+        "--case", choices=CASES, help="measure one case in this process and print JSON"
+    )
+    parser.add_argument(
+        "--cpu", action="store_true", help="measure the CPU although there is a GPU"
+    )
+    parser.add_argument(
+        "--networks",
+        type=int,
+        default=64,
+        help="how many networks to analyse on a GPU (default 64)",
+    )
     options = parser.parse_args()
     chosen = options.case
     if chosen:
@@ -165,10 +206,18 @@ def main() -> None:
     if torch.cuda.is_available() and not options.cpu:
         main_gpu(options.networks)
         return
-    print(f"algophase {__version__}, torch {torch.__version__}, {platform.machine()}, {torch.get_num_threads()} threads")
-    print(f"{'network':<32} {'analyze':>9} {'of which exact':>15} {'against one by one':>19} {'peak memory':>12}")
+    print(
+        f"algophase {__version__}, torch {torch.__version__}, {platform.machine()}, "
+        f"{torch.get_num_threads()} threads"
+    )
+    print(
+        f"{'network':<32} {'analyze':>9} {'of which exact':>15} {'against one by one':>19} "
+        f"{'peak memory':>12}"
+    )
     for name in CASES:
-        output = subprocess.run([sys.executable, __file__, "--case", name], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(
+            [sys.executable, __file__, "--case", name], capture_output=True, text=True, check=True
+        ).stdout
         result = json.loads(output)
         times = f"{result['analyze']:>7.2f} s {result['exact']:>13.2f} s {result['ratio']:>17.0f} x"
         print(f"{name:<32} {times} {result['peak']:>9.2f} GiB", flush=True)

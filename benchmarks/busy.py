@@ -1,11 +1,13 @@
-"""Time training of one network on quiet cores and beside one busy process, which this program starts itself.
+"""Time training of one network on quiet cores and beside one busy process, which this program
+starts itself.
 
     .venv/bin/python benchmarks/busy.py              # about a minute, CPU only
     .venv/bin/python benchmarks/busy.py --alone      # seconds: what an epoch costs one core, whatever else runs
 
-Printed for the default engine and for `plain`: milliseconds per epoch quiet and busy, and their ratio. The training loop's own
-`Ensemble.train` is timed, so the number of threads follows the load as it does for a user. With `--alone`: the CPU time of
-epochs on one thread, the fastest and the median.
+Printed for the default engine and for `plain`: milliseconds per epoch quiet and busy, and their
+    ratio. The training loop's own
+`Ensemble.train` is timed, so the number of threads follows the load as it does for a user. With
+`--alone`: the CPU time of epochs on one thread, the fastest and the median.
 """
 
 import argparse
@@ -21,7 +23,7 @@ from dataclasses import replace
 import torch
 
 from algophase import RunSettings, TransformerSettings, __version__
-from algophase.threads import one_thread
+from algophase.core.threads import one_thread
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
 
@@ -68,18 +70,29 @@ def train(run: RunSettings, engine: str, epochs: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--seconds", type=float, default=4.0, help="time to spend on each of three rounds of a measurement")
-    parser.add_argument("--alone", action="store_true", help="CPU time of 300 epochs of the default engine on one thread")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=4.0,
+        help="time to spend on each of three rounds of a measurement",
+    )
+    parser.add_argument(
+        "--alone",
+        action="store_true",
+        help="CPU time of 300 epochs of the default engine on one thread",
+    )
     options = parser.parse_args()
     run = RunSettings(network=TransformerSettings(width=options.width, attention_rate=0.5))
     load = os.getloadavg()[0]
     print(
-        f"algophase {__version__}, PyTorch {torch.__version__}, {torch.get_num_threads()} threads, load {load:.1f} at the start"
+        f"algophase {__version__}, PyTorch {torch.__version__}, {torch.get_num_threads()} "
+        f"threads, load {load:.1f} at the start"
     )
     if options.alone:
         times = [1e3 * seconds for seconds in alone(run, "auto", 300)]
         print(
-            f"one thread: {min(times):.1f} ms of CPU time at the fastest epoch, {statistics.median(times):.1f} ms in the median"
+            f"one thread: {min(times):.1f} ms of CPU time at the fastest epoch, "
+            f"{statistics.median(times):.1f} ms in the median"
         )
         return
     print(f"{'engine':<10} {'quiet':>12} {'busy':>12} {'ratio':>8}")

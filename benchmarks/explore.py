@@ -1,10 +1,11 @@
-"""How long the explorer takes to show a large sweep and to answer a click, in headless Chromium on the machine at hand.
+"""How long the explorer takes to show a large sweep and to answer a click, in headless Chromium on
+the machine at hand.
 
     .venv/bin/python benchmarks/explore.py [--runs 10000]
 
-The rows are made up; the networks that are clicked have the paper's size and six circles. Times are what a person waits:
-until the map is drawn, until a clicked run's logits are, until the logits follow a circle that is switched off, and until
-a filter is applied.
+The rows are made up; the networks that are clicked have the paper's size and six circles. Times are
+what a person waits: until the map is drawn, until a clicked run's logits are, until the logits
+follow a circle that is switched off, and until a filter is applied.
 """
 
 import argparse
@@ -26,16 +27,20 @@ import torch
 
 from algophase import __version__, analyze
 from algophase.core.fourier import cos_turn, sin_turn
+from algophase.core.settings import RunSettings
 from algophase.networks import Network, initialise
 from algophase.runs.rows import settings_columns
-from algophase.settings import RunSettings
 from algophase.storage.runs_table import flat_columns
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 SPACE = Space.from_dict(
-    {"name": "made-up", "network": {"attention_rate": {"uniform": [0, 1]}}, "training": {"epochs": 20000}},
+    {
+        "name": "made-up",
+        "network": {"attention_rate": {"uniform": [0, 1]}},
+        "training": {"epochs": 20000},
+    },
 )
 SHARD = 4000  # runs in a file
 VERDICTS = ("Clock", "Pizza", "hybrid", "non-circular")
@@ -55,7 +60,9 @@ def with_circles(run: RunSettings) -> Network:
 
 @torch.no_grad()
 def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
-    """A sweep of made-up outcomes, the first few with the weights their rows were measured on. Gives the ids of those."""
+    """A sweep of made-up outcomes, the first few with the weights their rows were measured on.
+    Gives the ids of those.
+    """
     random = numpy.random.default_rng(0)
     directory, rows, ids = SweepDirectory(path), list[dict[str, Any]](), list[str]()
     directory.describe(SPACE.to_dict(), 0)
@@ -64,7 +71,13 @@ def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
         run = SPACE.run(index, 0)
         noise = random.random(4).tolist()
         row = {"space": SPACE.name, "index": index, "run_id": run.run_id, **settings_columns(run)}
-        row |= {"engine": "grid", "device": "cpu", "precision": "float32", "epochs_trained": 20000, "diverged_at": None}
+        row |= {
+            "engine": "grid",
+            "device": "cpu",
+            "precision": "float32",
+            "epochs_trained": 20000,
+            "diverged_at": None,
+        }
         row |= {"validation_accuracy": 1.0, "parameter_norm": 24 + noise[0]}
         if index < kept:
             network = with_circles(run)
@@ -81,7 +94,10 @@ def make_sweep(path: Path, runs: int, kept: int = 3) -> list[str]:
                 "circularity": noise[3],
                 "verdict": VERDICTS[index % 4],
             }
-        row |= {"frequencies": [circle["frequency"] for circle in record["circles"]], **flat_columns(measured)}
+        row |= {
+            "frequencies": [circle["frequency"] for circle in record["circles"]],
+            **flat_columns(measured),
+        }
         rows.append(row)
         if len(rows) == SHARD or index == runs - 1:
             directory.add(rows, {"runs": len(rows)})
@@ -102,7 +118,9 @@ def peak_memory(process: int) -> str:
 def measure(address: str, ids: list[str], chromium: str, repeats: int) -> dict[str, list[float]]:
     from playwright.sync_api import sync_playwright
 
-    seconds: dict[str, list[float]] = {name: [] for name in ("first paint", "click", "circle off", "filter")}
+    seconds: dict[str, list[float]] = {
+        name: [] for name in ("first paint", "click", "circle off", "filter")
+    }
     with sync_playwright() as playwright:
         for _ in range(repeats):
             browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
@@ -117,14 +135,19 @@ def measure(address: str, ids: list[str], chromium: str, repeats: int) -> dict[s
             for run in ids:
                 begun = time.perf_counter()
                 page.click(f"#runs button:text('{run}')")
-                page.wait_for_function(f"document.querySelector('#run-title').textContent.startsWith('{run}')")
+                page.wait_for_function(
+                    f"document.querySelector('#run-title').textContent.startsWith('{run}')"
+                )
                 page.wait_for_selector("#run-logits .heatmaplayer image")
                 seconds["click"].append(time.perf_counter() - begun)
                 page.wait_for_timeout(500)
                 before = page.inner_text("#run-accuracy")
                 begun = time.perf_counter()
                 page.locator("#run-circles input").last.click()
-                page.wait_for_function("before => document.querySelector('#run-accuracy').textContent != before", arg=before)
+                page.wait_for_function(
+                    "before => document.querySelector('#run-accuracy').textContent != before",
+                    arg=before,
+                )
                 seconds["circle off"].append(time.perf_counter() - begun)
                 page.wait_for_timeout(300)
             page.click("#filter-column")
@@ -172,11 +195,25 @@ def main() -> None:
                 print(f"memory of the server: at most {peak_memory(server.pid)}")
             finally:
                 server.terminate()
-    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Chromium's own share included")
+    print(
+        f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores, Chromium's "
+        "own share included"
+    )
     for name, values in seconds.items():
-        print(f"{name:<12} median {statistics.median(values):.2f} s, longest {max(values):.2f} s of {len(values)}")
-    record = {"runs": arguments.runs, "machine": platform.processor() or platform.machine(), "version": __version__}
-    print(json.dumps({**record, **{name: statistics.median(values) for name, values in seconds.items()}}))
+        print(
+            f"{name:<12} median {statistics.median(values):.2f} s, longest {max(values):.2f} s "
+            f"of {len(values)}"
+        )
+    record = {
+        "runs": arguments.runs,
+        "machine": platform.processor() or platform.machine(),
+        "version": __version__,
+    }
+    print(
+        json.dumps(
+            {**record, **{name: statistics.median(values) for name, values in seconds.items()}}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""Where an epoch's time goes: the operations of a training step by their share of the device's time.
+"""Where an epoch's time goes: the operations of a training step by their share of the device's
+time.
 
     .venv/bin/python benchmarks/kernels.py                                   # two layers, four layers, one layer of width 512
     .venv/bin/python benchmarks/kernels.py --layers 2 --width 128 --networks 48
     .venv/bin/python benchmarks/kernels.py --linear beta --networks 256
 
-The step is the training loop's, optimiser included, launched operation by operation; its sum is printed a network and epoch,
-and beside it the same from the loop's own epoch, which on a GPU is one graph: what lies between is overlap and idle time.
+The step is the training loop's, optimiser included, launched operation by operation; its sum is
+printed a network and epoch, and beside it the same from the loop's own epoch, which on a GPU is one
+graph: what lies between is overlap and idle time.
 """
 
 import argparse
@@ -16,15 +18,21 @@ from torch.profiler import ProfilerActivity, profile
 from train import runs_of, seconds_per_call, synchronise  # beside this file
 
 from algophase import LinearSettings, TransformerSettings
-from algophase.settings import LINEAR_MODELS
+from algophase.core.settings import LINEAR_MODELS
 from algophase.training.run.loop import Ensemble
 from algophase.training.run.plan import plan
 
 STEPS = 5
-CASES = ((TransformerSettings(128, 2), 48), (TransformerSettings(128, 4), 24), (TransformerSettings(512), 16))
+CASES = (
+    (TransformerSettings(128, 2), 48),
+    (TransformerSettings(128, 4), 24),
+    (TransformerSettings(512), 16),
+)
 
 
-def shares(network: TransformerSettings | LinearSettings, count: int, device: str, rows: int) -> None:
+def shares(
+    network: TransformerSettings | LinearSettings, count: int, device: str, rows: int
+) -> None:
     (group,) = plan(runs_of(network, count), "auto", device, ensemble_size=count)
     ensemble = Ensemble(group)
     on_gpu = group.device.type == "cuda"
@@ -41,10 +49,14 @@ def shares(network: TransformerSettings | LinearSettings, count: int, device: st
     epoch = seconds_per_call(ensemble.advance, group.device, 1.0)
     print(
         f"\n{network}, {count} networks, {group.engine} engine, {group.precision}: "
-        f"{whole / STEPS / count:.1f} µs a network and epoch in operations, {1e6 * epoch / count:.1f} µs in the loop's epoch"
+        f"{whole / STEPS / count:.1f} µs a network and epoch in operations, "
+        f"{1e6 * epoch / count:.1f} µs in the loop's epoch"
     )
     for name, value in sorted(spent.items(), key=lambda item: -item[1])[:rows]:
-        print(f"{value / whole:6.1%} {value / STEPS / count:8.2f} µs {calls[name] / STEPS:6.1f} calls  {name[:90]}")
+        print(
+            f"{value / whole:6.1%} {value / STEPS / count:8.2f} µs {calls[name] / STEPS:6.1f} "
+            f"calls  {name[:90]}"
+        )
 
 
 def _microseconds(event: object, on_gpu: bool) -> float:
@@ -55,12 +67,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--linear", choices=LINEAR_MODELS, help="a linear model instead of a transformer")
-    parser.add_argument("--networks", type=int, help="without it, three cases, whatever else is given")
+    parser.add_argument(
+        "--linear", choices=LINEAR_MODELS, help="a linear model instead of a transformer"
+    )
+    parser.add_argument(
+        "--networks", type=int, help="without it, three cases, whatever else is given"
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--rows", type=int, default=16)
     options = parser.parse_args(arguments)
-    chosen = LinearSettings(options.linear) if options.linear else TransformerSettings(options.width, options.layers)
+    chosen = (
+        LinearSettings(options.linear)
+        if options.linear
+        else TransformerSettings(options.width, options.layers)
+    )
     for network, count in CASES if options.networks is None else ((chosen, options.networks),):
         shares(network, count, options.device, options.rows)
         if torch.cuda.is_available():

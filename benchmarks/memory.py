@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/memory.py [FILE ...]
 
-Networks made here, of several sizes, and those in the files given. Each runs in a process of its own,
-since a peak is that of a process. `ALGOPHASE_MEMORY` sets the budget, as for any analysis.
+Networks made here, of several sizes, and those in the files given. Each runs in a process of its
+own, since a peak is that of a process. `ALGOPHASE_MEMORY` sets the budget, as for any analysis.
 """
 
 import argparse
@@ -28,9 +28,9 @@ from algophase import (
     initialise,
     load,
 )
-from algophase.memory import VARIABLE, budget, size_text
+from algophase.core.memory import VARIABLE, budget, size_text
+from algophase.core.settings import MLPSettings
 from algophase.networks import MLP, Network
-from algophase.settings import MLPSettings
 
 
 def one_layer(modulus: int) -> Network:

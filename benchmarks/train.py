@@ -1,14 +1,16 @@
-"""Time every engine on the machine at hand, in one run, and append the numbers to benchmarks/results.jsonl.
+"""Time every engine on the machine at hand, in one run, and append the numbers to
+benchmarks/results.jsonl.
 
     .venv/bin/python benchmarks/train.py                # a few minutes; on a GPU if there is one
     .venv/bin/python benchmarks/train.py --device cpu   # also shows how cost grows with modulus, epochs and runs
 
-An epoch is the training loop's own (`Ensemble.advance`), a full-batch update of every network of an ensemble.
+An epoch is the training loop's own (`Ensemble.advance`), a full-batch update of every network of an
+ensemble.
 Printed: milliseconds an epoch,
-seconds a run of 20,000 epochs amortised over the ensemble, the ratio to the plain engine and to a `torch.func.vmap`
-ensemble measured in this run, and
-for one-layer networks the FLOP/s of the three matrix products no grid layout can avoid, 6 p^2 (4 d) v a network and
-epoch, against a large matrix product measured here.
+seconds a run of 20,000 epochs amortised over the ensemble, the ratio to the plain engine and to a
+`torch.func.vmap` ensemble measured in this run, and for one-layer networks the FLOP/s of the three
+matrix products no grid layout can avoid, 6 p^2 (4 d) v a network and epoch, against a large matrix
+product measured here.
 """
 
 import argparse
@@ -26,9 +28,9 @@ import torch
 from torch.func import functional_call, grad, vmap
 
 from algophase import LinearSettings, RunSettings, TaskSettings, TransformerSettings, __version__
+from algophase.core.settings import NetworkSettings
+from algophase.core.task import all_pairs, tokens
 from algophase.networks import template
-from algophase.settings import NetworkSettings
-from algophase.task import all_pairs, tokens
 from algophase.training.engines.stacked import StackedEngine
 from algophase.training.run.loop import Ensemble
 from algophase.training.run.plan import plan
@@ -45,7 +47,9 @@ def synchronise(device: torch.device) -> None:
 
 
 def seconds_per_call(call: Callable[[], object], device: torch.device, budget: float) -> float:
-    """Median over five batches of calls that take about `budget` seconds together, after a warm-up."""
+    """Median over five batches of calls that take about `budget` seconds together, after a
+    warm-up.
+    """
     for _ in range(3):
         call()
     synchronise(device)
@@ -69,12 +73,16 @@ def runs_of(network: NetworkSettings, count: int, task: TaskSettings = TASK) -> 
         settings = network
         if isinstance(network, TransformerSettings):
             rate = seed / max(1, count - 1)
-            settings = TransformerSettings(network.width, network.layers, network.heads, network.activation, rate)
+            settings = TransformerSettings(
+                network.width, network.layers, network.heads, network.activation, rate
+            )
         runs.append(RunSettings(task=task, network=settings, seed=seed))
     return runs
 
 
-def measure(runs: list[RunSettings], engine: str, device: torch.device, precision: str, budget: float) -> float:
+def measure(
+    runs: list[RunSettings], engine: str, device: torch.device, precision: str, budget: float
+) -> float:
     """Seconds an epoch of the whole ensemble."""
     (group,) = plan(runs, engine, str(device), precision, ensemble_size=len(runs))
     ensemble = Ensemble(group)
@@ -86,7 +94,9 @@ def measure(runs: list[RunSettings], engine: str, device: torch.device, precisio
 
 
 def measure_vmap(runs: list[RunSettings], device: torch.device, budget: float) -> float:
-    """The textbook ensemble: `vmap` of `grad` of the module, with our optimiser; the specification's arithmetic, batched."""
+    """The textbook ensemble: `vmap` of `grad` of the module, with our optimiser; the
+    specification's arithmetic, batched.
+    """
     from algophase.training.run.optimizer import AdamW
 
     engine = StackedEngine(runs, device, "float32")  # for its stacked parameters and training pairs
@@ -95,7 +105,9 @@ def measure_vmap(runs: list[RunSettings], device: torch.device, budget: float) -
     sequences = every[engine.pairs]  # (n, B, context)
     optimizer = AdamW(engine.parameters, runs)
 
-    def loss(parameters: dict[str, torch.Tensor], sequence: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    def loss(
+        parameters: dict[str, torch.Tensor], sequence: torch.Tensor, labels: torch.Tensor
+    ) -> torch.Tensor:
         logits = functional_call(module, parameters, (sequence,))
         return torch.nn.functional.cross_entropy(logits.double(), labels)
 
@@ -120,7 +132,9 @@ def ceiling(device: torch.device, precision: str) -> float:
     return rate
 
 
-def row(name: str, engine: str, precision: str, count: int, seconds: float, **more: Any) -> dict[str, Any]:
+def row(
+    name: str, engine: str, precision: str, count: int, seconds: float, **more: Any
+) -> dict[str, Any]:
     per_run = seconds / count * EPOCHS
     return {
         "network": name,
@@ -134,13 +148,24 @@ def row(name: str, engine: str, precision: str, count: int, seconds: float, **mo
 
 
 def show(result: dict[str, Any]) -> None:
-    ratios = "".join(f"{result[key]:>9.1f}x" if key in result else f"{'':>10}" for key in ("against_plain", "against_vmap"))
+    ratios = "".join(
+        f"{result[key]:>9.1f}x" if key in result else f"{'':>10}"
+        for key in ("against_plain", "against_vmap")
+    )
     flops = f"{result['tflops']:>8.2f} ({result['of_ceiling']:.0%})" if "tflops" in result else ""
-    head = f"{result['network']:<26} {result['engine']:<8} {result['precision']:<8} {result['networks']:>5}"
-    print(f"{head} {result['epoch_ms']:>9.3f} ms {result['run_s']:>9.3f} s {ratios} {flops}", flush=True)
+    head = (
+        f"{result['network']:<26} {result['engine']:<8} {result['precision']:<8} "
+        f"{result['networks']:>5}"
+    )
+    print(
+        f"{head} {result['epoch_ms']:>9.3f} ms {result['run_s']:>9.3f} s {ratios} {flops}",
+        flush=True,
+    )
 
 
-def one_layer(device: torch.device, precision: str, budget: float, results: list[dict[str, Any]]) -> None:
+def one_layer(
+    device: torch.device, precision: str, budget: float, results: list[dict[str, Any]]
+) -> None:
     network, name = TransformerSettings(), "one layer, width 128"
     rate = ceiling(device, precision)
     print(f"ceiling: {rate / 1e12:.2f} TFLOP/s for a large {precision} matrix product")
@@ -149,7 +174,9 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
     batch = 16 if gpu else 2
     mapped = measure_vmap(runs_of(network, batch), device, budget) / batch
     results.append(row(name, "plain", "float32", 1, plain))
-    results.append(row(name, "vmap", "float32", batch, mapped * batch, against_plain=plain / mapped))
+    results.append(
+        row(name, "vmap", "float32", batch, mapped * batch, against_plain=plain / mapped)
+    )
     entries = [
         ("stacked", 32, precision),
         ("grid", 16, precision),
@@ -158,17 +185,44 @@ def one_layer(device: torch.device, precision: str, budget: float, results: list
         ("fused", 1, "half"),
     ]
     for engine, count, chosen in (
-        entries if gpu else [("stacked", 1, precision), ("grid", 1, precision), ("grid", 4, precision)]
+        entries
+        if gpu
+        else [("stacked", 1, precision), ("grid", 1, precision), ("grid", 4, precision)]
     ):
         seconds = measure(runs_of(network, count), engine, device, chosen, budget)
         work = 6 * 59**2 * (4 * 128) * 59 * count / seconds
-        more = {"against_plain": plain / (seconds / count), "against_vmap": mapped / (seconds / count)}
-        results.append(row(name, engine, chosen, count, seconds, tflops=work / 1e12, of_ceiling=work / rate, **more))
+        more = {
+            "against_plain": plain / (seconds / count),
+            "against_vmap": mapped / (seconds / count),
+        }
+        results.append(
+            row(
+                name,
+                engine,
+                chosen,
+                count,
+                seconds,
+                tflops=work / 1e12,
+                of_ceiling=work / rate,
+                **more,
+            )
+        )
 
 
-def others(device: torch.device, precision: str | None, budget: float, only: str, results: list[dict[str, Any]]) -> None:
-    """Every kind of network whose name has `only` in it, with the engine and precision that `auto` chooses."""
-    equals, separate = TaskSettings(modulus=59, equals_sign=True), TaskSettings(modulus=59, separate_vocabularies=True)
+def others(
+    device: torch.device,
+    precision: str | None,
+    budget: float,
+    only: str,
+    results: list[dict[str, Any]],
+) -> None:
+    """Every kind of network whose name has `only` in it, with the engine and precision that
+    `auto` chooses.
+    """
+    equals, separate = (
+        TaskSettings(modulus=59, equals_sign=True),
+        TaskSettings(modulus=59, separate_vocabularies=True),
+    )
     linear = ("alpha", "beta", "gamma", "delta", "alpha-prime")
     cases: list[tuple[str, TaskSettings, NetworkSettings, int]] = [
         ("one layer, width 128", TASK, TransformerSettings(), 512),
@@ -192,14 +246,29 @@ def others(device: torch.device, precision: str | None, budget: float, only: str
             continue
         count = most if gpu else 1
         plain = measure(runs_of(network, 1, task), "plain", device, "float32", budget / 2)
-        (group,) = plan(runs_of(network, count, task), "auto", str(device), precision, ensemble_size=count)
+        (group,) = plan(
+            runs_of(network, count, task), "auto", str(device), precision, ensemble_size=count
+        )
         seconds = measure(list(group.runs), group.engine, device, group.precision, budget)
-        results.append(row(name, group.engine, group.precision, count, seconds, against_plain=plain / (seconds / count)))
+        results.append(
+            row(
+                name,
+                group.engine,
+                group.precision,
+                count,
+                seconds,
+                against_plain=plain / (seconds / count),
+            )
+        )
         show(results[-1])
 
 
-def growth(device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]) -> None:
-    """Cost against modulus and ensemble size: time an epoch is linear in networks, and close to p^3 v in the modulus."""
+def growth(
+    device: torch.device, precision: str | None, budget: float, results: list[dict[str, Any]]
+) -> None:
+    """Cost against modulus and ensemble size: time an epoch is linear in networks, and close to
+    p^3 v in the modulus.
+    """
     gpu = device.type == "cuda"
     for modulus in (31, 59, 113):
         for count in (64, 128, 256) if gpu else (1, 2, 4):
@@ -211,18 +280,26 @@ def growth(device: torch.device, precision: str | None, budget: float, results: 
                 ensemble_size=count,
             )
             seconds = measure(list(group.runs), group.engine, device, group.precision, budget / 2)
-            results.append(row(f"one layer, p = {modulus}", group.engine, group.precision, count, seconds))
+            results.append(
+                row(f"one layer, p = {modulus}", group.engine, group.precision, count, seconds)
+            )
             show(results[-1])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--precision", help="default: each engine's, and tf32 or float32 where engines are compared")
-    parser.add_argument("--seconds", type=float, default=2.0, help="time to spend on each measurement")
+    parser.add_argument(
+        "--precision", help="default: each engine's, and tf32 or float32 where engines are compared"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=2.0, help="time to spend on each measurement"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS, help="file to append to")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to time")
-    parser.add_argument("--only", default="", help="of the networks, those with this in their name, such as width")
+    parser.add_argument(
+        "--only", default="", help="of the networks, those with this in their name, such as width"
+    )
     options = parser.parse_args()
     device = torch.device(options.device)
     precision = options.precision or ("tf32" if device.type == "cuda" else "float32")
@@ -235,7 +312,10 @@ def main() -> None:
     results: list[dict[str, Any]] = []
     if "engines" in options.parts:
         one_layer(device, precision, options.seconds, results)
-    columns = f"{'network':<26} {'engine':<8} {'precision':<8} {'count':>5} {'an epoch':>12} {'a run':>11}"
+    columns = (
+        f"{'network':<26} {'engine':<8} {'precision':<8} {'count':>5} {'an epoch':>12} "
+        f"{'a run':>11}"
+    )
     print(f"{columns} {'to plain':>10} {'to vmap':>9}   TFLOP/s")
     for result in results:
         show(result)

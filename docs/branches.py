@@ -1,10 +1,12 @@
-"""Does weight decay turn Pizzas into Clocks? Train networks up to a Pizza, then go on with different weight decays.
+"""Does weight decay turn Pizzas into Clocks? Train networks up to a Pizza, then go on with
+different weight decays.
 
     python docs/branches.py train gallery/branches.csv    # 12 networks, three arms, on two CPU cores: about 15 minutes
     python docs/branches.py draw gallery/branches.csv     # docs/images/branches.png
 
-The networks are the first runs of the space `clock-training` (attention rate 1), trained as published up to the branch. Every
-arm goes on from the same weights with a new optimiser; the one with the published weight decay is the control.
+The networks are the first runs of the space `clock-training` (attention rate 1), trained as
+published up to the branch. Every arm goes on from the same weights with a new optimiser; the one
+with the published weight decay is the control.
 """
 
 import argparse
@@ -33,10 +35,22 @@ PICTURE = Path(__file__).parents[1] / "docs" / "images" / "branches.png"
 BRANCH, AFTER = 400, 1600  # epochs before and after
 ARMS = (2.0, 0.0, 0.5)  # weight decay
 SHOWN = ("Pizza", "hybrid", "Clock", "not learned")
-COLUMNS = ("run_id", "weight_decay", "epoch", "verdict", "sentence", "accuracy", "pizza_logit_share", "product_share", "norm")
+COLUMNS = (
+    "run_id",
+    "weight_decay",
+    "epoch",
+    "verdict",
+    "sentence",
+    "accuracy",
+    "pizza_logit_share",
+    "product_share",
+    "norm",
+)
 
 
-def trained(runs: Sequence[RunSettings], start: Sequence[Network] | None, epochs: int) -> list[Network]:
+def trained(
+    runs: Sequence[RunSettings], start: Sequence[Network] | None, epochs: int
+) -> list[Network]:
     """These runs after so many epochs, from their seeds or from the weights of other networks."""
     found: dict[int, Network] = {}
     for group in plan(runs, "auto", "cpu", "float32"):
@@ -73,11 +87,15 @@ def row(run: RunSettings, network: Network, decay: float, epoch: int) -> list[ob
 
 
 def draw(table: pandas.DataFrame) -> "Figure":
-    """Every network at the branch and at the end of each arm: the Pizza's share of its logits, products and norm."""
+    """Every network at the branch and at the end of each arm: the Pizza's share of its logits,
+    products and norm.
+    """
     figure, random = new_figure(9.6, 3.0), numpy.random.default_rng(0)
     ends = [("before", table[table.epoch == table.epoch.min()])]
     later = table[table.epoch == table.epoch.max()]
-    ends += [(f"{decay:g}", later[later.weight_decay == decay]) for decay in sorted(ARMS, reverse=True)]
+    ends += [
+        (f"{decay:g}", later[later.weight_decay == decay]) for decay in sorted(ARMS, reverse=True)
+    ]
     panels = {
         "pizza_logit_share": "Pizza's share of the logits",
         "product_share": "products' share",
@@ -89,10 +107,19 @@ def draw(table: pandas.DataFrame) -> "Figure":
             for verdict in SHOWN:
                 chosen = (some.verdict == verdict).to_numpy()
                 colour, marker = VERDICTS[verdict]
-                axes.scatter(place + shift[chosen], some[column][chosen], 18, color=colour, marker=marker, linewidth=0)
+                axes.scatter(
+                    place + shift[chosen],
+                    some[column][chosen],
+                    18,
+                    color=colour,
+                    marker=marker,
+                    linewidth=0,
+                )
         axes.set_xticks(range(len(ends)), [name for name, _ in ends])
         axes.axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-        axes.set(xlabel="weight decay from epoch 400 to 2,000", title=label, xlim=(-0.5, len(ends) - 0.5))
+        axes.set(
+            xlabel="weight decay from epoch 400 to 2,000", title=label, xlim=(-0.5, len(ends) - 0.5)
+        )
         axes.set_ylim(bottom=0)
     for verdict in SHOWN:
         colour, marker = VERDICTS[verdict]
@@ -102,7 +129,9 @@ def draw(table: pandas.DataFrame) -> "Figure":
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("do", choices=("train", "draw"))
     parser.add_argument("table", type=Path)
     parser.add_argument("--networks", type=int, default=12)
@@ -118,7 +147,9 @@ def main() -> None:
     with told.table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
-        writer.writerows(row(run, network, 2.0, told.branch) for run, network in zip(runs, before, strict=True))
+        writer.writerows(
+            row(run, network, 2.0, told.branch) for run, network in zip(runs, before, strict=True)
+        )
         for decay in ARMS:
             arm = [replace(run, training=replace(run.training, weight_decay=decay)) for run in runs]
             after = trained(arm, before, told.after)

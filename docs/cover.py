@@ -1,9 +1,13 @@
-"""Draw the picture of the README: a Clock, a Pizza, and the phase diagram of the networks that learn them.
+"""Draw the picture of the README: a Clock, a Pizza, and the phase diagram of the networks that
+learn them.
 
-Run it from the root of the repository: `python docs/cover.py`. Everything in the picture is measured on networks in `gallery/`.
+Run it from the root of the repository: `python docs/cover.py`. Everything in the picture is
+    measured on networks in `gallery/`.
 
-Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where its algorithm computes it and
-coloured by its answer. The Clock multiplies two points as complex numbers; the Pizza takes their midpoint (figure 1).
+Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where
+    its algorithm computes it and
+coloured by its answer. The Clock multiplies two points as complex numbers; the Pizza takes their
+midpoint (figure 1).
 Right: the networks of `gallery/fixed-width` that learned, by verdict, one point per network.
 """
 
@@ -16,7 +20,7 @@ from PIL import Image
 from torch import Tensor
 
 from algophase import find_circles, load, network_components, read_runs
-from algophase.analysis.circles import points_in_plane
+from algophase.analysis.circles.find import points_in_plane
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -25,7 +29,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 SWEEP = ROOT / "gallery" / "fixed-width"
 PICTURE = ROOT / "docs" / "images" / "cover.png"
-CLOCK, PIZZA = ("da98a6312948", 11), ("5ed1f0b86c80", 7)  # a network, and the frequency of its strongest circle
+CLOCK, PIZZA = (
+    ("da98a6312948", 11),
+    ("5ed1f0b86c80", 7),
+)  # a network, and the frequency of its strongest circle
 ANSWERS = "twilight"  # a cyclic scale, read with every common kind of colour blindness
 ANSWER = "#D55E00"
 RATE, SYMMETRICITY = "attention_rate", "gradient_symmetricity"
@@ -34,12 +41,16 @@ LARGE, SMALL = 18, 12
 
 
 def circle_of(name: str, frequency: int) -> Tensor:
-    """The tokens of a kept network in the plane of one circle, as complex numbers of mean size 1; (p,)."""
+    """The tokens of a kept network in the plane of one circle, as complex numbers of mean size
+    1; (p,).
+    """
     components = network_components(load(SWEEP / "networks" / f"{name}.safetensors"))
     circle = next(circle for circle in find_circles(components) if circle.frequency == frequency)
     points = torch.view_as_complex(points_in_plane(components, circle)[0].contiguous())
     points = points / points.abs().mean()
-    return points * points[0].conj() / points[0].abs()  # turned so that token 0 lies on the first axis
+    return (
+        points * points[0].conj() / points[0].abs()
+    )  # turned so that token 0 lies on the first axis
 
 
 def at_angle(tokens: Tensor, degrees: float) -> int:
@@ -47,26 +58,39 @@ def at_angle(tokens: Tensor, degrees: float) -> int:
     return int((tokens.angle() - math.radians(degrees)).abs().argmin())
 
 
-def draw_sums(axes: "Axes", tokens: Tensor, sums: Tensor, frequency: int, shown: tuple[int, int]) -> None:
-    """All sums at their places (p, p), coloured by their answer in the order of the circle, and one pair of tokens."""
+def draw_sums(
+    axes: "Axes", tokens: Tensor, sums: Tensor, frequency: int, shown: tuple[int, int]
+) -> None:
+    """All sums at their places (p, p), coloured by their answer in the order of the circle, and
+    one pair of tokens.
+    """
     p = len(tokens)
     answers = frequency * (torch.arange(p)[:, None] + torch.arange(p)) % p
     axes.scatter(sums.real, sums.imag, c=answers, cmap=ANSWERS, s=15, linewidths=0, vmin=0, vmax=p)
     for token, label in zip(shown, "ab", strict=True):
         place = tokens[token]
-        axes.scatter(place.real, place.imag, s=70, color="white", edgecolors="black", linewidths=2, zorder=5)
+        axes.scatter(
+            place.real, place.imag, s=70, color="white", edgecolors="black", linewidths=2, zorder=5
+        )
         write(axes, label, 1.27 * complex(place), "black")
     axes.set(aspect="equal", xlim=(-1.36, 1.36), ylim=(-1.3, 1.42))
     axes.axis("off")
 
 
 def draw_line(axes: "Axes", start: complex, end: complex, colour: str) -> None:
-    for width, shade in ((5.0, "white"), (2.4, colour)):  # a white edge, seen on every colour below it
-        axes.plot([start.real, end.real], [start.imag, end.imag], color=shade, linewidth=width, zorder=3)
+    for width, shade in (
+        (5.0, "white"),
+        (2.4, colour),
+    ):  # a white edge, seen on every colour below it
+        axes.plot(
+            [start.real, end.real], [start.imag, end.imag], color=shade, linewidth=width, zorder=3
+        )
 
 
 def draw_answer(axes: "Axes", place: complex, label: complex) -> None:
-    axes.scatter(place.real, place.imag, s=130, color=ANSWER, edgecolors="white", linewidths=1.6, zorder=6)
+    axes.scatter(
+        place.real, place.imag, s=130, color=ANSWER, edgecolors="white", linewidths=1.6, zorder=6
+    )
     write(axes, "a + b", label, ANSWER)
 
 
@@ -74,8 +98,16 @@ def write(axes: "Axes", text: str, place: complex, colour: str) -> None:
     from matplotlib.patheffects import withStroke
 
     edge = [withStroke(linewidth=4, foreground="white")]
-    style: dict[str, Any] = {"ha": "center", "va": "center", "style": "italic", "weight": "bold", "zorder": 7}
-    axes.annotate(text, (place.real, place.imag), fontsize=LARGE, color=colour, path_effects=edge, **style)
+    style: dict[str, Any] = {
+        "ha": "center",
+        "va": "center",
+        "style": "italic",
+        "weight": "bold",
+        "zorder": 7,
+    }
+    axes.annotate(
+        text, (place.real, place.imag), fontsize=LARGE, color=colour, path_effects=edge, **style
+    )
 
 
 def draw_clock(axes: "Axes") -> None:
@@ -90,7 +122,9 @@ def draw_clock(axes: "Axes") -> None:
 
 
 def draw_pizza(axes: "Axes") -> None:
-    """Midpoints of pairs with the same sum lie on one line through the centre: a slice for each answer."""
+    """Midpoints of pairs with the same sum lie on one line through the centre: a slice for each
+    answer.
+    """
     tokens = circle_of(*PIZZA)
     sums = (tokens[:, None] + tokens) / 2
     a, b = at_angle(tokens, 25), at_angle(tokens, 130)
@@ -105,10 +139,24 @@ def draw_phases(axes: "Axes") -> None:
     for verdict in DRAWN:
         some = runs[runs["verdict"] == verdict]
         colour, marker = VERDICTS[verdict]
-        axes.scatter(some[RATE], some[SYMMETRICITY], s=7, color=colour, marker=marker, alpha=0.6, linewidths=0)
-    for verdict, place in {"Pizza": (0.22, 0.92), "hybrid": (0.31, 0.7), "Clock": (0.55, 0.4)}.items():
+        axes.scatter(
+            some[RATE],
+            some[SYMMETRICITY],
+            s=7,
+            color=colour,
+            marker=marker,
+            alpha=0.6,
+            linewidths=0,
+        )
+    for verdict, place in {
+        "Pizza": (0.22, 0.92),
+        "hybrid": (0.31, 0.7),
+        "Clock": (0.55, 0.4),
+    }.items():
         colour = VERDICTS[verdict][0]
-        axes.annotate(verdict, place, fontsize=LARGE, ha="center", va="center", color=colour, weight="bold")
+        axes.annotate(
+            verdict, place, fontsize=LARGE, ha="center", va="center", color=colour, weight="bold"
+        )
     axes.set(xlim=(-0.03, 1.03), ylim=(0.2, 1.03), xticks=(0, 0.5, 1), yticks=(0.4, 0.6, 0.8, 1))
     axes.set_xlabel("attention rate", fontsize=SMALL + 6)
     axes.set_ylabel("gradient symmetricity", fontsize=SMALL + 6)
@@ -126,11 +174,17 @@ def main() -> None:
             (0.728, 0.256, draw_phases, "Phase diagram", f"{drawn:,} networks"),
         )
         for left, width, draw, title, line in panels:
-            axes = figure.add_axes((left, 0.165, width, 0.635) if draw is draw_phases else (left, 0.0, width, 0.82))
+            axes = figure.add_axes(
+                (left, 0.165, width, 0.635) if draw is draw_phases else (left, 0.0, width, 0.82)
+            )
             draw(axes)
             middle = left + width / 2
-            figure.text(middle, 0.985, title, fontsize=LARGE + 6, weight="bold", ha="center", va="top")
-            figure.text(middle, 0.885, line, fontsize=SMALL + 7, color="0.25", ha="center", va="top")
+            figure.text(
+                middle, 0.985, title, fontsize=LARGE + 6, weight="bold", ha="center", va="top"
+            )
+            figure.text(
+                middle, 0.885, line, fontsize=SMALL + 7, color="0.25", ha="center", va="top"
+            )
         save_figure(figure, PICTURE)
     with Image.open(PICTURE) as picture:  # 256 colours are enough, and a third of the size
         picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(PICTURE, optimize=True)

@@ -1,6 +1,7 @@
 """For the reference: our docstrings as Markdown.
 
-They explain parameters as `name: what it is`, a line each, which Markdown would run together, and end with examples (`>>>`),
+They explain parameters as `name: what it is`, a line each, which Markdown would run together, and
+    end with examples (`>>>`),
 which it would take for quotations.
 """
 
@@ -21,7 +22,9 @@ def as_list(docstring: str) -> str:
         if match:
             if not inside:
                 lines.append("")
-            lines.append("- " + re.sub(r"[a-z_]+", r"`\g<0>`", match[1]) + ": " + line[match.end() :])
+            lines.append(
+                "- " + re.sub(r"[a-z_]+", r"`\g<0>`", match[1]) + ": " + line[match.end() :]
+            )
             inside = True
         elif inside and line.strip():
             lines.append("  " + line.strip())
@@ -34,7 +37,9 @@ def as_list(docstring: str) -> str:
 def with_fences(docstring: str) -> str:
     """The docstring with its examples, from a `>>>` to the next blank line, as blocks of code."""
     paragraphs = docstring.split("\n\n")
-    return "\n\n".join(f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs)
+    return "\n\n".join(
+        f"```pycon\n{each}\n```" if each.startswith(">>>") else each for each in paragraphs
+    )
 
 
 class Lists(Extension):

@@ -1,4 +1,5 @@
-"""Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus, data, depth; and what heads follow.
+"""Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus, data,
+depth; and what heads follow.
 
 Run it from the root of the repository: `python docs/field.py`.
 """
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase import Runs, attention_heads, load, read_runs
-from algophase.analysis.heads import leans
+from algophase.analysis.hidden.heads import leans
 from algophase.analysis.subject import Subject
 from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
 from algophase.runs.boundary import phase_boundary
@@ -40,11 +41,21 @@ def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequenc
     bottom = numpy.zeros(len(groups))
     for verdict in verdicts:
         numbers = [list(found).count(verdict) for found in groups.values()]
-        share = numpy.array([number / len(found) for number, found in zip(numbers, groups.values(), strict=True)])
+        share = numpy.array(
+            [number / len(found) for number, found in zip(numbers, groups.values(), strict=True)]
+        )
         axes.bar(range(len(groups)), share, 0.7, bottom, color=VERDICTS[verdict][0], label=verdict)
         for place, (number, part, low) in enumerate(zip(numbers, share, bottom, strict=True)):
             if part > 0.06:
-                axes.text(place, low + part / 2, f"{number:,}", ha="center", va="center", color="white", fontweight="bold")
+                axes.text(
+                    place,
+                    low + part / 2,
+                    f"{number:,}",
+                    ha="center",
+                    va="center",
+                    color="white",
+                    fontweight="bold",
+                )
         bottom += share
     axes.set_xticks(range(len(groups)), list(groups))
     axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
@@ -53,8 +64,16 @@ def stacked(axes: "Axes", groups: Mapping[str, Sequence[str]], verdicts: Sequenc
 def by_heads(axes: "Axes") -> None:
     runs = accurate("heads").frame
     runs = runs[runs.attention_rate > HIGH]
-    stacked(axes, {str(count): some.verdict for count, some in runs.groupby("heads")}, ("Clock", "hybrid", "Pizza"))
-    axes.set(xlabel="heads", ylabel=f"share of networks at rates above {HIGH}", title="one head: no Clock; eight: only Clocks")
+    stacked(
+        axes,
+        {str(count): some.verdict for count, some in runs.groupby("heads")},
+        ("Clock", "hybrid", "Pizza"),
+    )
+    axes.set(
+        xlabel="heads",
+        ylabel=f"share of networks at rates above {HIGH}",
+        title="one head: no Clock; eight: only Clocks",
+    )
 
 
 def boundaries(axes: "Axes", name: str, column: str) -> None:
@@ -84,7 +103,11 @@ def boundaries(axes: "Axes", name: str, column: str) -> None:
 
 def by_modulus(axes: "Axes") -> None:
     runs, _ = with_keys(accurate("moduli"))
-    for rate, marker, colour in ((0.0, "s", COLOURS[1]), (0.5, "^", COLOURS[5]), (1.0, "o", COLOURS[0])):
+    for rate, marker, colour in (
+        (0.0, "s", COLOURS[1]),
+        (0.5, "^", COLOURS[5]),
+        (1.0, "o", COLOURS[0]),
+    ):
         some = runs[runs["attention_rate"] == rate]
         groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in some.groupby("modulus")]
         means = numpy.array([keys.mean() for _, keys in groups])
@@ -99,7 +122,12 @@ def by_modulus(axes: "Axes") -> None:
             markersize=4,
             linewidth=1,
         )
-    axes.set(xlabel="modulus p", ylabel="key frequencies", ylim=(0, None), title="three or four keys, at every p")
+    axes.set(
+        xlabel="modulus p",
+        ylabel="key frequencies",
+        ylim=(0, None),
+        title="three or four keys, at every p",
+    )
     axes.legend(frameon=False, loc="lower right", ncols=3)
 
 
@@ -116,16 +144,30 @@ def draw_field() -> "Figure":
 
 
 def draw_depth() -> "Figure":
-    """Left: verdicts by depth. Middle: networks that answer some pairs wrong. Right: the read-out of four layers."""
+    """Left: verdicts by depth. Middle: networks that answer some pairs wrong. Right: the
+    read-out of four layers.
+    """
     tables = {layers: read_runs(ROOT / "gallery" / name) for layers, name in DEPTHS.items()}
     figure = new_figure(9.6, 3.6)
     verdicts, wrong, readout = figure.subplots(1, 3)
     kinds = ("Clock", "hybrid", "Pizza", "other", "not learned")
     stacked(verdicts, {layers: runs.verdict for layers, runs in tables.items()}, kinds)
-    verdicts.set(xlabel="layers", ylabel="share of networks", title="four layers: half do not learn all pairs")
+    verdicts.set(
+        xlabel="layers",
+        ylabel="share of networks",
+        title="four layers: half do not learn all pairs",
+    )
     for (layers, runs), marker in zip(tables.items(), "Ds^o", strict=True):
-        some, name = runs[runs.accuracy < 1], f"{layers} layer" if layers == "1" else f"{layers} layers"
-        style = {"marker": marker, "color": COLOURS[5] if layers == "4" else "black", "alpha": 0.6, "linewidth": 0}
+        some, name = (
+            runs[runs.accuracy < 1],
+            f"{layers} layer" if layers == "1" else f"{layers} layers",
+        )
+        style = {
+            "marker": marker,
+            "color": COLOURS[5] if layers == "4" else "black",
+            "alpha": 0.6,
+            "linewidth": 0,
+        }
         wrong.scatter(some.accuracy, some["program.answer_accuracy"], 16, label=name, **style)
     wrong.plot([0, 1], [0, 1], color=GREY, linewidth=0.9, linestyle=":")
     wrong.set(xlabel="pairs the network answers right", ylabel="by what follows the answer alone")
@@ -134,7 +176,14 @@ def draw_depth() -> "Figure":
     runs = tables["4"]
     for verdict in kinds:
         some, (colour, marker) = runs[runs.verdict == verdict], VERDICTS[verdict]
-        readout.scatter(some.cross_entropy, some["program.readout_share"], 12, marker=marker, color=colour, label=verdict)
+        readout.scatter(
+            some.cross_entropy,
+            some["program.readout_share"],
+            12,
+            marker=marker,
+            color=colour,
+            label=verdict,
+        )
     readout.set(xscale="log", xlabel="loss, all pairs", ylabel="read-out's share of the logits")
     readout.set(title="four layers: read-out and loss")
     readout.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
@@ -142,7 +191,9 @@ def draw_depth() -> "Figure":
 
 
 def draw_heads() -> "Figure":
-    """Left: the waves of one network's four heads. Right: what a frequency does, by how many heads follow it."""
+    """Left: the waves of one network's four heads. Right: what a frequency does, by how many
+    heads follow it.
+    """
     network = load(ROOT / "gallery" / CLOCK)
     found, p = attention_heads(network), network.task.modulus
     waves = leans(Subject(network).network).mean(dim=2).numpy()  # (head, a)
@@ -152,22 +203,47 @@ def draw_heads() -> "Figure":
         place = (frequency * numpy.arange(p)) % p
         order = place.argsort()
         for number, head in enumerate(found.followers(frequency)):
-            style = {"color": COLOURS[(0, 5)[number]], "marker": "os"[number], "markersize": 3, "linewidth": 1}
-            axes.plot(place[order], waves[head][order] - waves[head].mean(), label=f"head {head}", **style)
-        axes.set(xlabel=f"{frequency} a mod {p}", ylabel="lean towards a", title=f"the Clock of frequency {frequency}")
+            style = {
+                "color": COLOURS[(0, 5)[number]],
+                "marker": "os"[number],
+                "markersize": 3,
+                "linewidth": 1,
+            }
+            axes.plot(
+                place[order], waves[head][order] - waves[head].mean(), label=f"head {head}", **style
+            )
+        axes.set(
+            xlabel=f"{frequency} a mod {p}",
+            ylabel="lean towards a",
+            title=f"the Clock of frequency {frequency}",
+        )
         axes.set_ylim(-0.32, 0.42)
         axes.legend(frameon=False, ncols=2, loc="upper center")
     runs, random = read_runs(ROOT / "gallery" / "heads-short"), numpy.random.default_rng(0)
-    for count, marker, colour in ((1, "s", COLOURS[1]), (2, "^", COLOURS[5]), (4, "o", COLOURS[0]), (8, "D", COLOURS[2])):
+    for count, marker, colour in (
+        (1, "s", COLOURS[1]),
+        (2, "^", COLOURS[5]),
+        (4, "o", COLOURS[0]),
+        (8, "D", COLOURS[2]),
+    ):
         some = runs[runs.heads == count]
         pairs = [
             ((numpy.array(row["hidden.heads.frequency"]) == leading[0]).sum(), part)
             for _, row in some.iterrows()
-            for leading, part in zip(row["instances.frequencies"], row["instances.pizza_part"], strict=True)
+            for leading, part in zip(
+                row["instances.frequencies"], row["instances.pizza_part"], strict=True
+            )
         ]
         followers, parts = numpy.array(pairs, dtype=float).T
         shift = 0.12 * (numpy.log2(count) - 1.5) + random.uniform(-0.04, 0.04, len(parts))
-        right.scatter(followers + shift, parts, 16, marker=marker, color=colour, label=f"{count} head{'s' * (count > 1)}")
+        right.scatter(
+            followers + shift,
+            parts,
+            16,
+            marker=marker,
+            color=colour,
+            label=f"{count} head{'s' * (count > 1)}",
+        )
     for line in (1 / 3, 2 / 3):
         right.axhline(line, color=GREY, linewidth=0.9, linestyle=":")
     right.set_xticks(range(5))

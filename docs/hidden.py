@@ -1,7 +1,10 @@
-"""Draw the findings on hidden layers: their shapes, networks without interactions, and progress along training.
+"""Draw the findings on hidden layers: their shapes, networks without interactions, and progress
+along training.
 
-Run it from the root of the repository: `python docs/hidden.py`. It reads `gallery/emergence` and a few networks.
-With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move with the phase, and draws them by rate.
+Run it from the root of the repository: `python docs/hidden.py`. It reads `gallery/emergence` and a
+    few networks.
+With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move with the
+phase, and draws them by rate.
 """
 
 import sys
@@ -22,7 +25,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
-NETWORKS = [path for some in ("fixed-width/networks", "exhibits") for path in sorted((GALLERY / some).glob("*.safetensors"))]
+NETWORKS = [
+    path
+    for some in ("fixed-width/networks", "exhibits")
+    for path in sorted((GALLERY / some).glob("*.safetensors"))
+]
 IMAGES = ROOT / "docs" / "images"
 LEAST = 10  # runs behind a median
 BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#E69F00", "#009E73", "#222222"
@@ -30,13 +37,25 @@ BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#E69F00", "#009E73", "#222222"
 
 def draw_shapes() -> None:
     networks = [load(path) for path in NETWORKS]
-    before, after = [analyze(each) for each in networks], [without_interactions(each) for each in networks]
+    before, after = (
+        [analyze(each) for each in networks],
+        [without_interactions(each) for each in networks],
+    )
     rates = [each.settings.attention_rate for each in networks]
     with house_style():
         figure = new_figure(8.4, 3.0)
         shapes, symmetric, form = figure.subplots(1, 3)
-        for name, marker, colour, ideal in (("disc_cka", "o", BLUE, 1.0), ("torus_cka", "^", ORANGE, 0.5**0.5)):
-            shapes.scatter(rates, [each.metrics[name] for each in before], marker=marker, color=colour, label=label(name))
+        for name, marker, colour, ideal in (
+            ("disc_cka", "o", BLUE, 1.0),
+            ("torus_cka", "^", ORANGE, 0.5**0.5),
+        ):
+            shapes.scatter(
+                rates,
+                [each.metrics[name] for each in before],
+                marker=marker,
+                color=colour,
+                label=label(name),
+            )
             shapes.axhline(ideal, color=colour, linewidth=0.8, linestyle=":")
         shapes.set(title="hidden units are discs", ylabel="linear CKA", ylim=(0, 1.05))
         shapes.legend(loc="lower left")
@@ -49,14 +68,19 @@ def draw_shapes() -> None:
             axes.set(xlabel="attention rate", xlim=(0, 1))
         save_figure(figure, IMAGES / "hidden-shapes.png")
     for network, one, other in zip(networks, before, after, strict=True):
-        print(f"{network.id}: accuracy {other.accuracy:.4f}, {leading_part(one):.2f} -> {leading_part(other):.2f}")
+        print(
+            f"{network.id}: accuracy {other.accuracy:.4f}, {leading_part(one):.2f} -> "
+            f"{leading_part(other):.2f}"
+        )
 
 
 def leading_part(analysis: Analysis) -> float:
     return analysis.instances.instances[0].pizza_part
 
 
-def draw_moves(axes: "Axes", rates: list[float], before: list[float], after: list[float], name: str) -> None:
+def draw_moves(
+    axes: "Axes", rates: list[float], before: list[float], after: list[float], name: str
+) -> None:
     for rate, one, other in zip(rates, before, after, strict=True):
         axes.plot([rate, rate], [one, other], color="0.7", linewidth=1.2, zorder=1)
     axes.scatter(rates, before, color=BLACK, marker="o", label="network", zorder=2)
@@ -65,7 +89,9 @@ def draw_moves(axes: "Axes", rates: list[float], before: list[float], after: lis
 
 
 def draw_emergence(moments: "DataFrame", picture: Path) -> None:
-    """How answers, losses, embedding and products develop: medians over the runs of each rate, and the middle 80% of them."""
+    """How answers, losses, embedding and products develop: medians over the runs of each rate,
+    and the middle 80% of them.
+    """
     rates = sorted(moments.attention_rate.unique())
     shades = dict(zip(rates, ((ORANGE, "s-"), (GREEN, "^-"), (BLUE, "o-")), strict=True))
     with house_style():
@@ -75,7 +101,9 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
             some = moments[moments.attention_rate == rate]
             draw_band(axes, some, "program.answer_accuracy", ":", "0.55", "all pairs together")
             draw_band(axes, some, "held_out_answers", "s-", GREEN, "held-out pairs together")
-            draw_band(axes, some, "validation_accuracy", "o-", BLACK, "held-out pairs, each by itself")
+            draw_band(
+                axes, some, "validation_accuracy", "o-", BLACK, "held-out pairs, each by itself"
+            )
             axes.set(title=f"answered right, rate {rate:g}", ylim=(0, 1.05))
         losses, gini, products = bottom
         some = moments[moments.attention_rate == rates[-1]]
@@ -94,13 +122,17 @@ def draw_emergence(moments: "DataFrame", picture: Path) -> None:
             axes.set(xlabel="epoch", xscale="log")
             axes.set_xticks([10, 30, 100, 300], ["10", "30", "100", "300"])
             axes.minorticks_off()
-        figure.legend(*top[0].get_legend_handles_labels(), loc="outside upper center", ncol=3, frameon=False)
+        figure.legend(
+            *top[0].get_legend_handles_labels(), loc="outside upper center", ncol=3, frameon=False
+        )
         for axes in (losses, gini):
             axes.legend(loc="best", frameon=False)
         save_figure(figure, picture)
 
 
-def draw_band(axes: "Axes", moments: "DataFrame", column: str, style: str, colour: str, name: str) -> None:
+def draw_band(
+    axes: "Axes", moments: "DataFrame", column: str, style: str, colour: str, name: str
+) -> None:
     by_epoch = moments.groupby("epoch")[column]
     low, median, high = (by_epoch.quantile(share) for share in (0.1, 0.5, 0.9))
     axes.fill_between(median.index, low, high, color=colour, alpha=0.15, linewidth=0)
@@ -119,16 +151,32 @@ def draw_sweep(runs: Runs, picture: Path, resamples: int = RESAMPLES) -> None:
         for axes, shift in zip(panels, shifts, strict=True):
             for name in ("Pizza", "Clock", "hybrid"):
                 some, (colour, marker) = frame[frame["_verdict"] == name], VERDICTS[name]
-                axes.scatter(some["_rate"], some[shift.column], s=3, color=colour, marker=marker, alpha=0.3, linewidths=0)
+                axes.scatter(
+                    some["_rate"],
+                    some[shift.column],
+                    s=3,
+                    color=colour,
+                    marker=marker,
+                    alpha=0.3,
+                    linewidths=0,
+                )
                 tenths = some.groupby("_tenth")[shift.column].agg(["median", "size"])
                 known = tenths[tenths["size"] >= LEAST]
-                style = {"color": colour, "marker": marker, "markersize": 5, "markeredgecolor": "white", "linewidth": 1.6}
+                style = {
+                    "color": colour,
+                    "marker": marker,
+                    "markersize": 5,
+                    "markeredgecolor": "white",
+                    "linewidth": 1.6,
+                }
                 axes.plot(known.index / 10 + 0.05, known["median"], label=name, zorder=3, **style)
             axes.axvline(shift.turn.value, color="0.4", linewidth=0.8)
             axes.set(title=label(shift.column), xlabel="attention rate", xlim=(0, 1))
         corner.axis("off")
         handles, names = panels[0].get_legend_handles_labels()
-        corner.legend(handles, names, loc="center", frameon=False, title="median by tenth of the rate")
+        corner.legend(
+            handles, names, loc="center", frameon=False, title="median by tenth of the rate"
+        )
         save_figure(figure, picture)
 
 

@@ -1,4 +1,5 @@
-"""Draw what the findings say about key frequencies: which are keys together, how many, and what the start says about them.
+"""Draw what the findings say about key frequencies: which are keys together, how many, and what the
+start says about them.
 
 Run it from the root of the repository: `python docs/laws.py`.
 """
@@ -22,8 +23,12 @@ WIDTHS = 8  # groups of equal size
 
 
 def ratio_classes(modulus: int) -> list[int]:
-    """The smallest of u, 1/u and their negatives, for each pair of frequencies that can be told apart by its ratio."""
-    inverse = {u: min(v := pow(u, -1, modulus), modulus - v) for u in range(2, (modulus - 1) // 2 + 1)}
+    """The smallest of u, 1/u and their negatives, for each pair of frequencies that can be told
+    apart by its ratio.
+    """
+    inverse = {
+        u: min(v := pow(u, -1, modulus), modulus - v) for u in range(2, (modulus - 1) // 2 + 1)
+    }
     return [u for u, other in inverse.items() if u < other]
 
 
@@ -39,14 +44,28 @@ def main() -> None:
         ratios = ratio_classes(MODULUS)
         seen = numpy.array([sets.pairs(sets.member, u) for u in ratios])  # (ratio, network)
         chance = (sets.sizes * (sets.sizes - 1) / 2).sum() / len(ratios)
-        again = seen[:, random.integers(len(sets.member), size=(500, len(sets.member)))].sum(axis=2) / chance
+        again = (
+            seen[:, random.integers(len(sets.member), size=(500, len(sets.member)))].sum(axis=2)
+            / chance
+        )
         value, ends = seen.sum(axis=1) / chance, numpy.quantile(again, [0.025, 0.975], axis=1)
         colours = [COLOURS[5] if u == 2 else COLOURS[0] for u in ratios]
         pairs.bar(range(len(ratios)), value, color=colours, width=0.7)
-        pairs.errorbar(range(len(ratios)), value, [value - ends[0], ends[1] - value], fmt="none", ecolor="0.2", linewidth=0.9)
+        pairs.errorbar(
+            range(len(ratios)),
+            value,
+            [value - ends[0], ends[1] - value],
+            fmt="none",
+            ecolor="0.2",
+            linewidth=0.9,
+        )
         pairs.axhline(1, color="0.3", linewidth=0.8, linestyle=":")
         pairs.set_xticks(range(len(ratios)), [str(u) for u in ratios])
-        pairs.set(xlabel="u", ylabel="pairs of keys k, uk\nrelative to chance", title="k and 2k avoid each other")
+        pairs.set(
+            xlabel="u",
+            ylabel="pairs of keys k, uk\nrelative to chance",
+            title="k and 2k avoid each other",
+        )
 
         order = widths["width"].to_numpy().argsort(kind="stable")
         for some in numpy.array_split(order, WIDTHS):
@@ -56,19 +75,42 @@ def main() -> None:
             number.errorbar(middle, counts.mean(), spread, fmt="o", color=COLOURS[0], markersize=4)
         number.set_xscale("log", base=2)
         number.set_xticks([32, 64, 128, 256, 512], ["32", "64", "128", "256", "512"])
-        number.set(xlabel="width", ylabel="key frequencies", ylim=(0, None), title="wider networks have more")
+        number.set(
+            xlabel="width",
+            ylabel="key frequencies",
+            ylim=(0, None),
+            title="wider networks have more",
+        )
 
         powers = [initial_powers(run_from_row(row)) for row in runs.to_dict("records")]
-        for table, colour, marker in ((BOTH, COLOURS[5], "o"), (EMBEDDING, COLOURS[0], "s"), (UNEMBEDDING, COLOURS[2], "^")):
+        for table, colour, marker in (
+            (BOTH, COLOURS[5], "o"),
+            (EMBEDDING, COLOURS[0], "s"),
+            (UNEMBEDDING, COLOURS[2], "^"),
+        ):
             ranks = numpy.array([(-each[table]).argsort().argsort() for each in powers])
             kept = [int(sets.member[ranks == rank].sum()) for rank in range(sets.count)]
             share = numpy.array(kept) / len(powers)
-            start.plot(range(1, sets.count + 1), share, color=colour, marker=marker, markersize=3, linewidth=1, label=table)
+            start.plot(
+                range(1, sets.count + 1),
+                share,
+                color=colour,
+                marker=marker,
+                markersize=3,
+                linewidth=1,
+                label=table,
+            )
             if table == BOTH:
                 low, high = zip(*(wilson(count, len(powers)) for count in kept), strict=True)
-                start.fill_between(range(1, sets.count + 1), low, high, color=colour, alpha=0.2, linewidth=0)
+                start.fill_between(
+                    range(1, sets.count + 1), low, high, color=colour, alpha=0.2, linewidth=0
+                )
         start.axhline(sets.member.mean(), color=GREY, linewidth=0.9, linestyle=":")
-        start.set(xlabel="rank of a frequency's power at the start", ylabel="share that become keys", ylim=(0, None))
+        start.set(
+            xlabel="rank of a frequency's power at the start",
+            ylabel="share that become keys",
+            ylim=(0, None),
+        )
         start.set_title("strong frequencies become keys")
         start.legend(frameon=False)
         save_figure(figure, PICTURE)

@@ -1,6 +1,8 @@
-"""Draw the chains behind two networks' local learning coefficients, at several settings: none of them is a number to trust.
+"""Draw the chains behind two networks' local learning coefficients, at several settings: none of
+them is a number to trust.
 
-Run it from the root of the repository: `python docs/llc.py`. It computes 9,000 gradients, which takes some minutes on a CPU.
+Run it from the root of the repository: `python docs/llc.py`. It computes 9,000 gradients, which
+    takes some minutes on a CPU.
 """
 
 import math
@@ -19,21 +21,36 @@ SETTINGS = {
     "$\\beta = 1/\\log n$, $\\gamma$ = 1000": Sampling(3, 60, 140, localisation=1000.0),
     "$\\beta = 1/\\log n$, $\\gamma$ = 300": Sampling(3, 150, 150, localisation=300.0),
     "$\\beta = 1/\\log n$, $\\gamma$ = 100": Sampling(3, 300, 200, localisation=100.0),
-    "$n\\beta$ = 10, $\\gamma$ = 100, no burn-in": Sampling(3, 0, 500, localisation=100.0, inverse_temperature=10 / PAIRS),
+    "$n\\beta$ = 10, $\\gamma$ = 100, no burn-in": Sampling(
+        3, 0, 500, localisation=100.0, inverse_temperature=10 / PAIRS
+    ),
 }
 
 
 def main() -> None:
-    networks = [load(ROOT / "gallery" / "fixed-width" / "networks" / f"{name}.safetensors") for name in NETWORKS.values()]
+    networks = [
+        load(ROOT / "gallery" / "fixed-width" / "networks" / f"{name}.safetensors")
+        for name in NETWORKS.values()
+    ]
     with house_style():
         figure = new_figure(9.6, 2.8)
-        for axes, (title, sampling) in zip(figure.subplots(1, len(SETTINGS), sharey=True), SETTINGS.items(), strict=True):
-            for verdict, each in zip(NETWORKS, learning_coefficients(networks, sampling, device="cpu"), strict=True):
+        for axes, (title, sampling) in zip(
+            figure.subplots(1, len(SETTINGS), sharey=True), SETTINGS.items(), strict=True
+        ):
+            for verdict, each in zip(
+                NETWORKS, learning_coefficients(networks, sampling, device="cpu"), strict=True
+            ):
                 print(f"{title}; {verdict}: {each}; distance {each.distance:.2f}", flush=True)
                 label = f"{verdict}: λ {each.value:.1f}"
                 for place, chain in enumerate(each.trace - each.loss):
                     colour = VERDICTS[verdict][0]
-                    axes.plot(chain, color=colour, linewidth=0.7, alpha=0.8, label=label if place == 0 else None)
+                    axes.plot(
+                        chain,
+                        color=colour,
+                        linewidth=0.7,
+                        alpha=0.8,
+                        label=label if place == 0 else None,
+                    )
             axes.axvspan(0, sampling.burn_in, color="0.9", linewidth=0)
             axes.axhline(math.log(59), color="0.3", linewidth=0.8, linestyle=":")
             axes.set(title=title, xlabel="step")

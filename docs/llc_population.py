@@ -1,9 +1,11 @@
-"""The local learning coefficient of two populations, at four settings: measure it, or draw what was measured.
+"""The local learning coefficient of two populations, at four settings: measure it, or draw what was
+measured.
 
     python docs/llc_population.py measure gallery/llc.csv SWEEP SWEEP    # sweeps made with --keep-weights all
     python docs/llc_population.py draw gallery/llc.csv                   # docs/images/llc-population.png
 
-The sweeps are of `clock-training` and `pizza-training`: attention rates 1 and 0, as in the one published figure.
+The sweeps are of `clock-training` and `pizza-training`: attention rates 1 and 0, as in the one
+published figure.
 """
 
 import argparse
@@ -34,26 +36,50 @@ TITLES = {
     "published": "$n\\beta$ = 10, $\\gamma$ = 100, no burn-in",
 }
 PUBLISHED = {1.0: (24, 31), 0.0: (45, 69)}  # by attention rate, five seeds each
-COLUMNS = ("setting", "attention_rate", "verdict", "run_id", "value", "low", "high", "distance", "r_hat", "loss", "trusted")
+COLUMNS = (
+    "setting",
+    "attention_rate",
+    "verdict",
+    "run_id",
+    "value",
+    "low",
+    "high",
+    "distance",
+    "r_hat",
+    "loss",
+    "trusted",
+)
 
 
 def measure(out: Path, sweeps: Sequence[Path], most: int, device: str) -> None:
-    """One row per setting and network: the first runs of each sweep that answer every pair right."""
+    """One row per setting and network: the first runs of each sweep that answer every pair
+    right.
+    """
     rows, networks = [], []
     for sweep in sweeps:
         table = read_runs(sweep)
         right = table[table.accuracy == 1].sort_values("index").head(most)
         rows += list(right.itertuples())
-        networks += [load(sweep / "networks" / f"{row.run_id}.safetensors") for row in right.itertuples()]
+        networks += [
+            load(sweep / "networks" / f"{row.run_id}.safetensors") for row in right.itertuples()
+        ]
     with out.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for name, sampling in SETTINGS.items():
-            for row, found in zip(rows, learning_coefficients(networks, sampling, device=device), strict=True):
+            for row, found in zip(
+                rows, learning_coefficients(networks, sampling, device=device), strict=True
+            ):
                 numbers = (found.value, *found.interval, found.distance, found.r_hat, found.loss)
                 told = [f"{number:.6g}" for number in numbers]
-                writer.writerow([name, row.attention_rate, row.verdict, row.run_id, *told, not found.warnings])
-            print(f"{name}: {len(networks)} networks, {found.engine} engine on {found.device}, {found.precision}", flush=True)
+                writer.writerow(
+                    [name, row.attention_rate, row.verdict, row.run_id, *told, not found.warnings]
+                )
+            print(
+                f"{name}: {len(networks)} networks, {found.engine} engine on {found.device}, "
+                f"{found.precision}",
+                flush=True,
+            )
 
 
 def draw(path: Path) -> None:
@@ -62,15 +88,27 @@ def draw(path: Path) -> None:
     table = pandas.read_csv(path)
     with house_style():
         figure = new_figure(9.6, 2.9)
-        for axes, (name, title) in zip(figure.subplots(1, len(TITLES)), TITLES.items(), strict=True):
+        for axes, (name, title) in zip(
+            figure.subplots(1, len(TITLES)), TITLES.items(), strict=True
+        ):
             some = table[table.setting == name]
             for place, (rate, group) in enumerate(some.dropna().groupby("attention_rate")):
                 draws = numpy.random.default_rng(0).uniform(-0.2, 0.2, len(group))
                 for verdict, each in group.groupby("verdict"):
                     colour, marker = VERDICTS[verdict][:2]
                     shift = draws[group.verdict.to_numpy() == verdict]
-                    axes.scatter(place + shift, each.value, s=9, color=colour, marker=marker, linewidth=0, alpha=0.8)
-                axes.hlines(group.value.median(), place - 0.3, place + 0.3, color="black", linewidth=1.2)
+                    axes.scatter(
+                        place + shift,
+                        each.value,
+                        s=9,
+                        color=colour,
+                        marker=marker,
+                        linewidth=0,
+                        alpha=0.8,
+                    )
+                axes.hlines(
+                    group.value.median(), place - 0.3, place + 0.3, color="black", linewidth=1.2
+                )
                 if name == "published":
                     axes.vlines(place + 0.4, *PUBLISHED[rate], color="0.4", linewidth=3)
             axes.set(title=title, xlabel="attention rate", xlim=(-0.6, 1.6), yscale="log")
@@ -80,7 +118,9 @@ def draw(path: Path) -> None:
         figure.axes[0].set_ylabel("local learning coefficient")
         present = [verdict for verdict in VERDICTS if (table.verdict == verdict).any()]
         for verdict in present:
-            figure.axes[0].scatter([], [], s=14, color=VERDICTS[verdict][0], marker=VERDICTS[verdict][1], label=verdict)
+            figure.axes[0].scatter(
+                [], [], s=14, color=VERDICTS[verdict][0], marker=VERDICTS[verdict][1], label=verdict
+            )
         figure.axes[0].plot([], [], color="black", linewidth=1.2, label="median")
         figure.axes[0].legend(frameon=False, loc="best")
         figure.axes[-1].plot([], [], color="0.4", linewidth=3, label="published: five seeds")
@@ -91,24 +131,35 @@ def draw(path: Path) -> None:
 
 
 def summary(path: Path) -> list[str]:
-    """A line per setting and attention rate: the median with its 95% interval over networks whose chains did not diverge."""
+    """A line per setting and attention rate: the median with its 95% interval over networks
+    whose chains did not diverge.
+    """
     table, lines = pandas.read_csv(path), []
     random = numpy.random.default_rng(0)
     for name in TITLES:
         for rate, group in table[table.setting == name].groupby("attention_rate"):
             values = group.value.dropna().to_numpy()
-            again = numpy.median(values[random.integers(len(values), size=(2000, len(values)))], axis=1)
+            again = numpy.median(
+                values[random.integers(len(values), size=(2000, len(values)))], axis=1
+            )
             low, high = bootstrap_interval(again)
-            told = f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from {numpy.quantile(values, 0.05):.3g}"
+            told = (
+                f"median {numpy.median(values):.3g} [{low:.3g}, {high:.3g}], 90% from "
+                f"{numpy.quantile(values, 0.05):.3g}"
+            )
             lines.append(
-                f"{name}, rate {rate:g}, {len(values)} networks: {told} to {numpy.quantile(values, 0.95):.3g}; "
-                f"distance {group.distance.median():.2f}, {int(group.trusted.sum())} without a warning"
+                f"{name}, rate {rate:g}, {len(values)} networks: {told} to "
+                f"{numpy.quantile(values, 0.95):.3g}; "
+                f"distance {group.distance.median():.2f}, {int(group.trusted.sum())} without a "
+                "warning"
             )
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("do", choices=("measure", "draw"))
     parser.add_argument("table", type=Path)
     parser.add_argument("sweeps", type=Path, nargs="*")

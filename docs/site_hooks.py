@@ -1,7 +1,8 @@
-"""What MkDocs makes besides the pages in docs/: the command line's reference, a list of all populations with a report on each,
-and links for pages named `docs/NAME.md`.
+"""What MkDocs makes besides the pages in docs/: the command line's reference, a list of all
+populations with a report on each, and links for pages named `docs/NAME.md`.
 
-Reports take seconds and megabytes each: they are made of the tables that the environment variable ALGOPHASE_REPORTS names, or
+Reports take seconds and megabytes each: they are made of the tables that the environment variable
+    ALGOPHASE_REPORTS names, or
 of all with `all`, as `make docs` has it.
 """
 
@@ -31,7 +32,9 @@ FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 def on_files(files: Files, config: "MkDocsConfig") -> Files:
     files.append(File.generated(config, "cli.md", content=command_line_page()))
     files.append(File.generated(config, "populations.md", content=populations_page()))
-    files.append(File.generated(config, "populations.css", content=CARDS.read_text(encoding="utf-8")))
+    files.append(
+        File.generated(config, "populations.css", content=CARDS.read_text(encoding="utf-8"))
+    )
     return files
 
 
@@ -47,17 +50,22 @@ def on_post_build(config: "MkDocsConfig") -> None:
 
 
 def populations_page() -> str:
-    """Every table as a card of `algophase explore`: a picture, what it varies, how many runs it has, what they learned."""
+    """Every table as a card of `algophase explore`: a picture, what it varies, how many runs it
+    has, what they learned.
+    """
     found = [read_population(table) for table in find_sweeps(GALLERY)]
     verdicts = dict.fromkeys(verdict for population in found for verdict in population.counts)
     cards = "".join(card(population, f"reports/{population.name}.html") for population in found)
     lines = [
         "# All populations",
-        "The tables of `gallery/`, each with a report: phase diagrams, shares and comparisons. One point per run, by its two "
-        "metrics; dotted: where the paper draws its lines. `algophase explore` opens the same map with the runs behind it.",
+        "The tables of `gallery/`, each with a report: phase diagrams, shares and comparisons. "
+        "One point per run, by its two "
+        "metrics; dotted: where the paper draws its lines. `algophase explore` opens the same "
+        "map with the runs behind it.",
         key(verdicts),
         f'<ul class="populations">{cards}</ul>',
-        "Labels are verdicts where a table has them, else the paper's, and the card says so ([the difference](method.md)). "
+        "Labels are verdicts where a table has them, else the paper's, and the card says so "
+        "([the difference](method.md)). "
         "This page is generated from the tables.",
     ]
     return "\n\n".join(lines) + "\n"
@@ -66,13 +74,23 @@ def populations_page() -> str:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Link pages named in the text; what stands in a fenced block stays as it is."""
     parts = FENCE.split(markdown)
-    return "".join(part if part.startswith("```") else PAGE_NAME.sub(r"[`docs/\1`](\1)", part) for part in parts)
+    return "".join(
+        part if part.startswith("```") else PAGE_NAME.sub(r"[`docs/\1`](\1)", part)
+        for part in parts
+    )
 
 
 def command_line_page() -> str:
     """Every command with its arguments and options, as `--help` has them."""
     command: Any = typer.main.get_command(app)
-    lines = ["# The command line", "", command.help, "", "This page is generated from the command itself.", ""]
+    lines = [
+        "# The command line",
+        "",
+        command.help,
+        "",
+        "This page is generated from the command itself.",
+        "",
+    ]
     for name, subcommand in command.commands.items():
         lines += _command(name, subcommand)
     return "\n".join(lines)

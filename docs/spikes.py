@@ -1,10 +1,12 @@
-"""Why do deep networks err at the end? Follow networks of two and of four layers closely through the first epochs.
+"""Why do deep networks err at the end? Follow networks of two and of four layers closely through
+the first epochs.
 
     python docs/spikes.py train gallery/spikes.csv    # three networks of each, on two CPU cores: half an hour
     python docs/spikes.py draw gallery/spikes.csv     # docs/images/spikes.png
 
-The networks are the first runs of the spaces `layers-2` and `layers-4`, trained as published in all but the number of epochs.
-The loss and the share of pairs answered right are written every 5 epochs, the program's read-out every 100.
+The networks are the first runs of the spaces `layers-2` and `layers-4`, trained as published in all
+but the number of epochs. The loss and the share of pairs answered right are written every 5 epochs,
+the program's read-out every 100.
 """
 
 import argparse
@@ -16,10 +18,10 @@ from typing import TYPE_CHECKING
 import pandas
 
 from algophase import train
-from algophase.analysis.grid import grid_logits
-from algophase.analysis.program import program_of_logits
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.analysis.program.read import program_of_logits
+from algophase.core.settings import RunSettings
 from algophase.report.style import COLOURS, house_style, new_figure, save_figure
-from algophase.settings import RunSettings
 from algophase.sweeps.field_spaces import find_space
 
 if TYPE_CHECKING:
@@ -30,7 +32,15 @@ if TYPE_CHECKING:
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "spikes.png"
 DEPTHS = (2, 4)
 EPOCHS, STRIDE, LOOKS = 1200, 5, 100
-COLUMNS = ("run_id", "layers", "attention_rate", "epoch", "training_loss", "accuracy", "readout_share")
+COLUMNS = (
+    "run_id",
+    "layers",
+    "attention_rate",
+    "epoch",
+    "training_loss",
+    "accuracy",
+    "readout_share",
+)
 
 
 def followed(run: RunSettings, epochs: int) -> "Iterator[list[object]]":
@@ -39,7 +49,10 @@ def followed(run: RunSettings, epochs: int) -> "Iterator[list[object]]":
     short = replace(run, training=replace(run.training, epochs=epochs))
     (found,) = train([short], device="cpu", history_stride=STRIDE, snapshot_epochs=looks)
     told = found.history
-    seen = {epoch: program_of_logits(grid_logits(network)).readout_share for epoch, network in found.snapshots.items()}
+    seen = {
+        epoch: program_of_logits(grid_logits(network)).readout_share
+        for epoch, network in found.snapshots.items()
+    }
     share = run.task.training_fraction
     accuracy = share * told.training_accuracy + (1 - share) * told.validation_accuracy
     for epoch, loss, right in zip(told.epochs, told.training_loss, accuracy, strict=True):
@@ -60,9 +73,18 @@ def draw(table: pandas.DataFrame) -> "Figure":
     figure = new_figure(9.6, 3.4)
     panels = figure.subplots(1, len(DEPTHS), sharey=True)
     for axes, (layers, some) in zip(panels, table.groupby("layers"), strict=True):
-        for colour, style, (_, one) in zip(COLOURS, ("-", "--", ":"), some.groupby("run_id", sort=False), strict=False):
+        for colour, style, (_, one) in zip(
+            COLOURS, ("-", "--", ":"), some.groupby("run_id", sort=False), strict=False
+        ):
             rate = one.attention_rate.iloc[0]
-            axes.plot(one.epoch, one.training_loss, color=colour, linestyle=style, linewidth=1.2, label=f"rate {rate:.2f}")
+            axes.plot(
+                one.epoch,
+                one.training_loss,
+                color=colour,
+                linestyle=style,
+                linewidth=1.2,
+                label=f"rate {rate:.2f}",
+            )
         axes.set(yscale="log", xlabel="epoch", title=f"{layers} layers")
         axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     panels[0].set_ylabel("training loss")
@@ -70,7 +92,9 @@ def draw(table: pandas.DataFrame) -> "Figure":
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("do", choices=("train", "draw"))
     parser.add_argument("table", type=Path)
     parser.add_argument("--networks", type=int, default=3)

@@ -1,4 +1,5 @@
-"""Draw how networks with full attention turn from Pizzas into Clocks, and what networks of all widths learn.
+"""Draw how networks with full attention turn from Pizzas into Clocks, and what networks of all
+widths learn.
 
 Run it from the root of the repository: `python docs/turning.py`.
 """
@@ -34,7 +35,13 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
     shares = [[(group.verdict == verdict).mean() for _, group in by_epoch] for verdict in ALONG]
     colours = [GREY, *(VERDICTS[verdict][0] for verdict in ALONG[1:])]
     verdicts.stackplot(epochs, shares, colors=colours, labels=ALONG, linewidth=0)
-    verdicts.set(xscale="log", xlabel="epoch", ylabel="share of networks", ylim=(0, 1), xlim=(epochs[0], epochs[-1]))
+    verdicts.set(
+        xscale="log",
+        xlabel="epoch",
+        ylabel="share of networks",
+        ylim=(0, 1),
+        xlim=(epochs[0], epochs[-1]),
+    )
     verdicts.set_title("attention rate 1: first Pizzas, then Clocks")
     _below(verdicts, 2)
     for name, label, colour, marker in (
@@ -43,21 +50,44 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
     ):
         low, middle, high = (by_epoch[name].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95))
         parts.fill_between(epochs, low, high, color=colour, alpha=0.2, linewidth=0)
-        parts.plot(epochs, middle, f"{marker}-", color=colour, markersize=4, linewidth=1, label=label)
+        parts.plot(
+            epochs, middle, f"{marker}-", color=colour, markersize=4, linewidth=1, label=label
+        )
     products = by_epoch["product_share"].median().to_numpy()
     label = f"products (1 is {products.max():.1%})"
-    parts.plot(epochs, products / products.max(), "^--", color=COLOURS[5], markersize=4, linewidth=1, label=label)
-    parts.set(xscale="log", xlabel="epoch", ylabel="median, and 90% of the networks", ylim=(0, 1.02))
+    parts.plot(
+        epochs,
+        products / products.max(),
+        "^--",
+        color=COLOURS[5],
+        markersize=4,
+        linewidth=1,
+        label=label,
+    )
+    parts.set(
+        xscale="log", xlabel="epoch", ylabel="median, and 90% of the networks", ylim=(0, 1.02)
+    )
     parts.set_title("every answer is right before products come")
     _below(parts, 1)
 
 
 def by_width(axes: "Axes") -> None:
-    runs, widest = (Runs.read(ROOT / "gallery" / name).accurate.frame for name in ("varying-width", "wide"))
+    runs, widest = (
+        Runs.read(ROOT / "gallery" / name).accurate.frame for name in ("varying-width", "wide")
+    )
     for verdict in ("Pizza", "hybrid", "Clock"):
         some = pandas.concat([each[each.verdict == verdict] for each in (runs, widest)])
         colour, marker = VERDICTS[verdict]
-        axes.scatter(some.width, some.attention_rate, 8, marker=marker, color=colour, linewidth=0, alpha=0.8, label=verdict)
+        axes.scatter(
+            some.width,
+            some.attention_rate,
+            8,
+            marker=marker,
+            color=colour,
+            linewidth=0,
+            alpha=0.8,
+            label=verdict,
+        )
     rates, widths = runs.attention_rate.to_numpy(), runs.width.to_numpy()
     along = numpy.geomspace(32, 512, 50)
     for label, style, inside in (
@@ -69,7 +99,13 @@ def by_width(axes: "Axes") -> None:
         axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
     count = f"{(widest.verdict == 'Pizza').sum()}\nof {len(widest)}"
     axes.annotate(count, (1024, 1), (0, -5), textcoords="offset points", ha="center", va="top")
-    axes.set(xscale="log", xlabel="width", ylabel="attention rate", ylim=(0, 1.02), title="wider networks are Pizzas")
+    axes.set(
+        xscale="log",
+        xlabel="width",
+        ylabel="attention rate",
+        ylim=(0, 1.02),
+        title="wider networks are Pizzas",
+    )
     ticks = [32, 64, 128, 256, 512, 1024]
     axes.set_xticks(ticks, [str(width) for width in ticks])
     axes.minorticks_off()

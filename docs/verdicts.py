@@ -1,6 +1,8 @@
-"""Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's rules and by our verdict.
+"""Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's
+rules and by our verdict.
 
-Run it from the root of the repository: `python docs/verdicts.py`. Both panels count every run of `gallery/fixed-width`.
+Run it from the root of the repository: `python docs/verdicts.py`. Both panels count every run of
+    `gallery/fixed-width`.
 """
 
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from algophase import Runs
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict.decide import in_order
 from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -27,10 +29,20 @@ def draw_shares(axes: "Axes", labels: "Series[str]", tenths: "Series[int]") -> N
     below = numpy.zeros(len(TENTHS))
     count = numpy.array([max(1, (tenths == tenth).sum()) for tenth in TENTHS])
     for name in dict.fromkeys(["Pizza", "hybrid", "Clock", *in_order(labels)]):
-        share = numpy.array([((tenths == tenth) & (labels == name)).sum() for tenth in TENTHS]) / count
+        share = (
+            numpy.array([((tenths == tenth) & (labels == name)).sum() for tenth in TENTHS]) / count
+        )
         colour, hatch = VERDICTS[name][0], {"non-circular": "///", "not learned": "xx"}.get(name)
         axes.bar(
-            TENTHS / 10 + 0.05, share, 0.094, below, color=colour, label=name, hatch=hatch, edgecolor="white", linewidth=0.6
+            TENTHS / 10 + 0.05,
+            share,
+            0.094,
+            below,
+            color=colour,
+            label=name,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0.6,
         )
         below += share
     axes.set(xlabel="attention rate", xlim=(0, 1), ylim=(0, 1))
@@ -47,7 +59,13 @@ def main() -> None:
         right.set(title="by the verdict of its instances")
         named = (zip(*axes.get_legend_handles_labels(), strict=True) for axes in (left, right))
         handles = {label: handle for each in named for handle, label in each}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False)
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside lower center",
+            ncols=len(handles),
+            frameon=False,
+        )
         save_figure(figure, PICTURE)
 
 

@@ -9,18 +9,21 @@ from typing import Any
 
 import pytest
 
-# Workers share the cores: one thread each, and for each program they start. PyTorch reads this when it is imported.
+# Workers share the cores: one thread each, and for each program they start. PyTorch reads this when
+#     it is imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
 from hypothesis import HealthCheck, settings
 
-# A job in the background of a script starts with Ctrl-C ignored, and so would every program that a test starts.
+# A job in the background of a script starts with Ctrl-C ignored, and so would every program that a
+# test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Without a GPU, kernels run in Triton's interpreter; it must be chosen before Triton is first imported.
+# Without a GPU, kernels run in Triton's interpreter; it must be chosen before Triton is first
+# imported.
 if not torch.cuda.is_available():
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
@@ -55,7 +58,7 @@ def foreign() -> Path:
 @pytest.fixture
 def said() -> Iterator[list[str]]:
     """What the package logs, from level INFO on."""
-    from algophase.messages import listening
+    from algophase.core.messages import listening
 
     lines: list[str] = []
     with listening(lambda _, text: lines.append(text)):
@@ -72,7 +75,9 @@ def two_threads() -> Iterator[None]:
 
 @pytest.fixture
 def dawdle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """Watches a sweep and lets an hour pass whenever networks train. Only its clock moves, so no machine is too slow."""
+    """Watches a sweep and lets an hour pass whenever networks train. Only its clock moves, so no
+    machine is too slow.
+    """
     from algophase.sweeps import budget, ray_executor, sweep
 
     late = 0.0
@@ -82,7 +87,9 @@ def dawdle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
         late += 3600 if standing.doing.startswith("training") or "running" in standing.doing else 0
 
     for module in (budget, ray_executor, sweep):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late))
+        monkeypatch.setattr(
+            module, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + late)
+        )
     return watch
 
 
@@ -90,13 +97,25 @@ def dawdle(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of four real runs of a tiny network; the weights of the first are kept."""
     from algophase.analysis.analyze import analyze
+    from algophase.core.settings import (
+        RunSettings,
+        TaskSettings,
+        TrainingSettings,
+        TransformerSettings,
+    )
     from algophase.runs.rows import make_row
-    from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
     from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
     from algophase.training.run.train import train
 
-    space = Space.from_dict({"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 30}})
+    space = Space.from_dict(
+        {
+            "name": "tiny",
+            "task": {"modulus": 7},
+            "network": {"width": 8},
+            "training": {"epochs": 30},
+        }
+    )
     path = tmp_path_factory.mktemp("tiny") / "sweep"
     directory, rows = SweepDirectory(path), []
     directory.describe(space.to_dict(), 0)
@@ -125,7 +144,12 @@ def browser() -> Iterator[Any]:
     if chromium is None:
         pytest.skip("no chromium on the PATH: apt-get install chromium")
     sync_api = pytest.importorskip("playwright.sync_api")
-    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    flags = [
+        "--no-sandbox",
+        "--use-gl=angle",
+        "--use-angle=swiftshader",
+        "--enable-unsafe-swiftshader",
+    ]
     with sync_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, headless=True, args=flags)
         yield running

@@ -1,6 +1,8 @@
-"""An architecture from outside of the package: three places are written, and everything else takes it.
+"""An architecture from outside of the package: three places are written, and everything else takes
+it.
 
-CONTRIBUTING.md, "Add an architecture", says the same three: settings, network, an entry in the list.
+CONTRIBUTING.md, "Add an architecture", says the same three: settings, network, an entry in the
+list.
 """
 
 import importlib.util
@@ -13,9 +15,9 @@ import pytest
 from commands import call
 
 from algophase import analyze, load, save, train
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import NETWORK_KINDS, RunSettings, TaskSettings, TrainingSettings
 from algophase.networks import ARCHITECTURES, add_architecture
-from algophase.settings import NETWORK_KINDS, RunSettings, TaskSettings, TrainingSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep
@@ -31,7 +33,7 @@ from torch import nn
 
 from algophase.networks import add_architecture
 from algophase.networks.network import InitialValues, Network
-from algophase.settings import NetworkSettings
+from algophase.core.settings import NetworkSettings
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ def test_it_is_swept_and_reported(module: ModuleType, tmp_path: Path) -> None:
     assert set(rows["kind"]) == {"deep-mlp"}
     assert set(rows["width"]) <= {8, 16}
     page = tmp_path / "report.html"
-    done = call("report", directory, *sorted((directory / "networks").glob("*.safetensors")), "-o", page)
+    done = call(
+        "report", directory, *sorted((directory / "networks").glob("*.safetensors")), "-o", page
+    )
     assert done.returncode == 0, done.stderr
     text = page.read_text()
     assert "deep-mlp" in text

@@ -1,4 +1,6 @@
-"""Imports point one way through the folders and never in a circle, and plotting stays in `report`, `explore` and `paper`."""
+"""Imports point one way through the folders and never in a circle, and plotting stays in
+`report`, `explore` and `paper`.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -12,18 +14,6 @@ import algophase
 ROOT = Path(algophase.__file__).parent
 ORDER = [
     "core",
-    "errors",
-    "messages",
-    "interrupts",
-    "threads",
-    "memory",
-    "wording",
-    "progress",
-    "seeding",
-    "neutral",
-    "settings",
-    "devices",
-    "task",
     "networks",
     "training",
     "analysis",
@@ -74,10 +64,16 @@ def test_a_room_imports_only_earlier_rooms() -> None:
 
 def graph(root: Path) -> dict[str, set[str]]:
     """The modules that each module of a package imports, anywhere in its file."""
-    files = {".".join(path.relative_to(root.parent).with_suffix("").parts): path for path in root.rglob("*.py")}
+    files = {
+        ".".join(path.relative_to(root.parent).with_suffix("").parts): path
+        for path in root.rglob("*.py")
+    }
     files = {name.removesuffix(".__init__"): path for name, path in files.items()}
     return {
-        name: {module if module in files else module.rpartition(".")[0] for module in imported(path, checked_types=False)}
+        name: {
+            module if module in files else module.rpartition(".")[0]
+            for module in imported(path, checked_types=False)
+        }
         & files.keys()
         for name, path in files.items()
     }
@@ -103,4 +99,6 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
 def test_only_report_explore_and_paper_draw() -> None:
     for path in ROOT.rglob("*.py"):
         if room(path) not in ("report", "explore", "paper"):
-            assert not any(module.startswith(("matplotlib", "plotly")) for module in imported(path)), path
+            assert not any(
+                module.startswith(("matplotlib", "plotly")) for module in imported(path)
+            ), path

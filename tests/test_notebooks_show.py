@@ -23,7 +23,7 @@ from algophase import (
     wrap,
 )
 from algophase.analysis.analyze import Analysis
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +35,21 @@ def test_each_object_is_one_line(analysis: Analysis) -> None:
     run = RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=5))
     (trained,) = train([run], device="cpu")
     network = handmade_pizza(23, (1, 5))
-    every: list[object] = [network, analysis, analysis.program, analysis.instances, analysis.instances.instances[0]]
-    every += [distil(network), Specimen(network), network_components(network), Runs.read("wide"), trained, trained.history]
+    every: list[object] = [
+        network,
+        analysis,
+        analysis.program,
+        analysis.instances,
+        analysis.instances.instances[0],
+    ]
+    every += [
+        distil(network),
+        Specimen(network),
+        network_components(network),
+        Runs.read("wide"),
+        trained,
+        trained.history,
+    ]
     for each in every:
         assert "\n" not in repr(each)
         assert len(repr(each)) < 250, type(each)
@@ -56,7 +69,10 @@ def test_the_card_has_the_verdict_and_a_picture(analysis: Analysis) -> None:
     wrapped = wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 5, 5).double(), 5)
     wrapped.id = "<script>"
     assert "<script>" not in analyze(wrapped)._repr_html_()
-    assert "not learned" in analyze(initialise(RunSettings(TaskSettings(5), TransformerSettings(4))))._repr_html_()
+    assert (
+        "not learned"
+        in analyze(initialise(RunSettings(TaskSettings(5), TransformerSettings(4))))._repr_html_()
+    )
 
 
 def test_figures_are_returned_and_shown(analysis: Analysis) -> None:

@@ -13,8 +13,15 @@ SOURCE = Path(algophase.__file__)
 
 
 def test_run_time_and_type_checker_have_the_same_names_from_the_same_places() -> None:
-    nodes = [node for node in ast.walk(ast.parse(SOURCE.read_text())) if isinstance(node, ast.ImportFrom)]
-    seen = {alias.asname: node.module for node in nodes for alias in node.names if (node.module or "").startswith("algophase")}
+    nodes = [
+        node for node in ast.walk(ast.parse(SOURCE.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    seen = {
+        alias.asname: node.module
+        for node in nodes
+        for alias in node.names
+        if (node.module or "").startswith("algophase")
+    }
     assert seen == algophase._PLACES
     assert set(algophase.__all__) == {*seen, "__version__"}
 
@@ -36,16 +43,29 @@ def test_other_names_are_not() -> None:
 def test_help_does_not_wait_for_torch(arguments: str) -> None:
     code = (
         "import sys\nfrom algophase.cli import main\n"
-        "try:\n    main()\nfinally:\n    assert not {'torch', 'numpy', 'pandas'} & set(sys.modules), 'slow'"
+        "try:\n    main()\nfinally:\n    assert not {'torch', 'numpy', 'pandas'} & "
+        "set(sys.modules), 'slow'"
     )
-    done = subprocess.run([sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert "slow" not in done.stderr
     assert done.returncode == (2 if arguments == "analyze" else 0), done.stderr
 
 
 def test_an_interrupt_while_torch_is_imported_is_not_lost(tmp_path: Path) -> None:
-    fake = "import os, time\ntry:\n    os.kill(os.getpid(), 2)\n    time.sleep(5)\nexcept BaseException:\n    pass\n"
+    fake = (
+        "import os, time\ntry:\n    os.kill(os.getpid(), 2)\n    time.sleep(5)\nexcept "
+        "BaseException:\n    pass\n"
+    )
     (tmp_path / "torch.py").write_text(fake)
-    code = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom algophase.cli import main\nmain()"
-    done = subprocess.run([sys.executable, "-c", code, "analyze", "x"], capture_output=True, text=True, check=False)
+    code = (
+        f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\nfrom algophase.cli import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "analyze", "x"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (130, "algophase: error: interrupted\n")

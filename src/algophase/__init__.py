@@ -1,6 +1,7 @@
 """algophase: which algorithm did this neural network learn?
 
-Names are imported when they are first used: the command line's help and its errors need not wait for torch.
+Names are imported when they are first used: the command line's help and its errors need not wait
+    for torch.
 """
 
 import os
@@ -11,25 +12,41 @@ if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis as Analysis
     from algophase.analysis.analyze import analyze as analyze
     from algophase.analysis.analyze import analyze_many as analyze_many
-    from algophase.analysis.anatomy import anatomy as anatomy
     from algophase.analysis.catalogue import Quantity as Quantity
     from algophase.analysis.catalogue import register as register
-    from algophase.analysis.circles import find_circles as find_circles
-    from algophase.analysis.circles import isolate_circles as isolate_circles
-    from algophase.analysis.circles import isolate_components as isolate_components
-    from algophase.analysis.circles import isolate_frequencies as isolate_frequencies
-    from algophase.analysis.distil import distil as distil
-    from algophase.analysis.geometry import geometry as geometry
-    from algophase.analysis.grid import grid_logits as grid_logits
-    from algophase.analysis.heads import attention_heads as attention_heads
-    from algophase.analysis.interactions import without_interactions as without_interactions
-    from algophase.analysis.neurons import neurons as neurons
-    from algophase.analysis.principal import network_components as network_components
-    from algophase.analysis.progress_measures import progress_measures as progress_measures
+    from algophase.analysis.circles.find import find_circles as find_circles
+    from algophase.analysis.circles.find import isolate_circles as isolate_circles
+    from algophase.analysis.circles.find import isolate_components as isolate_components
+    from algophase.analysis.circles.find import isolate_frequencies as isolate_frequencies
+    from algophase.analysis.circles.principal import network_components as network_components
+    from algophase.analysis.hidden.anatomy import anatomy as anatomy
+    from algophase.analysis.hidden.geometry import geometry as geometry
+    from algophase.analysis.hidden.heads import attention_heads as attention_heads
+    from algophase.analysis.hidden.interactions import without_interactions as without_interactions
+    from algophase.analysis.hidden.learning_coefficient import (
+        LearningCoefficient as LearningCoefficient,
+    )
+    from algophase.analysis.hidden.learning_coefficient import Sampling as Sampling
+    from algophase.analysis.hidden.learning_coefficient import (
+        learning_coefficient as learning_coefficient,
+    )
+    from algophase.analysis.hidden.learning_coefficient import (
+        learning_coefficients as learning_coefficients,
+    )
+    from algophase.analysis.hidden.neurons import neurons as neurons
+    from algophase.analysis.hidden.progress_measures import progress_measures as progress_measures
+    from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
+    from algophase.analysis.logits.all_pairs import grid_logits as grid_logits
+    from algophase.analysis.program.distil import distil as distil
     from algophase.analysis.specimen import Specimen as Specimen
-    from algophase.analysis.thresholds import Thresholds as Thresholds
-    from algophase.analysis.topology import betti_numbers as betti_numbers
-    from algophase.errors import InputError as InputError
+    from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
+    from algophase.core.errors import InputError as InputError
+    from algophase.core.settings import LinearSettings as LinearSettings
+    from algophase.core.settings import NetworkSettings as NetworkSettings
+    from algophase.core.settings import RunSettings as RunSettings
+    from algophase.core.settings import TaskSettings as TaskSettings
+    from algophase.core.settings import TrainingSettings as TrainingSettings
+    from algophase.core.settings import TransformerSettings as TransformerSettings
     from algophase.interop.hub import push_to_hub as push_to_hub
     from algophase.interop.hub import save_pretrained as save_pretrained
     from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
@@ -49,28 +66,18 @@ if TYPE_CHECKING:
     from algophase.report.plots import plot_program as plot_program
     from algophase.runs.laws import selection_laws as selection_laws
     from algophase.runs.runs import Runs as Runs
-    from algophase.settings import LinearSettings as LinearSettings
-    from algophase.settings import NetworkSettings as NetworkSettings
-    from algophase.settings import RunSettings as RunSettings
-    from algophase.settings import TaskSettings as TaskSettings
-    from algophase.settings import TrainingSettings as TrainingSettings
-    from algophase.settings import TransformerSettings as TransformerSettings
     from algophase.storage import load as load
     from algophase.storage import save as save
     from algophase.storage.hub import from_pretrained as from_pretrained
     from algophase.storage.runs_table import read_runs as read_runs
     from algophase.sweeps.spaces import Space as Space
-    from algophase.training.learning_coefficient import LearningCoefficient as LearningCoefficient
-    from algophase.training.learning_coefficient import Sampling as Sampling
-    from algophase.training.learning_coefficient import learning_coefficient as learning_coefficient
-    from algophase.training.learning_coefficient import learning_coefficients as learning_coefficients
     from algophase.training.run.loop import EarlyStop as EarlyStop
     from algophase.training.run.train import train as train
     from algophase.training.run.trained import TrainedRun as TrainedRun
     from algophase.training.run.trained import TrainingInterrupted as TrainingInterrupted
 
-# Read when torch is loaded. By default OpenMP's threads wait for each other at full speed, which takes the cores from whatever
-# they wait for as soon as another program runs (docs/speed.md).
+# Read when torch is loaded. By default OpenMP's threads wait for each other at full speed, which
+# takes the cores from whatever they wait for as soon as another program runs (docs/speed.md).
 if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys():
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
 
@@ -80,25 +87,25 @@ _PLACES = {  # the same list for run time; a test compares the two
     "Analysis": "algophase.analysis.analyze",
     "analyze": "algophase.analysis.analyze",
     "analyze_many": "algophase.analysis.analyze",
-    "anatomy": "algophase.analysis.anatomy",
+    "anatomy": "algophase.analysis.hidden.anatomy",
     "Quantity": "algophase.analysis.catalogue",
     "register": "algophase.analysis.catalogue",
-    "find_circles": "algophase.analysis.circles",
-    "isolate_circles": "algophase.analysis.circles",
-    "isolate_components": "algophase.analysis.circles",
-    "isolate_frequencies": "algophase.analysis.circles",
-    "distil": "algophase.analysis.distil",
-    "geometry": "algophase.analysis.geometry",
-    "grid_logits": "algophase.analysis.grid",
-    "attention_heads": "algophase.analysis.heads",
-    "without_interactions": "algophase.analysis.interactions",
-    "neurons": "algophase.analysis.neurons",
-    "network_components": "algophase.analysis.principal",
-    "progress_measures": "algophase.analysis.progress_measures",
+    "find_circles": "algophase.analysis.circles.find",
+    "isolate_circles": "algophase.analysis.circles.find",
+    "isolate_components": "algophase.analysis.circles.find",
+    "isolate_frequencies": "algophase.analysis.circles.find",
+    "distil": "algophase.analysis.program.distil",
+    "geometry": "algophase.analysis.hidden.geometry",
+    "grid_logits": "algophase.analysis.logits.all_pairs",
+    "attention_heads": "algophase.analysis.hidden.heads",
+    "without_interactions": "algophase.analysis.hidden.interactions",
+    "neurons": "algophase.analysis.hidden.neurons",
+    "network_components": "algophase.analysis.circles.principal",
+    "progress_measures": "algophase.analysis.hidden.progress_measures",
     "Specimen": "algophase.analysis.specimen",
-    "Thresholds": "algophase.analysis.thresholds",
-    "betti_numbers": "algophase.analysis.topology",
-    "InputError": "algophase.errors",
+    "Thresholds": "algophase.analysis.verdict.thresholds",
+    "betti_numbers": "algophase.analysis.hidden.topology",
+    "InputError": "algophase.core.errors",
     "push_to_hub": "algophase.interop.hub",
     "save_pretrained": "algophase.interop.hub",
     "from_transformer_lens": "algophase.interop.transformer_lens",
@@ -118,21 +125,21 @@ _PLACES = {  # the same list for run time; a test compares the two
     "plot_program": "algophase.report.plots",
     "selection_laws": "algophase.runs.laws",
     "Runs": "algophase.runs.runs",
-    "LinearSettings": "algophase.settings",
-    "NetworkSettings": "algophase.settings",
-    "RunSettings": "algophase.settings",
-    "TaskSettings": "algophase.settings",
-    "TrainingSettings": "algophase.settings",
-    "TransformerSettings": "algophase.settings",
+    "LinearSettings": "algophase.core.settings",
+    "NetworkSettings": "algophase.core.settings",
+    "RunSettings": "algophase.core.settings",
+    "TaskSettings": "algophase.core.settings",
+    "TrainingSettings": "algophase.core.settings",
+    "TransformerSettings": "algophase.core.settings",
     "load": "algophase.storage",
     "save": "algophase.storage",
     "from_pretrained": "algophase.storage.hub",
     "read_runs": "algophase.storage.runs_table",
     "Space": "algophase.sweeps.spaces",
-    "LearningCoefficient": "algophase.training.learning_coefficient",
-    "Sampling": "algophase.training.learning_coefficient",
-    "learning_coefficient": "algophase.training.learning_coefficient",
-    "learning_coefficients": "algophase.training.learning_coefficient",
+    "LearningCoefficient": "algophase.analysis.hidden.learning_coefficient",
+    "Sampling": "algophase.analysis.hidden.learning_coefficient",
+    "learning_coefficient": "algophase.analysis.hidden.learning_coefficient",
+    "learning_coefficients": "algophase.analysis.hidden.learning_coefficient",
     "EarlyStop": "algophase.training.run.loop",
     "train": "algophase.training.run.train",
     "TrainedRun": "algophase.training.run.trained",

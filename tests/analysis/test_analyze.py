@@ -7,11 +7,17 @@ import torch
 
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.catalogue import metrics
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 
 REQUIRED = [
     "id",
@@ -67,7 +73,10 @@ UNTRAINED: list[tuple[TaskSettings, NetworkSettings]] = [
     (TaskSettings(modulus=11), TransformerSettings(width=14, activation="gelu")),
     (TaskSettings(modulus=10, separate_vocabularies=True), TransformerSettings(width=12)),
     (TaskSettings(modulus=11, equals_sign=True), TransformerSettings(width=12)),
-    (TaskSettings(modulus=11, separate_vocabularies=True, equals_sign=True), TransformerSettings(width=13)),
+    (
+        TaskSettings(modulus=11, separate_vocabularies=True, equals_sign=True),
+        TransformerSettings(width=13),
+    ),
     (TaskSettings(modulus=11), LinearSettings(model="alpha-prime", width=12, hidden=10)),
     (TaskSettings(modulus=2), LinearSettings(model="delta", width=12, hidden=10)),
     (TaskSettings(modulus=3), TransformerSettings(width=4)),
@@ -75,10 +84,14 @@ UNTRAINED: list[tuple[TaskSettings, NetworkSettings]] = [
 
 
 @pytest.mark.parametrize(("task", "settings"), UNTRAINED)
-def test_untrained_networks_of_every_kind_are_not_learned(task: TaskSettings, settings: NetworkSettings) -> None:
+def test_untrained_networks_of_every_kind_are_not_learned(
+    task: TaskSettings, settings: NetworkSettings
+) -> None:
     analysis = analyze(initialise(RunSettings(task=task, network=settings)))
     assert analysis.verdict.label == "not learned"
-    separate = task.separate_vocabularies or settings == LinearSettings(model="alpha-prime", width=12, hidden=10)
+    separate = task.separate_vocabularies or settings == LinearSettings(
+        model="alpha-prime", width=12, hidden=10
+    )
     assert math.isnan(analysis.circularity) == separate
     assert len(analysis.operand_circularity) == (2 if separate else 1)
     assert "not learned" in str(analysis)
@@ -95,13 +108,17 @@ def test_record_is_valid_json_with_every_promised_name() -> None:
 
 
 def test_analysis_leaves_the_network_alone() -> None:
-    network = initialise(RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=8)))
+    network = initialise(
+        RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=8))
+    )
     before = {name: value.clone() for name, value in network.state_dict().items()}
     analyze(network)
     for name, value in network.state_dict().items():
         assert torch.equal(value, before[name])
         assert value.dtype == torch.float32
-    assert all(parameter.grad is None and parameter.requires_grad for parameter in network.parameters())
+    assert all(
+        parameter.grad is None and parameter.requires_grad for parameter in network.parameters()
+    )
 
 
 def test_finite_parameters_whose_sum_overflows_are_finite() -> None:
@@ -176,5 +193,7 @@ def test_what_can_be_said_and_read_is_discoverable() -> None:
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
     assert all(parameter.annotation is not parameter.empty for parameter in parameters.values())
     analysis = analyze(handmade_clock(7, (1, 2)))
-    assert {"circularity", "accuracy", "gradient_symmetricity", "verdict", "plot"} <= set(dir(analysis))
+    assert {"circularity", "accuracy", "gradient_symmetricity", "verdict", "plot"} <= set(
+        dir(analysis)
+    )
     assert {quantity.name for quantity in metrics()} <= set(dir(analysis))

@@ -1,4 +1,6 @@
-"""The catalogue, and that a metric added to it is found everywhere: one entry and one function are enough."""
+"""The catalogue, and that a metric added to it is found everywhere: one entry and one function
+are enough.
+"""
 
 import json
 import math
@@ -29,11 +31,12 @@ from algophase.analysis.catalogue import (
     unregister,
     value_text,
 )
-from algophase.analysis.grid import correct_logits
+from algophase.analysis.logits.all_pairs import correct_logits
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.cli import app
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.networks import Networks
@@ -47,7 +50,6 @@ from algophase.report.sweep_section import add_sweep, read_sweep
 from algophase.runs.rows import analysis_of_row, make_row
 from algophase.runs.runs import Runs
 from algophase.runs.selection import read_columns, read_condition, select
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.network_files import save
 from algophase.storage.runs_table import column_names
 from algophase.storage.sweep_directory import SweepDirectory
@@ -82,7 +84,10 @@ def sweep(path: Path) -> list[Analysis]:
     directory.describe(Space.from_dict({"name": "tiny"}).to_dict(), 0)
     for index in range(3):
         settings = TransformerSettings(8, attention_rate=index / 4)
-        (trained,) = train([RunSettings(TaskSettings(7), settings, TrainingSettings(epochs=2), seed=index)], device="cpu")
+        (trained,) = train(
+            [RunSettings(TaskSettings(7), settings, TrainingSettings(epochs=2), seed=index)],
+            device="cpu",
+        )
         assert trained.network is not None
         analyses.append(analyze(trained.network))
         rows.append(make_row("tiny", index, trained, analyses[-1]))
@@ -101,7 +106,12 @@ def options(layout: Any, name: str) -> dict[str, str]:
 def test_a_new_metric_is_measured_and_printed(logit_size: Quantity, tmp_path: Path) -> None:
     network = handmade_pizza(13, (1, 5))
     analysis = analyze(network)
-    assert analysis.to_dict()[NAME] == analysis.metrics[NAME] == getattr(analysis, NAME) == pytest.approx(size(network))
+    assert (
+        analysis.to_dict()[NAME]
+        == analysis.metrics[NAME]
+        == getattr(analysis, NAME)
+        == pytest.approx(size(network))
+    )
     assert f"  {LABEL} {size(network):.4g}" in str(analysis)
     assert f"| {LABEL} | {size(network):.4g} |" in model_card(network, analysis)
     printed = CliRunner().invoke(app, ["analyze", "--json", str(save(network, tmp_path / "pizza"))])
@@ -143,14 +153,19 @@ def test_a_new_metric_is_in_the_report(logit_size: Quantity, tmp_path: Path) -> 
     page = Page("page")
     network = handmade_clock(13, (1,))
     read = read_sweep(tmp_path / "sweep")
-    learned = read.population.frame.assign(_accurate=True, circularity=1.0)  # as if they had been trained for longer
+    learned = read.population.frame.assign(
+        _accurate=True, circularity=1.0
+    )  # as if they had been trained for longer
     everyone = replace(read.population, frame=learned)
     add_network(page, 1, Specimen(network), everyone)
     add_sweep(page, replace(read, population=everyone))
     found = parsed(page)
     assert LABEL in found.texts["td"]
     assert f"{size(network):.4g}" in found.texts["td"]
-    assert any(caption.startswith(f"{LABEL} {size(network):.4g}, percentile") for caption in found.texts["figcaption"])
+    assert any(
+        caption.startswith(f"{LABEL} {size(network):.4g}, percentile")
+        for caption in found.texts["figcaption"]
+    )
     assert any(caption.startswith(f"{LABEL} of 3 runs") for caption in found.texts["figcaption"])
 
 
@@ -160,7 +175,10 @@ def test_without_it_nothing_is_left() -> None:
 
 
 def test_a_name_that_is_taken_or_is_no_name_is_refused() -> None:
-    with pytest.raises(InputError, match=r"there is a quantity 'circularity' already \(circularity\); choose another name"):
+    with pytest.raises(
+        InputError,
+        match=r"there is a quantity 'circularity' already \(circularity\); choose another name",
+    ):
         register(Quantity("circularity", "roundness"))
     with pytest.raises(InputError, match="a quantity's name is 'logit size'; it must be a word"):
         register(Quantity("logit size", "logit size"))
@@ -182,14 +200,21 @@ def test_every_quantity_has_a_name_of_its_own() -> None:
     labels = [each.label for each in catalogue().values()]
     assert len(set(labels)) == len(labels)
     families = [each.family for each in metrics() if each.which]
-    assert all(families.count(family) > 1 for family in families)  # which one it is, is told of several
+    assert all(
+        families.count(family) > 1 for family in families
+    )  # which one it is, is told of several
 
 
 def test_lines_are_the_verdicts() -> None:
     thresholds = Thresholds()
     assert line(SYMMETRICITY).value == line(EXACT).value == thresholds.gradient_symmetricity
     assert line(IRRELEVANCE).value == thresholds.clock_distance_irrelevance
-    assert [line(SYMMETRICITY).inside(value) for value in (0.9, 0.98, 0.99, math.nan)] == [False, False, True, False]
+    assert [line(SYMMETRICITY).inside(value) for value in (0.9, 0.98, 0.99, math.nan)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
     assert [line(IRRELEVANCE).inside(value) for value in (0.5, 0.6, 0.7)] == [True, False, False]
     assert quantity(IRRELEVANCE).phase == "distance irrelevance < 0.6"
     with pytest.raises(InputError, match="the paper draws no line along circularity"):
@@ -197,17 +222,25 @@ def test_lines_are_the_verdicts() -> None:
 
 
 def test_values_are_written_one_way() -> None:
-    assert quantity("accuracy").text(0.99999) == "99.99%"  # never rounded up to what it does not reach
+    assert (
+        quantity("accuracy").text(0.99999) == "99.99%"
+    )  # never rounded up to what it does not reach
     assert quantity(SYMMETRICITY).text(-0.00001) == "0.0000"
     assert quantity("training_loss").text(1.23456e-7) == "1.235e-07"
-    assert [quantity(IRRELEVANCE).text(value) for value in (None, math.nan)] == ["undefined", "undefined"]
+    assert [quantity(IRRELEVANCE).text(value) for value in (None, math.nan)] == [
+        "undefined",
+        "undefined",
+    ]
     assert quantity(IRRELEVANCE).text(None, "-") == "-"
     assert quantity("metrics_agree").text(True) == "yes"
     assert quantity("accuracy").text(math.inf) == "inf"
-    assert [quantity("accuracy").text(value) for value in ("high", 1)] == ["high", "100.00%"]  # a table can hold anything
-    assert [cell_text(value) for value in (None, math.nan, False, 128, 0.25, 1e-9, 1234.5678, "x" * 99)] == [
-        *("-", "-", "no", "128", "0.2500", "1e-09", "1235", "x" * 80)
-    ]
+    assert [quantity("accuracy").text(value) for value in ("high", 1)] == [
+        "high",
+        "100.00%",
+    ]  # a table can hold anything
+    assert [
+        cell_text(value) for value in (None, math.nan, False, 128, 0.25, 1e-9, 1234.5678, "x" * 99)
+    ] == [*("-", "-", "no", "128", "0.2500", "1e-09", "1235", "x" * 80)]
     assert (value_text("accuracy", 0.5), value_text("width", 64)) == ("50.00%", "64")
 
 

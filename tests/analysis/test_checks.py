@@ -1,4 +1,6 @@
-"""Networks of the user's own: seen as at inference, and refused in a clear line where they cannot be analysed."""
+"""Networks of the user's own: seen as at inference, and refused in a clear line where they
+cannot be analysed.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,32 +13,48 @@ from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
-from algophase.analysis.anatomy import anatomy
-from algophase.analysis.circles import find_circles, isolate_circles, isolate_components, isolate_frequencies
+from algophase.analysis.circles.find import (
+    find_circles,
+    isolate_circles,
+    isolate_components,
+    isolate_frequencies,
+)
+from algophase.analysis.circles.principal import network_components
 from algophase.analysis.device import in_float64
 from algophase.analysis.dynamics import dynamics
-from algophase.analysis.grid import grid_logits
-from algophase.analysis.metrics import embedding_gradients, gradient_symmetricity, gradient_symmetricity_exact, paper_triples
+from algophase.analysis.hidden.anatomy import anatomy
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.analysis.logits.metrics import (
+    embedding_gradients,
+    gradient_symmetricity,
+    gradient_symmetricity_exact,
+    paper_triples,
+)
 from algophase.analysis.moments import moment_details
-from algophase.analysis.principal import network_components
+from algophase.core.errors import InputError
 from algophase.core.fourier import circle
-from algophase.errors import InputError
+from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock
-from algophase.settings import LinearSettings, TaskSettings
 
 P = 13
 Logits = Callable[[Tensor, Tensor], Any]
 
 
 class Own(Network):
-    """A network of two circles, or of the table given, whose logits are any function of the two embeddings."""
+    """A network of two circles, or of the table given, whose logits are any function of the two
+    embeddings.
+    """
 
-    def __init__(self, logits: Logits, table: Tensor | None = None, second: Tensor | None = None) -> None:
+    def __init__(
+        self, logits: Logits, table: Tensor | None = None, second: Tensor | None = None
+    ) -> None:
         super().__init__(TaskSettings(modulus=P), LinearSettings(width=4))
         self.id = "own"
         self.logits = logits
-        self.table = nn.Parameter(torch.cat([circle(P, 1), circle(P, 5)], dim=1) if table is None else table)
+        self.table = nn.Parameter(
+            torch.cat([circle(P, 1), circle(P, 5)], dim=1) if table is None else table
+        )
         self.second = self.table if second is None else nn.Parameter(second)
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
@@ -59,7 +77,9 @@ def table_lookup(first: Tensor, second: Tensor) -> Tensor:
 
 
 class Dropping(Own):
-    """The Clock with dropout and a batch normalisation: in training mode, another network every time."""
+    """The Clock with dropout and a batch normalisation: in training mode, another network every
+    time.
+    """
 
     def __init__(self) -> None:
         super().__init__(clock_logits)
@@ -82,12 +102,16 @@ LOOKS: dict[str, Callable[[Network], Any]] = {
     "moments": lambda network: moment_details(network, analyze(network)).to_dict(),
     "grid_logits": grid_logits,
     "network_components": lambda network: network_components(network).coordinates,
-    "isolate_circles": lambda network: isolate_circles(network, find_circles(network_components(network))).logits,
+    "isolate_circles": lambda network: (
+        isolate_circles(network, find_circles(network_components(network))).logits
+    ),
     "isolate_components": lambda network: isolate_components(network, [1, 2]).logits,
     "isolate_frequencies": lambda network: isolate_frequencies(network, [5]).logits,
     "gradient_symmetricity": gradient_symmetricity,
     "gradient_symmetricity_exact": gradient_symmetricity_exact,
-    "embedding_gradients": lambda network: torch.cat(embedding_gradients(network, torch.tensor([[1, 2, 3], [4, 5, 6]]))),
+    "embedding_gradients": lambda network: torch.cat(
+        embedding_gradients(network, torch.tensor([[1, 2, 3], [4, 5, 6]]))
+    ),
 }
 
 
@@ -134,7 +158,9 @@ def test_a_lookup_table_has_no_gradients_and_is_no_clock() -> None:
     assert math.isnan(analysis.gradient_symmetricity)
     assert math.isnan(gradient_symmetricity(Own(table_lookup)))
     assert (analysis.paper_label, analysis.paper.metrics_agree) == ("hybrid", None)
-    assert any(reason.startswith("gradient symmetricity is undefined") for reason in analysis.paper.reasons)
+    assert any(
+        reason.startswith("gradient symmetricity is undefined") for reason in analysis.paper.reasons
+    )
 
 
 @pytest.mark.parametrize("switched_off", [torch.no_grad, torch.inference_mode])
@@ -145,12 +171,16 @@ def test_gradients_are_there_where_the_caller_has_switched_them_off(switched_off
     with switched_off():
         assert analyze(network).to_dict() == expected.to_dict()
         assert gradient_symmetricity(network) == expected.gradient_symmetricity
-        assert gradient_symmetricity(network, paper_triples(P) + 0) == expected.gradient_symmetricity
+        assert (
+            gradient_symmetricity(network, paper_triples(P) + 0) == expected.gradient_symmetricity
+        )
     assert gradient_symmetricity(network) == expected.gradient_symmetricity
     with torch.inference_mode():
         made_there = Own(clock_logits)
         assert gradient_symmetricity(made_there) == expected.gradient_symmetricity
-        assert gradient_symmetricity(in_float64(network)) == pytest.approx(expected.gradient_symmetricity, abs=1e-6)
+        assert gradient_symmetricity(in_float64(network)) == pytest.approx(
+            expected.gradient_symmetricity, abs=1e-6
+        )
     assert gradient_symmetricity(made_there) == expected.gradient_symmetricity
     assert not math.isnan(expected.gradient_symmetricity)
 
@@ -185,37 +215,65 @@ class NoPair(Own):
 NAN = torch.full((P, 4), math.nan)
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
-    "path": (lambda: "n.safetensors", r"'n.safetensors' is a path, not a network; load\(path\) reads the network"),
+    "path": (
+        lambda: "n.safetensors",
+        r"'n.safetensors' is a path, not a network; load\(path\) reads the network",
+    ),
     "Path": (lambda: Path("n.safetensors"), r"'n.safetensors' is a path"),
     "nothing": (lambda: None, "None is not a network"),
     "module": (
         lambda: nn.Linear(2, 3),
         "class Linear is not a network; .*modulus=59.*howto-network.md",
     ),
-    "no methods": (Bare, "network bare: its class Bare has no method operand_tables of its own .*howto-network.md"),
+    "no methods": (
+        Bare,
+        "network bare: its class Bare has no method operand_tables of its own .*howto-network.md",
+    ),
     "no parameters": (Unregistered, "network bare: it has no parameters"),
-    "one table": (lambda: NoPair(clock_logits), "network own: operand_tables must give two tensors"),
+    "one table": (
+        lambda: NoPair(clock_logits),
+        "network own: operand_tables must give two tensors",
+    ),
     "a row too many": (
         lambda: Own(clock_logits, torch.zeros(P + 1, 4)),
-        r"network own: operand_tables gives tables of shape \(14, 4\) and \(14, 4\); both must be \(13, width\)",
+        r"network own: operand_tables gives tables of shape \(14, 4\) and \(14, 4\); both must "
+        r"be \(13, width\)",
     ),
     "no width": (lambda: Own(clock_logits, torch.zeros(P)), r"tables of shape \(13,\)"),
-    "two widths": (lambda: Own(clock_logits, None, torch.zeros(P, 5)), r"\(13, 4\) and \(13, 5\); .* of one width"),
+    "two widths": (
+        lambda: Own(clock_logits, None, torch.zeros(P, 5)),
+        r"\(13, 4\) and \(13, 5\); .* of one width",
+    ),
 }
 WRONG_LOGITS: dict[str, tuple[Callable[[], Any], str]] = {
     "too narrow": (lambda: Own(torch.mul), r"gives the shape \(169, 4\); it must give \(169, 13\)"),
-    "three axes": (lambda: Own(lambda a, b: clock_logits(a, b)[:, None]), r"gives the shape \(169, 1, 13\)"),
+    "three axes": (
+        lambda: Own(lambda a, b: clock_logits(a, b)[:, None]),
+        r"gives the shape \(169, 1, 13\)",
+    ),
     "no tensor": (lambda: Own(lambda a, b: (clock_logits(a, b),)), "gives no tensor but tuple"),
-    "integers": (lambda: Own(lambda a, b: clock_logits(a, b).long()), "gives torch.int64; logits must be floats"),
+    "integers": (
+        lambda: Own(lambda a, b: clock_logits(a, b).long()),
+        "gives torch.int64; logits must be floats",
+    ),
 }
 NOT_FINITE: dict[str, tuple[Callable[[], Any], str]] = {
-    "NaN": (lambda: Own(lambda a, b: clock_logits(a, b) * math.nan), "of 169 pairs, 169 hold a NaN; its weights are finite"),
+    "NaN": (
+        lambda: Own(lambda a, b: clock_logits(a, b) * math.nan),
+        "of 169 pairs, 169 hold a NaN; its weights are finite",
+    ),
     "some infinite": (
         lambda: Own(lambda a, b: clock_logits(a, b).index_fill(0, torch.tensor([0, 9]), -math.inf)),
         "of 169 pairs, 2 hold an infinity; its weights are finite, the largest is 1",
     ),
-    "huge": (lambda: Own(lambda a, b: 1e160 * clock_logits(a, b)), r"largest number of its logits is 2e\+160, so large"),
-    "tiny": (lambda: Own(lambda a, b: 1e-160 * clock_logits(a, b)), "largest number of its logits is 2e-160, so small"),
+    "huge": (
+        lambda: Own(lambda a, b: 1e160 * clock_logits(a, b)),
+        r"largest number of its logits is 2e\+160, so large",
+    ),
+    "tiny": (
+        lambda: Own(lambda a, b: 1e-160 * clock_logits(a, b)),
+        "largest number of its logits is 2e-160, so small",
+    ),
     "tiny embedding": (
         lambda: Own(lambda a, b: clock_logits(a * 1e160, b * 1e160), 1e-160 * LABELS),
         "largest number of its embedding is 1e-160, so small",
@@ -225,7 +283,10 @@ NOT_FINITE: dict[str, tuple[Callable[[], Any], str]] = {
 
 @pytest.mark.parametrize("scale", [1e-119, 1e-60, 1e60, 1e119])
 def test_the_size_of_logits_does_not_matter_to_a_verdict(scale: float) -> None:
-    expected, scaled = analyze(Own(clock_logits)), analyze(Own(lambda a, b: scale * clock_logits(a, b)))
+    expected, scaled = (
+        analyze(Own(clock_logits)),
+        analyze(Own(lambda a, b: scale * clock_logits(a, b))),
+    )
     assert scaled.sentence == expected.sentence
     assert scaled.additivity == pytest.approx(expected.additivity)
     assert scaled.program.explained == pytest.approx(expected.program.explained)
@@ -247,9 +308,17 @@ def test_what_cannot_be_analysed_is_refused_in_a_line_and_does_not_lose_the_rest
 @pytest.mark.parametrize("name", [*WRONG, *WRONG_LOGITS])
 def test_every_look_at_a_network_refuses_what_is_none(name: str) -> None:
     make, message = {**WRONG, **WRONG_LOGITS}[name]
-    looks: list[Callable[[Any], object]] = [grid_logits, lambda network: isolate_components(network, [])]
+    looks: list[Callable[[Any], object]] = [
+        grid_logits,
+        lambda network: isolate_components(network, []),
+    ]
     if name in WRONG:
-        looks += [network_components, anatomy, gradient_symmetricity, lambda network: isolate_frequencies(network, [1])]
+        looks += [
+            network_components,
+            anatomy,
+            gradient_symmetricity,
+            lambda network: isolate_frequencies(network, [1]),
+        ]
     for look in looks:
         with pytest.raises(InputError, match=message):
             look(make())
@@ -264,7 +333,9 @@ def test_an_embedding_that_is_no_parameter_is_checked_too() -> None:
 
     network = Buffered(clock_logits)
     network.register_buffer("buffer", NAN)
-    with pytest.raises(InputError, match="network own: its embedding holds 52 values that are NaN or infinite"):
+    with pytest.raises(
+        InputError, match="network own: its embedding holds 52 values that are NaN or infinite"
+    ):
         analyze(network)
 
 

@@ -1,4 +1,6 @@
-"""Every number is computed where the network is, and nothing waits for the device before the results are read."""
+"""Every number is computed where the network is, and nothing waits for the device before the
+results are read.
+"""
 
 import math
 from collections import defaultdict
@@ -14,42 +16,62 @@ from algophase.analysis import analyze as analysis_of
 from algophase.analysis import device as moving
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.catalogue import metrics
-from algophase.analysis.circles import find_circles, isolate_circles
+from algophase.analysis.circles.find import find_circles, isolate_circles
+from algophase.analysis.circles.principal import network_components, principal_components
 from algophase.analysis.device import in_float64
-from algophase.analysis.hidden import has_units
-from algophase.analysis.instances import launch_groups
-from algophase.analysis.metrics import gradient_symmetricity, gradient_symmetricity_exact
-from algophase.analysis.principal import network_components, principal_components
+from algophase.analysis.hidden.units import has_units
+from algophase.analysis.logits.metrics import gradient_symmetricity, gradient_symmetricity_exact
+from algophase.analysis.program.instances import launch_groups
 from algophase.analysis.subject import Subject
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.threads import one_thread
 from algophase.networks import Cache, Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.threads import one_thread
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
 
 
 def networks() -> list[Network]:
     """One of each kind, most with circles."""
-    planted = initialise(RunSettings(TaskSettings(modulus=13, equals_sign=True), TransformerSettings(width=12, layers=2)))
+    planted = initialise(
+        RunSettings(
+            TaskSettings(modulus=13, equals_sign=True), TransformerSettings(width=12, layers=2)
+        )
+    )
     with torch.no_grad():
         planted.operand_tables()[0][:, :2] = 5 * handmade_clock(13, (3,)).embed.weight
-    settings = [TransformerSettings(width=16, attention_rate=0.4), TransformerSettings(width=8, activation="gelu")]
-    others = [initialise(RunSettings(TaskSettings(modulus=8, separate_vocabularies=True), one)) for one in settings]
+    settings = [
+        TransformerSettings(width=16, attention_rate=0.4),
+        TransformerSettings(width=8, activation="gelu"),
+    ]
+    others = [
+        initialise(RunSettings(TaskSettings(modulus=8, separate_vocabularies=True), one))
+        for one in settings
+    ]
     linear = [
         initialise(RunSettings(TaskSettings(modulus=7), LinearSettings(model, 6, 8)))
         for model in ("alpha", "alpha-prime", "beta", "gamma", "delta")
     ]
-    return [handmade_clock(11, (1, 4)), handmade_pizza(12, (1, 5), accompanied=True), planted, *others, *linear]
+    return [
+        handmade_clock(11, (1, 4)),
+        handmade_pizza(12, (1, 5), accompanied=True),
+        planted,
+        *others,
+        *linear,
+    ]
 
 
 class OneDevice(TorchDispatchMode):
-    """No operation but a copy may mix tensors of two devices. Single numbers may come from the CPU, as PyTorch allows."""
+    """No operation but a copy may mix tensors of two devices. Single numbers may come from the
+    CPU, as PyTorch allows.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
         if "copy" not in func.name():
-            tensors = [item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)]
+            tensors = [
+                item for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)
+            ]
             devices = {item.device.type for item in tensors if item.dim() > 0}
             assert len(devices) <= 1, f"{func.name()} mixes {sorted(devices)}"
         return func(*args, **(kwargs or {}))
@@ -57,15 +79,22 @@ class OneDevice(TorchDispatchMode):
 
 @pytest.mark.parametrize("index", range(len(networks())))
 def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
-    """On the meta device tensors have no values: asking for one, as whatever waits for a GPU does, is an error."""
+    """On the meta device tensors have no values: asking for one, as whatever waits for a GPU
+    does, is an error.
+    """
     subject = Subject(networks()[index], "meta")
     with OneDevice():
         launched = analysis_of._launch_measures(subject)
-        sums = analysis_of._launch(subject, alone := [[circle.frequency] for circle in subject.circles], with_sums=True)
+        sums = analysis_of._launch(
+            subject, alone := [[circle.frequency] for circle in subject.circles], with_sums=True
+        )
     assert launched.flat.device.type == sums.device.type == "meta"
     assert len(launched.flat) == sum(shape.numel() for shape in launched.shapes.values())
     known = analysis_of._measured_here(subject, launched)
-    assert {quantity.name for quantity in metrics() if not quantity.arrived} <= {*known, *launched.shapes}
+    assert {quantity.name for quantity in metrics() if not quantity.arrived} <= {
+        *known,
+        *launched.shapes,
+    }
     assert not known.keys() & launched.shapes.keys()
     assert (analysis_of.UNITS in launched.shapes) == has_units(subject.network)
     there, p = 1 + len(alone), subject.modulus
@@ -87,7 +116,9 @@ def test_program_and_instances_are_queued_without_waiting(index: int) -> None:
 
 
 class Squares(Network):
-    """The how-to's network of its own kind, here with a buffer, a tied table, a counter and a list."""
+    """The how-to's network of its own kind, here with a buffer, a tied table, a counter and a
+    list.
+    """
 
     scale: Tensor
     calls: Tensor
@@ -106,12 +137,17 @@ class Squares(Network):
         with torch.no_grad():
             for unit in range(8):
                 turn = torch.pi * unit / 8
-                self.embedding[:, unit], self.readout[unit] = torch.cos(angles - turn), torch.cos(angles - 2 * turn)
+                self.embedding[:, unit], self.readout[unit] = (
+                    torch.cos(angles - turn),
+                    torch.cos(angles - 2 * turn),
+                )
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         return self.embedding, self.second
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         self.counts["calls"] += 1
         return (first + second).square() @ self.readout * self.scale
 
@@ -134,23 +170,38 @@ def test_a_copy_in_float64_keeps_ties_and_converts_buffers(device: str) -> None:
     assert {value.device.type for value in copied.state_dict().values()} == {device}
     assert {value.dtype for value in network.parameters()} == {torch.float32}
     assert not any(value.requires_grad for value in copied.parameters())
-    assert (network.training, copied.training) == (True, False)  # what is analysed is what it answers at inference
+    assert (network.training, copied.training) == (
+        True,
+        False,
+    )  # what is analysed is what it answers at inference
 
 
 @pytest.mark.parametrize("index", range(len(networks())))
-def test_a_copy_of_one_of_ours_is_what_a_deep_copy_would_be(index: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_of_one_of_ours_is_what_a_deep_copy_would_be(
+    index: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = networks()[index]
-    assert all(moving._is_plain(module) for module in network.modules())  # so that the quick copy is the one compared
+    assert all(
+        moving._is_plain(module) for module in network.modules()
+    )  # so that the quick copy is the one compared
     quick = in_float64(network)
     monkeypatch.setattr(moving, "_is_plain", lambda module: False)
     deep = in_float64(network)
-    assert [type(module) for module in quick.modules()] == [type(module) for module in deep.modules()]
+    assert [type(module) for module in quick.modules()] == [
+        type(module) for module in deep.modules()
+    ]
     for one, other, given in zip(quick.modules(), deep.modules(), network.modules(), strict=True):
         assert vars(one).keys() == vars(other).keys()
         assert not one.training
-        assert all(vars(one)[name] is not value for name, value in vars(given).items() if isinstance(value, dict))
+        assert all(
+            vars(one)[name] is not value
+            for name, value in vars(given).items()
+            if isinstance(value, dict)
+        )
     assert_close(quick.state_dict(), deep.state_dict(), rtol=0, atol=0)
-    assert not {id(value) for value in quick.parameters()} & {id(value) for value in network.parameters()}
+    assert not {id(value) for value in quick.parameters()} & {
+        id(value) for value in network.parameters()
+    }
 
 
 def test_a_copy_of_one_of_ours_keeps_what_was_added_to_it() -> None:
@@ -190,7 +241,9 @@ def test_components_do_not_depend_on_the_number_of_threads(two_threads: None) ->
         )  # exactly round circles, whose axes rounding chooses
 
 
-def test_the_cpu_has_one_thread_while_a_gpu_works(two_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_has_one_thread_while_a_gpu_works(
+    two_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen = list[int]()
 
     def started(network: Network, device: torch.device, measure: object) -> InputError:
@@ -200,7 +253,10 @@ def test_the_cpu_has_one_thread_while_a_gpu_works(two_threads: None, monkeypatch
     monkeypatch.setattr(analysis_of, "choose_device", torch.device)
     monkeypatch.setattr(analysis_of, "_start", started)
     for device in ("meta", "cpu"):
-        assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == ["started", "started"]
+        assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == [
+            "started",
+            "started",
+        ]
         assert torch.get_num_threads() == 2
     assert seen == [1, 1, 2, 2]
 
@@ -232,11 +288,17 @@ def test_a_gpu_gives_the_same_analyses() -> None:
 @needs_gpu
 def test_a_network_on_a_gpu_is_analysed_on_either_side() -> None:
     network = handmade_pizza(12, (1, 5), accompanied=True)
-    expected, there = analyze(network).to_dict(), handmade_pizza(12, (1, 5), accompanied=True).cuda()
+    expected, there = (
+        analyze(network).to_dict(),
+        handmade_pizza(12, (1, 5), accompanied=True).cuda(),
+    )
     assert_same(analyze(there).to_dict(), expected)
     assert_same(analyze(there, device="cuda").to_dict(), expected)
     circles = find_circles(network_components(there))
-    assert isolate_circles(there, circles[:1]).accuracy == isolate_circles(network, circles[:1]).accuracy
+    assert (
+        isolate_circles(there, circles[:1]).accuracy
+        == isolate_circles(network, circles[:1]).accuracy
+    )
 
 
 @needs_gpu
@@ -245,7 +307,9 @@ def test_a_network_that_overflows_does_not_disturb_its_neighbours_on_a_gpu() -> 
     with torch.no_grad():
         broken.l1.weight.mul_(1e200)
         broken.unembed.weight.mul_(1e200)
-    first, second, third = analyze_many([handmade_clock(7, (1,)), broken, handmade_clock(7, (2,))], device="cuda")
+    first, second, third = analyze_many(
+        [handmade_clock(7, (1,)), broken, handmade_clock(7, (2,))], device="cuda"
+    )
     assert isinstance(first, Analysis)
     assert isinstance(third, Analysis)
     assert "its logits are not finite" in str(second)

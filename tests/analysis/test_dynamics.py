@@ -1,8 +1,8 @@
 from algophase.analysis.analyze import analyze
 from algophase.analysis.dynamics import dynamics
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training.run.train import train
 
 
@@ -18,7 +18,9 @@ def test_networks_are_analysed_in_the_order_of_their_epochs() -> None:
 
 
 def test_a_trained_run_has_its_dynamics_in_its_snapshots() -> None:
-    run = RunSettings(TaskSettings(modulus=7), TransformerSettings(width=8), TrainingSettings(epochs=12))
+    run = RunSettings(
+        TaskSettings(modulus=7), TransformerSettings(width=8), TrainingSettings(epochs=12)
+    )
     (trained,) = train([run], device="cpu", snapshot_epochs=(0, 5, 12))
     moments = dynamics(trained.snapshots)
     assert [moment.epoch for moment in moments] == [0, 5, 12]

@@ -7,17 +7,23 @@ import torch
 from test_device import OneDevice, networks
 
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
-from algophase.analysis.circles import circle_alone, component_pairs, isolate_circles, isolate_components, without_circles
-from algophase.analysis.formulas import antipodal_pairs, failures
-from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
-from algophase.analysis.metrics import distance_irrelevance
+from algophase.analysis.circles.find import (
+    circle_alone,
+    component_pairs,
+    isolate_circles,
+    isolate_components,
+    without_circles,
+)
+from algophase.analysis.circles.formulas import antipodal_pairs, failures
+from algophase.analysis.circles.principal import network_components
+from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
+from algophase.analysis.logits.metrics import distance_irrelevance
 from algophase.analysis.moments import PAIRS, MomentDetails, _look, details_of_each, moment_details
-from algophase.analysis.principal import network_components
 from algophase.analysis.subject import Subject
+from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.networks.linear import Linear
-from algophase.settings import LinearSettings, TaskSettings
 
 
 def details(network: Network) -> MomentDetails:
@@ -33,14 +39,20 @@ def test_without_their_companions_exactly_the_antipodal_pairs_of_pizzas_fail() -
     logits = grid_logits(pizza, without_circles(network_components(pizza), companions))
     margin = correct_logits(logits) - largest_wrong_logits(logits)
     # On antipodal pairs all logits are zero up to rounding, which decides a few of the ties.
-    assert (margin < 1e-12).nonzero().tolist() == antipodal_pairs(60, 1).tolist() == antipodal_pairs(60, 7).tolist()
+    assert (
+        (margin < 1e-12).nonzero().tolist()
+        == antipodal_pairs(60, 1).tolist()
+        == antipodal_pairs(60, 7).tolist()
+    )
     assert found.accuracy_without_accompanying == 1 - len(failures(logits)) / 60**2
     assert 50 <= len(failures(logits)) <= 60
 
 
 def test_a_clock_has_no_pizza_in_it_and_a_pizza_no_clock() -> None:
     clock, pizza = details(handmade_clock(59, (3, 8))), details(handmade_pizza(59, (3, 8)))
-    assert [(pair.evidence.role, len(pair.evidence.circle.components)) for pair in clock.pairs] == [("Clock", 2)] * 2
+    assert [(pair.evidence.role, len(pair.evidence.circle.components)) for pair in clock.pairs] == [
+        ("Clock", 2)
+    ] * 2
     assert {pair.evidence.circle.frequency for pair in clock.pairs} == {3, 8}
     for pair in clock.pairs:
         assert pair.pizza_share == pytest.approx(0, abs=1e-9)
@@ -79,7 +91,9 @@ def test_a_pair_that_is_no_circle_has_the_frequency_of_most_of_its_variance() ->
 @pytest.mark.parametrize("method", ["components", "frequency"])
 def test_circles_are_dropped_as_by_isolation(method: str) -> None:
     network = handmade_pizza(59, (3, 17), accompanied=True)
-    if method == "frequency":  # one axis of a companion grows beyond its Pizza: pairs no longer show circles
+    if (
+        method == "frequency"
+    ):  # one axis of a companion grows beyond its Pizza: pairs no longer show circles
         with torch.no_grad():
             network.embed.weight[:, 2] *= 1.5
     analysis = analyze(network)
@@ -96,7 +110,12 @@ def test_an_embedding_without_pairs_has_none() -> None:
     for value in network.parameters():
         torch.nn.init.constant_(value, 0.5)
     found = details(network)
-    expected = {"pairs": [], "accompanying": 0, "accuracy_without_accompanying": 0.0, "held_out_answers": None}
+    expected = {
+        "pairs": [],
+        "accompanying": 0,
+        "accuracy_without_accompanying": 0.0,
+        "held_out_answers": None,
+    }
     assert found.to_dict() == expected  # nothing is held out of a network that nobody trained
 
 
@@ -104,13 +123,24 @@ def test_records_are_plain_and_null_where_undefined() -> None:
     (pair,) = details(handmade_clock(11, (2,))).to_dict()["pairs"]
     assert pair["distance_irrelevance"] is None
     assert (pair["frequency"], pair["role"]) == (2, "Clock")
-    assert set(pair) >= {"fve_clock", "fve_pizza", "pizza_share", "clock_weight", "pizza_weight", "explained", "accuracy_alone"}
+    assert set(pair) >= {
+        "fve_clock",
+        "fve_pizza",
+        "pizza_share",
+        "clock_weight",
+        "pizza_weight",
+        "explained",
+        "accuracy_alone",
+    }
 
 
 @pytest.mark.parametrize("index", range(len(networks())))
 def test_nothing_waits_for_the_device(index: int) -> None:
     subject = Subject(networks()[index], "meta")
-    tables = [circle_alone(subject.components, pair) for pair in component_pairs(subject.components, PAIRS)]
+    tables = [
+        circle_alone(subject.components, pair)
+        for pair in component_pairs(subject.components, PAIRS)
+    ]
     with OneDevice():
         seen = _look(subject, [*tables, tables[0]], len(tables))
     assert len(seen) == len(tables) + 1
@@ -124,7 +154,10 @@ def test_a_gpu_gives_the_same_details() -> None:
     there = details_of_each(zip(every, analyses, strict=True), "cuda")
     for found, network, analysis in zip(there, every, analyses, strict=True):
         expected = moment_details(network, analysis).to_dict()
-        assert found.to_dict()["accuracy_without_accompanying"] == expected["accuracy_without_accompanying"]
+        assert (
+            found.to_dict()["accuracy_without_accompanying"]
+            == expected["accuracy_without_accompanying"]
+        )
         for one, other in zip(found.to_dict()["pairs"], expected["pairs"], strict=True):
             assert {name: value for name, value in one.items() if isinstance(value, str | int)} == {
                 name: value for name, value in other.items() if isinstance(value, str | int)

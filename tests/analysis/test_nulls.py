@@ -1,23 +1,35 @@
-"""Networks without an algorithm, or with a known one in disguise, are called what they are. These tests are kept for good."""
+"""Networks without an algorithm, or with a known one in disguise, are called what they are.
+These tests are kept for good.
+"""
 
 import numpy as np
 import pytest
 import torch
-from made import embedding, lookup, random_labels, relabelled, right_labels, rotated, shuffled
+from made_networks import (
+    embedding,
+    lookup,
+    random_labels,
+    relabelled,
+    right_labels,
+    rotated,
+    shuffled,
+)
 from test_instances import answer_of, found_in
 
-from algophase.analysis.formulas import clock_logits
-from algophase.analysis.verdict import decide
+from algophase.analysis.circles.formulas import clock_logits
+from algophase.analysis.verdict.decide import decide
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
 
 @pytest.mark.parametrize("width", [2, 6])
 @pytest.mark.parametrize("kind", ["gaussian", "orthonormal", "one-hot", "shuffled circles"])
 @pytest.mark.parametrize("p", [13, 23])
 def test_a_lookup_table_is_a_lookup_table(p: int, kind: str, width: int) -> None:
-    """Its logits are a function of r alone, so that the program cannot tell; and with many units its parts nearly add up."""
+    """Its logits are a function of r alone, so that the program cannot tell; and with many units
+    its parts nearly add up.
+    """
     answer = answer_of(lookup(embedding(kind, p), right_labels(p), hidden=width * p * p))
     assert (answer.label, answer.sentence) == ("lookup", "no algorithm found: a lookup table")
     assert set(answer.forms) <= {"other"}
@@ -25,7 +37,9 @@ def test_a_lookup_table_is_a_lookup_table(p: int, kind: str, width: int) -> None
 
 @pytest.mark.parametrize("kind", ["gaussian", "shuffled circles"])
 def test_a_lookup_table_of_a_clocks_logits_is_no_clock(kind: str) -> None:
-    """On a one-hot embedding it is three Pizzas: a random layer is even-handed to all frequencies, the read-out picks three."""
+    """On a one-hot embedding it is three Pizzas: a random layer is even-handed to all
+    frequencies, the read-out picks three.
+    """
     answer = answer_of(lookup(embedding(kind, 23), clock_logits(23, (2, 5, 7)), hidden=2 * 23 * 23))
     assert answer.label in ("lookup", "other")
     assert answer.sentence.startswith("no algorithm found")
@@ -47,8 +61,12 @@ def test_memorised_pairs_are_not_learned() -> None:
     assert "alone is right on 100.00%; memorized pairs can cause that" in answer.reasons[1]
 
 
-@pytest.mark.parametrize("settings", [TransformerSettings(width=32), LinearSettings("alpha", 16, 32)])
-def test_an_untrained_network_is_not_learned(settings: TransformerSettings | LinearSettings) -> None:
+@pytest.mark.parametrize(
+    "settings", [TransformerSettings(width=32), LinearSettings("alpha", 16, 32)]
+)
+def test_an_untrained_network_is_not_learned(
+    settings: TransformerSettings | LinearSettings,
+) -> None:
     answer = answer_of(initialise(RunSettings(TaskSettings(modulus=23), settings, seed=2)))
     assert answer.label == "not learned"
     assert answer.confidence.named_share < 0.1
@@ -87,11 +105,17 @@ def test_a_rotated_embedding_changes_nothing() -> None:
 
 def test_renamed_numbers_rename_the_frequencies() -> None:
     found, measured = found_in(relabelled(handmade_pizza(23, (1, 5), accompanied=True), 3))
-    assert sorted(each.frequencies for each in found.instances) == [(3, 6), (8, 7)]  # 3 * 1 and 3 * 5 = 15 = -8
+    assert sorted(each.frequencies for each in found.instances) == [
+        (3, 6),
+        (8, 7),
+    ]  # 3 * 1 and 3 * 5 = 15 = -8
     assert decide(measured).sentence == "two Pizzas"
 
 
 @pytest.mark.parametrize("p", [8, 12])
 def test_lookup_tables_at_even_moduli(p: int) -> None:
     for kind in ("gaussian", "one-hot"):
-        assert answer_of(lookup(embedding(kind, p), right_labels(p), hidden=8 * p * p)).label in ("lookup", "other")
+        assert answer_of(lookup(embedding(kind, p), right_labels(p), hidden=8 * p * p)).label in (
+            "lookup",
+            "other",
+        )

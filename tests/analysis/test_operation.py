@@ -1,4 +1,6 @@
-"""A network that learned something else than addition is called what it is, and analyzed as that where it can be."""
+"""A network that learned something else than addition is called what it is, and analyzed as that
+where it can be.
+"""
 
 import json
 from collections.abc import Callable
@@ -10,15 +12,15 @@ from commands import call
 from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.grid import grid_logits
+from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.operation import learned_instead, with_operation
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import TaskSettings
+from algophase.core.task import counts_as
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.wrapped import wrap
-from algophase.settings import TaskSettings
 from algophase.storage import load, save
-from algophase.task import counts_as
 
 P = 23
 GROUPS = Path(__file__).resolve().parents[3] / "shared" / "foreign" / "groups"
@@ -32,7 +34,9 @@ class Renamed(nn.Module):
         clock = handmade_clock(task.modulus, (1, 5))
         first, second, self.names = counts_as(task)
         table = clock.operand_tables()[0].detach()
-        self.left, self.right = (nn.Embedding.from_pretrained(table[order]) for order in (first, second))
+        self.left, self.right = (
+            nn.Embedding.from_pretrained(table[order]) for order in (first, second)
+        )
         self.clock = clock
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
@@ -48,7 +52,10 @@ TASKS = {
 }
 SAID = {
     "subtract": "it agrees with a - b on 100% of pairs (analyze it with operation='subtract')",
-    "multiply from one": "it agrees with (a + 1) * (b + 1) - 1 modulo 23 on 100% of pairs (analyze it with operation='auto')",
+    "multiply from one": (
+        "it agrees with (a + 1) * (b + 1) - 1 modulo 23 on 100% of pairs "
+        "(analyze it with operation='auto')"
+    ),
     "other names": "its answers form a cyclic group of order 23 with its elements in another order "
     "(analyze it with operation='auto')",
     "b - a": "it agrees with b - a on 100% of pairs (analyze it with operation='auto')",
@@ -96,13 +103,18 @@ def test_multiplication_with_zero(kind: str) -> None:
 
     made: Callable[..., Tensor] = Products() if kind == "module" else lambda a, b: products[a, b]
     analysis = analyze(made, modulus=11)
-    assert "it agrees with a * b on 100% of pairs (analyze it with operation='multiply')" in analysis.sentence
+    assert (
+        "it agrees with a * b on 100% of pairs (analyze it with operation='multiply')"
+        in analysis.sentence
+    )
     assert analyze(made, modulus=11, operation="auto").accuracy == 1
 
 
 @pytest.fixture
 def subtractor(tmp_path: Path) -> Path:
-    """A file that does not say that it subtracts: cos w (a - b - c) as products of waves, for two frequencies."""
+    """A file that does not say that it subtracts: cos w (a - b - c) as products of waves, for
+    two frequencies.
+    """
     angles = 2 * torch.pi * torch.arange(P, dtype=torch.float64)[:, None] * torch.tensor([1, 5]) / P
     cos, sin = angles.cos(), angles.sin()
     tensors = {
@@ -127,7 +139,9 @@ def test_a_network_can_be_taken_as_another_operation(subtractor: Path) -> None:
     taken = with_operation(network, "subtract")
     added = analyze(taken, operation="add")
     assert added.instead is not None
-    with pytest.raises(InputError, match="operation is 'divide'; choose one of add, subtract, multiply, auto"):
+    with pytest.raises(
+        InputError, match="operation is 'divide'; choose one of add, subtract, multiply, auto"
+    ):
         analyze(network, operation="divide")
     with pytest.raises(InputError, match="modulus: network subtractor knows"):
         analyze(network, modulus=P)
@@ -142,7 +156,10 @@ def test_the_command_says_it_in_a_line(subtractor: Path) -> None:
     """One line on standard error and exit code 1; with the right operation, an analysis."""
     failed = call("analyze", str(subtractor))
     assert failed.returncode == 1
-    said = "it did not learn addition modulo 23: it agrees with a - b on 100% of pairs; analyze it with --operation subtract"
+    said = (
+        "it did not learn addition modulo 23: it agrees with a - b on 100% of pairs; analyze "
+        "it with --operation subtract"
+    )
     assert said in " ".join(failed.stderr.split())
     assert failed.stdout.strip() == ""
     for operation in ("subtract", "auto"):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.circles import isolate_components
+from algophase.analysis.circles.find import isolate_components
 from algophase.analysis.device import in_float64
 from algophase.networks import Network
 from algophase.storage import load
@@ -15,7 +15,10 @@ MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA = "p99zdpze5l", "l8k1hzciux", "p71frej
 
 @pytest.fixture(scope="module")
 def networks(released: Path) -> dict[str, Network]:
-    return {name: load(released / f"model_{name}.pt") for name in (MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA)}
+    return {
+        name: load(released / f"model_{name}.pt")
+        for name in (MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +58,24 @@ def test_metrics_and_verdict(
 def test_circles_of_model_a(analyses: dict[str, Analysis]) -> None:
     found = analyses[MODEL_A].circles
     assert [item.circle.frequency for item in found] == [17, 3, 15, 25, 6, 29]
-    assert [item.circle.components for item in found] == [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 12)]
+    assert [item.circle.components for item in found] == [
+        (1, 2),
+        (3, 4),
+        (5, 6),
+        (7, 8),
+        (9, 10),
+        (11, 12),
+    ]
     assert [item.accompanies for item in found] == [None, None, None, 17, 3, 15]
-    assert [100 * item.fve_clock for item in found[:3]] == pytest.approx([75.41, 75.62, 75.38], abs=0.01)
-    assert [100 * item.fve_pizza for item in found[:3]] == pytest.approx([99.18, 99.18, 99.28], abs=0.01)
-    assert [100 * item.fve_accompanying for item in found[3:]] == pytest.approx([97.56, 97.23, 97.69], abs=0.01)
+    assert [100 * item.fve_clock for item in found[:3]] == pytest.approx(
+        [75.41, 75.62, 75.38], abs=0.01
+    )
+    assert [100 * item.fve_pizza for item in found[:3]] == pytest.approx(
+        [99.18, 99.18, 99.28], abs=0.01
+    )
+    assert [100 * item.fve_accompanying for item in found[3:]] == pytest.approx(
+        [97.56, 97.23, 97.69], abs=0.01
+    )
     assert [100 * item.accuracy_alone for item in found[:2]] == pytest.approx([34.8, 32.8], abs=0.1)
 
 
@@ -69,14 +85,23 @@ def test_isolation_of_model_a_and_b(networks: dict[str, Network]) -> None:
     assert 100 * isolate_components(a, range(1, 7)).accuracy == pytest.approx(99.7, abs=0.1)
     assert 100 * isolate_components(a, accompanying).accuracy == pytest.approx(16.7, abs=0.1)
     assert isolate_components(a, range(1, 13)).accuracy == 1
-    assert 100 * isolate_components(a, accompanying, drop=True).accuracy == pytest.approx(99.7, abs=0.1)
+    assert 100 * isolate_components(a, accompanying, drop=True).accuracy == pytest.approx(
+        99.7, abs=0.1
+    )
     assert isolate_components(b, range(1, 7)).accuracy == 1
 
 
 def test_model_b_is_a_clock_with_a_trace_of_pizza(analyses: dict[str, Analysis]) -> None:
     """Not in the paper: its third circle and that one's companion follow the Pizza."""
-    roles = {item.circle.frequency: (item.role, item.accompanies) for item in analyses[MODEL_B].circles}
-    assert roles == {13: ("Clock", None), 16: ("Clock", None), 21: ("Pizza", None), 17: ("accompanying", 21)}
+    roles = {
+        item.circle.frequency: (item.role, item.accompanies) for item in analyses[MODEL_B].circles
+    }
+    assert roles == {
+        13: ("Clock", None),
+        16: ("Clock", None),
+        21: ("Pizza", None),
+        17: ("accompanying", 21),
+    }
     share = analyses[MODEL_B].paper.pizza_share
     assert share is not None
     assert 0 < share < 0.1
@@ -102,4 +127,6 @@ def test_anatomy_of_model_beta(analyses: dict[str, Analysis]) -> None:
 
 
 def test_only_sums_of_embeddings_have_an_anatomy(analyses: dict[str, Analysis]) -> None:
-    assert [analyses[name].anatomy is None for name in (MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA)] == [True, True, False, True]
+    assert [
+        analyses[name].anatomy is None for name in (MODEL_A, MODEL_B, MODEL_BETA, MODEL_DELTA)
+    ] == [True, True, False, True]

@@ -13,8 +13,8 @@ from algophase.analysis.analyze import Analysis, analyze, analyze_many
 from algophase.analysis.device import Packed
 from algophase.analysis.replay import CHECKED, MOST_KINDS, ONE_BY_ONE, Borrowed, Replays, kind_of
 from algophase.analysis.subject import Subject
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
 TRANSFORMER = TransformerSettings(width=8, heads=2)
 RUN = RunSettings(TaskSettings(modulus=11), TRANSFORMER)
@@ -53,7 +53,10 @@ def runs(run: RunSettings, count: int) -> list[Network]:
     """Networks of one kind. Transformers have their own attention rates, as in a sweep."""
     made = [replace(run, seed=seed) for seed in range(count)]
     if isinstance(run.network, TransformerSettings):
-        made = [replace(each, network=replace(run.network, attention_rate=each.seed / count)) for each in made]
+        made = [
+            replace(each, network=replace(run.network, attention_rate=each.seed / count))
+            for each in made
+        ]
     return [initialise(each) for each in made]
 
 
@@ -62,7 +65,9 @@ def subject(run: RunSettings) -> Subject:
 
 
 def test_every_network_gets_its_own_numbers(request: pytest.FixtureRequest) -> None:
-    two_kinds = [network for pair in zip(runs(RUN, 8), runs(LINEAR, 8), strict=True) for network in pair]
+    two_kinds = [
+        network for pair in zip(runs(RUN, 8), runs(LINEAR, 8), strict=True) for network in pair
+    ]
     every = [*two_kinds, *networks()]
     expected = [analyze(network).to_dict() for network in every]
     request.getfixturevalue("taped")
@@ -74,8 +79,12 @@ def test_every_network_gets_its_own_numbers(request: pytest.FixtureRequest) -> N
 
 
 @pytest.mark.usefixtures("taped")
-def test_an_equals_sign_is_no_reason_to_refuse_a_recording(caplog: pytest.LogCaptureFixture) -> None:
-    """Without it the network is another one, which must read the recording's attention rate, too."""
+def test_an_equals_sign_is_no_reason_to_refuse_a_recording(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Without it the network is another one, which must read the recording's attention rate,
+    too.
+    """
     equals = replace(RUN, task=replace(RUN.task, equals_sign=True))
     analyze_many(runs(equals, ONE_BY_ONE + CHECKED + 2))
     assert Tape.made == 1
@@ -84,7 +93,10 @@ def test_an_equals_sign_is_no_reason_to_refuse_a_recording(caplog: pytest.LogCap
 
 @pytest.mark.usefixtures("taped")
 def test_a_network_that_gives_no_numbers_is_still_named() -> None:
-    every, broken = runs(replace(RUN, network=replace(TRANSFORMER, layers=3)), 8), ONE_BY_ONE + CHECKED + 1
+    every, broken = (
+        runs(replace(RUN, network=replace(TRANSFORMER, layers=3)), 8),
+        ONE_BY_ONE + CHECKED + 1,
+    )
     with torch.no_grad():
         for weight in every[broken].parameters():
             weight.mul_(1e37)
@@ -94,7 +106,9 @@ def test_a_network_that_gives_no_numbers_is_still_named() -> None:
 
 
 def total(subject: Subject) -> Packed:
-    return Packed({"total": torch.Size([1])}, subject.network.operand_tables()[0].detach().sum().view(1))
+    return Packed(
+        {"total": torch.Size([1])}, subject.network.operand_tables()[0].detach().sum().view(1)
+    )
 
 
 def test_a_kind_is_recorded_when_it_comes_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +131,9 @@ def test_a_recording_is_played_alone_once_it_was_right() -> None:
 
     class Still(Tape):
         def play(self) -> None:
-            self.numbers.flat.copy_(total(computed[ONE_BY_ONE]).flat)  # of its own weights, which are not of `computed`
+            self.numbers.flat.copy_(
+                total(computed[ONE_BY_ONE]).flat
+            )  # of its own weights, which are not of `computed`
 
     play = Replays(work, Still)
     for number in range(ONE_BY_ONE + CHECKED + 4):
@@ -174,8 +190,12 @@ def test_a_kind_that_cannot_be_recorded_goes_on_without() -> None:
 def test_what_computes_otherwise_is_another_kind() -> None:
     one = subject(RUN)
     assert kind_of(one) == kind_of(subject(replace(RUN, seed=5))) is not None
-    assert kind_of(one) == kind_of(subject(replace(RUN, network=replace(TRANSFORMER, attention_rate=0.5))))
-    assert kind_of(one) != kind_of(subject(replace(RUN, network=replace(TRANSFORMER, activation="gelu"))))
+    assert kind_of(one) == kind_of(
+        subject(replace(RUN, network=replace(TRANSFORMER, attention_rate=0.5)))
+    )
+    assert kind_of(one) != kind_of(
+        subject(replace(RUN, network=replace(TRANSFORMER, activation="gelu")))
+    )
     assert kind_of(one) != kind_of(subject(replace(RUN, task=TaskSettings(modulus=7))))
     changed = initialise(RUN)
     next(iter(changed.children())).extra = 0.5  # type: ignore[assignment]

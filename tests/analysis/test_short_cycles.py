@@ -1,16 +1,18 @@
-"""A circle of two or three points is a short cycle, which Clock and Pizza compute alike: known networks, and the gallery's."""
+"""A circle of two or three points is a short cycle, which Clock and Pizza compute alike: known
+networks, and the gallery's.
+"""
 
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made import mixture, parity_clock
+from made_networks import mixture, parity_clock
 
 from algophase import Runs, analyze, distil, handmade_clock, handmade_pizza
-from algophase.analysis.forms import form_curve, period_of
 from algophase.analysis.profiles import profiles
-from algophase.analysis.verdict import form_of
+from algophase.analysis.program.shapes import form_curve, period_of
+from algophase.analysis.verdict.decide import form_of
 from algophase.networks import Network
 from algophase.report.program_figures import program_panels
 
@@ -30,10 +32,22 @@ def test_a_pizza_with_its_companion_is_a_clock_on_two_or_three_points_only() -> 
     [
         (handmade_pizza(15, (2, 5)), "Pizza", "a short cycle (53%) and a Pizza (47%)"),
         (handmade_clock(15, (2, 5)), "Clock", "a Clock (50%) and a short cycle (50%)"),
-        (handmade_pizza(12, (1, 4, 6), accompanied=True), "Pizza", "two short cycles (74%) and a Pizza (26%)"),
+        (
+            handmade_pizza(12, (1, 4, 6), accompanied=True),
+            "Pizza",
+            "two short cycles (74%) and a Pizza (26%)",
+        ),
         (parity_clock(12), "Clock", "a short cycle (67%) and a Clock (33%)"),
-        (mixture(22, (11,), (1, 4), 0.3), "Pizza", "two Pizzas (70%) and a short cycle (30%)"),  # was a hybrid
-        (handmade_clock(6, (2, 3)), "other", "two short cycles, which Clock and Pizza compute alike"),
+        (
+            mixture(22, (11,), (1, 4), 0.3),
+            "Pizza",
+            "two Pizzas (70%) and a short cycle (30%)",
+        ),  # was a hybrid
+        (
+            handmade_clock(6, (2, 3)),
+            "other",
+            "two short cycles, which Clock and Pizza compute alike",
+        ),
         (handmade_pizza(3, (1,)), "other", "a short cycle, which Clock and Pizza compute alike"),
     ],
 )
@@ -46,7 +60,9 @@ def test_networks_with_a_short_cycle(network: Network, label: str, sentence: str
         assert (f"pizza_part of {each.frequencies[0]}" in answer.distances) == (not each.short)
     assert answer.pizza_share == {"Pizza": 1.0, "Clock": 0.0, "other": None}[label]
     assert answer.confidence.named_share == pytest.approx(1)
-    assert any("compute a cycle of two or three numbers alike" in reason for reason in answer.general)
+    assert any(
+        "compute a cycle of two or three numbers alike" in reason for reason in answer.general
+    )
 
 
 def test_a_short_cycle_that_is_not_kept_has_no_form() -> None:
@@ -65,7 +81,9 @@ def test_a_short_cycle_is_drawn_recorded_and_distilled() -> None:
     drawn = profiles(analysis)[0]
     assert drawn.kind == "short cycle"
     assert drawn.fitted is not None
-    np.testing.assert_allclose(drawn.fitted, drawn.values, atol=0.03)  # the other circle writes a little at 5
+    np.testing.assert_allclose(
+        drawn.fitted, drawn.values, atol=0.03
+    )  # the other circle writes a little at 5
     assert "short cycle" in program_panels(analysis)[1].caption
     assert "5: short cycle" in analysis._repr_html_()
     assert len(analysis.plot().axes) == 3
@@ -73,7 +91,9 @@ def test_a_short_cycle_is_drawn_recorded_and_distilled() -> None:
 
 
 def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path) -> None:
-    """All 60 but one, by its circle of six points, whose form lies between the two: no short cycle."""
+    """All 60 but one, by its circle of six points, whose form lies between the two: no short
+    cycle.
+    """
     runs = Runs.read(gallery.parent / "moduli")
     again = runs.decided().where(runs["modulus"].isin(COMPOSITE))
     kept = runs.where(runs["modulus"].isin(COMPOSITE))
@@ -81,8 +101,13 @@ def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path
     none = again.where(again["attention_rate"] == 0)
     assert Counter(none["verdict"]) == {"Pizza": 59, "hybrid": 1}
     (other,) = none.frame[none["verdict"] == "hybrid"].to_dict("records")
-    assert (other["run_id"], other["sentence"]) == ("068514904ee5", "two Pizzas (57%) and a Clock-Pizza mixture (42%)")
-    assert dict(zip(other["instances.form"], map(list, other["instances.frequencies"]), strict=False))["both"] == [10, 20]
+    assert (other["run_id"], other["sentence"]) == (
+        "068514904ee5",
+        "two Pizzas (57%) and a Clock-Pizza mixture (42%)",
+    )
+    assert dict(
+        zip(other["instances.form"], map(list, other["instances.frequencies"]), strict=False)
+    )["both"] == [10, 20]
     changed = Counter(
         change
         for change in zip(again["attention_rate"], kept["verdict"], again["verdict"], strict=True)
@@ -101,9 +126,14 @@ def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path
 def test_nothing_changes_at_prime_moduli(gallery: Path) -> None:
     moduli = Runs.read(gallery.parent / "moduli")
     fixed = Runs.read(gallery)
-    for runs in (moduli.where(~moduli["modulus"].isin(COMPOSITE)), fixed.where(fixed["index"] % 10 == 0)):
+    for runs in (
+        moduli.where(~moduli["modulus"].isin(COMPOSITE)),
+        fixed.where(fixed["index"] % 10 == 0),
+    ):
         again = runs.decided()
         assert len(again) in (600, 373)
         for column in ("_verdict", "verdict"):
             assert again[column].tolist() == runs[column].tolist()
-        assert [list(forms) for forms in again["instances.form"]] == [list(forms) for forms in runs["instances.form"]]
+        assert [list(forms) for forms in again["instances.form"]] == [
+            list(forms) for forms in runs["instances.form"]
+        ]

@@ -1,13 +1,15 @@
-"""A specimen computes what is shown of a network once, and the same numbers as the functions it is made of."""
+"""A specimen computes what is shown of a network once, and the same numbers as the functions it
+is made of.
+"""
 
 import pytest
 import torch
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.circles import isolate_circles
-from algophase.analysis.grid import accuracy, correct_logits, grid_logits
+from algophase.analysis.circles.find import isolate_circles
+from algophase.analysis.logits.all_pairs import accuracy, correct_logits, grid_logits
 from algophase.analysis.specimen import MOST_ANSWERS, Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -43,7 +45,9 @@ def test_the_whole_network_and_parts_of_it_answer_as_isolation_says(pizza: Speci
     assert pizza.without([]) is pizza.whole
     first = pizza.evidence[:1]
     for answer, drop in ((pizza.only(first), False), (pizza.without(first), True)):
-        isolated = isolate_circles(pizza.network, [first[0].circle], drop=drop, principal=pizza.components)
+        isolated = isolate_circles(
+            pizza.network, [first[0].circle], drop=drop, principal=pizza.components
+        )
         assert answer.accuracy == accuracy(isolated.logits)
         assert torch.equal(answer.correct, correct_logits(isolated.logits))
     assert pizza.only(first) is pizza.only(first)

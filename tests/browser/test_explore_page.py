@@ -1,4 +1,6 @@
-"""The explorer in a real browser: map, filters, regions, networks, circles, comparison, training; nothing asks elsewhere."""
+"""The explorer in a real browser: map, filters, regions, networks, circles, comparison,
+training; nothing asks elsewhere.
+"""
 
 import json
 import re
@@ -22,12 +24,26 @@ ATTACK = "<img src=x onerror=\"document.title='attacked'\">"
 # Dash has asked the server for all that the page shows, and has the answers.
 IDLE = """() => Object.entries(window.store.getState().callbacks).every(([name, list]) =>
   ['stored', 'completed'].includes(name) || list.length === 0)"""
-TINY = {"name": "tiny", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 200}}
+TINY = {
+    "name": "tiny",
+    "task": {"modulus": 7},
+    "network": {"width": 8},
+    "training": {"epochs": 200},
+}
 
 
 def served(sweep: Path, cache: Path) -> Iterator[str]:
     """The command itself, on a free port."""
-    command = [sys.executable, "-m", "algophase", "explore", str(sweep), "--no-browser", "--cache", str(cache)]
+    command = [
+        sys.executable,
+        "-m",
+        "algophase",
+        "explore",
+        str(sweep),
+        "--no-browser",
+        "--cache",
+        str(cache),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
@@ -43,15 +59,31 @@ def gallery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def crafted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Two honest runs without weights, then rows that try to be more than text, and a broken shard."""
+    """Two honest runs without weights, then rows that try to be more than text, and a broken
+    shard.
+    """
     path = tmp_path_factory.mktemp("crafted") / "sweep"
     space, directory, rows = Space.from_dict(TINY), SweepDirectory(path), []
     directory.describe({**space.to_dict(), "title": ATTACK}, 0)
     for index in range(6):
         run = space.run(index, 0)
-        row = {"space": "tiny", "index": index, "run_id": run.run_id, **settings_columns(run), "verdict": "Clock"}
-        row |= {"engine": "grid", "device": "cpu", "precision": "float32", "circularity": index / 6, "reasons": [ATTACK]}
-        row["attention_rate"] = row["attention_rate"] if index < 2 else index / 7  # no longer what their ids say
+        row = {
+            "space": "tiny",
+            "index": index,
+            "run_id": run.run_id,
+            **settings_columns(run),
+            "verdict": "Clock",
+        }
+        row |= {
+            "engine": "grid",
+            "device": "cpu",
+            "precision": "float32",
+            "circularity": index / 6,
+            "reasons": [ATTACK],
+        }
+        row["attention_rate"] = (
+            row["attention_rate"] if index < 2 else index / 7
+        )  # no longer what their ids say
         if index > 3:
             row |= {"run_id": ATTACK if index == 4 else "../../../etc/passwd", "verdict": ATTACK}
         rows.append(row)
@@ -72,7 +104,8 @@ def opened(browser: Any, address: str, width: int = 1280, height: int = 900) -> 
 def wait_text(page: Any, selector: str, pattern: str) -> str:
     """The text of an element, once it matches."""
     page.wait_for_function(
-        "([selector, pattern]) => new RegExp(pattern).test(document.querySelector(selector)?.textContent ?? '')",
+        "([selector, pattern]) => new "
+        "RegExp(pattern).test(document.querySelector(selector)?.textContent ?? '')",
         arg=[selector, pattern],
     )
     return str(page.text_content(selector))
@@ -104,8 +137,12 @@ def at(page: Any, run: str) -> tuple[float, float]:
 
 
 @pytest.mark.slow
-def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(browser: Any, gallery: str) -> None:
-    found = opened(browser, gallery + f"?where=run_id%3D{CLOCK}")  # alone on the map, so that the click cannot miss
+def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(
+    browser: Any, gallery: str
+) -> None:
+    found = opened(
+        browser, gallery + f"?where=run_id%3D{CLOCK}"
+    )  # alone on the map, so that the click cannot miss
     page = found.page
     assert wait_text(page, "#status", "1 of 3,728 runs")
     page.mouse.move(*point(page, *at(page, CLOCK)))
@@ -127,7 +164,9 @@ def test_a_click_on_the_map_shows_a_network_and_circles_can_be_switched_off(brow
     wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
     page.keyboard.press("Home")
     wait_text(page, "#run-keep-label", "Keep the first 0 of")
-    page.wait_for_function("document.querySelectorAll('#run-circles input:checked').length == 1")  # the rest of the embedding
+    page.wait_for_function(
+        "document.querySelectorAll('#run-circles input:checked').length == 1"
+    )  # the rest of the embedding
     page.keyboard.press("End")
     wait_text(page, "#run-accuracy", "^Accuracy 100.00%, whole network")
     page.go_back()
@@ -235,20 +274,36 @@ def test_two_networks_side_by_side_by_keyboard(browser: Any, gallery: str) -> No
 
 
 @pytest.mark.slow
-def test_a_click_far_down_asks_only_about_its_run_and_takes_the_reader_there(browser: Any, gallery: str) -> None:
+def test_a_click_far_down_asks_only_about_its_run_and_takes_the_reader_there(
+    browser: Any, gallery: str
+) -> None:
     found = opened(browser, gallery + "?where=weights_kept%3Dtrue", 390, 844)
     page, asked = found.page, list[str]()
     page.wait_for_function(IDLE)
-    page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
+    page.on(
+        "request",
+        lambda request: asked.append(request.post_data or "") if request.method == "POST" else None,
+    )
     page.get_by_role("button", name=f"Show run {CLOCK}").click()
     page.wait_for_selector("#run-logits .heatmaplayer image")
     page.wait_for_selector("#run-pictures .js-plotly-plot")
     outputs = [json.loads(body)["output"] for body in asked]
     assert any(output.startswith("..run-panel.hidden") for output in outputs)
-    assert not any(name in output for output in outputs for name in ("pin-panel", "pin-logits", "filters.", "runs.", "x.value"))
-    page.wait_for_function("Math.abs(document.querySelector('#run-title').getBoundingClientRect().top) < 100")
-    assert page.get_by_role("button", name=f"Show run {CLOCK}").get_attribute("aria-pressed") == "true"
-    assert page.get_by_role("button", name=f"Show run {HYBRID}").get_attribute("aria-pressed") == "false"
+    assert not any(
+        name in output
+        for output in outputs
+        for name in ("pin-panel", "pin-logits", "filters.", "runs.", "x.value")
+    )
+    page.wait_for_function(
+        "Math.abs(document.querySelector('#run-title').getBoundingClientRect().top) < 100"
+    )
+    assert (
+        page.get_by_role("button", name=f"Show run {CLOCK}").get_attribute("aria-pressed") == "true"
+    )
+    assert (
+        page.get_by_role("button", name=f"Show run {HYBRID}").get_attribute("aria-pressed")
+        == "false"
+    )
     asked.clear()
     page.locator("#run-circles input").first.click()
     wait_text(page, "#run-accuracy", "without k = ")
@@ -262,11 +317,21 @@ def test_every_control_is_reached_by_tab_and_shows_that_it_is(browser: Any, gall
     page = found.page
     page.wait_for_selector("#run-pictures .js-plotly-plot")
     reached, outlines = [""], []
-    while reached[-1] != "run-keep" and len(reached) < 60:  # a control for each instance and each circle lies before it
+    while (
+        reached[-1] != "run-keep" and len(reached) < 60
+    ):  # a control for each instance and each circle lies before it
         page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className || 'other'"))
+        reached.append(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.className || 'other'"
+            )
+        )
         outlines.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
-    order = [name for name in reached if name in ("x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin")]
+    order = [
+        name
+        for name in reached
+        if name in ("x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin")
+    ]
     assert reached[1] == "skip"
     assert order == ["x", "y", "colour", "filter-column", "filter-value", "add-filter", "pin"]
     assert "run-keep" in reached
@@ -285,14 +350,25 @@ def test_the_page_is_dark_where_the_readers_system_is(browser: Any, gallery: str
     light = page.evaluate(seen)
     page.emulate_media(color_scheme="dark")
     dark = page.evaluate(seen)
-    brightness = [[sum(map(int, re.findall("[0-9]+", colour)[:3])) / 765 for colour in shown] for shown in (light, dark)]
+    brightness = [
+        [sum(map(int, re.findall("[0-9]+", colour)[:3])) / 765 for colour in shown]
+        for shown in (light, dark)
+    ]
     assert [round(value) for value in brightness[0]] == [1, 0, 0, 0, 0]
-    assert [round(value) for value in brightness[1]] == [0, 1, 1, 1, 0]  # a name beside a point stands on white
+    assert [round(value) for value in brightness[1]] == [
+        0,
+        1,
+        1,
+        1,
+        0,
+    ]  # a name beside a point stands on white
     found.check()
 
 
 @pytest.mark.slow
-def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any, gallery: str) -> None:
+def test_controls_have_names_and_the_phone_does_not_scroll_sideways(
+    browser: Any, gallery: str
+) -> None:
     found = opened(browser, gallery + f"?run={CLOCK}&pin={HYBRID}", 390, 844)
     page = found.page
     page.wait_for_selector("#run-pictures .js-plotly-plot")
@@ -307,7 +383,9 @@ def test_controls_have_names_and_the_phone_does_not_scroll_sideways(browser: Any
 
 
 @pytest.mark.slow
-def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the_background(browser: Any, crafted: str) -> None:
+def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the_background(
+    browser: Any, crafted: str
+) -> None:
     found = opened(browser, crafted + f"?x={ATTACK}&run=../../etc/passwd")
     page = found.page
     assert "broken.parquet is not a readable Parquet file" in page.text_content("header")
@@ -334,7 +412,11 @@ def test_the_map_of_populations_is_used_by_keyboard_and_fits_a_phone(
     browser: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     for address in served(GALLERY.parent, tmp_path_factory.mktemp("cache")):
-        found = Opened(new_page(browser, viewport={"width": 390, "height": 800}), "http://127.0.0.1:", ("error", "warning"))
+        found = Opened(
+            new_page(browser, viewport={"width": 390, "height": 800}),
+            "http://127.0.0.1:",
+            ("error", "warning"),
+        )
         page = found.page
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,4 +1,6 @@
-"""The report in a real browser: it asks nothing of a network, draws every picture, and says a token on hover."""
+"""The report in a real browser: it asks nothing of a network, draws every picture, and says a
+token on hover.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -24,9 +26,16 @@ def reported(source: Path, *options: object) -> Path:
 @pytest.fixture(scope="module")
 def crafted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of runs that try to be more than text."""
-    runs = made_runs(60).assign(run_id=[ATTACK + str(i) for i in range(60)], verdict=[ATTACK, "Clock"] * 30)
+    runs = made_runs(60).assign(
+        run_id=[ATTACK + str(i) for i in range(60)], verdict=[ATTACK, "Clock"] * 30
+    )
     return reported(
-        made_sweep(tmp_path_factory.mktemp("pages") / "crafted", runs, {"device": ATTACK, "command": ATTACK}, title=ATTACK)
+        made_sweep(
+            tmp_path_factory.mktemp("pages") / "crafted",
+            runs,
+            {"device": ATTACK, "command": ATTACK},
+            title=ATTACK,
+        )
     )
 
 
@@ -68,13 +77,18 @@ def draw_all(page: Any) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("networks", "sweep")), "crafted"])
+@pytest.mark.parametrize(
+    "name",
+    [*(pytest.param(name, marks=pytest.mark.slow) for name in ("networks", "sweep")), "crafted"],
+)
 def test_every_picture_is_drawn_and_nothing_is_asked_of_a_network(
     browser: Any, name: str, size: str, request: pytest.FixtureRequest
 ) -> None:
     found = opened(browser, request.getfixturevalue(name), size)
     draw_all(found.page)
-    assert found.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]  # only tables scroll sideways
+    assert (
+        found.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
+    )  # only tables scroll sideways
     assert "WebGL is not supported" not in found.page.inner_text("main")
     found.check()
 
@@ -84,9 +98,15 @@ def test_no_picture_offers_to_leave_this_machine(browser: Any, networks: Path) -
     """Plotly's toolbar has a button that uploads a chart."""
     found = opened(browser, networks)
     draw_all(found.page)
-    buttons = found.page.eval_on_selector_all(".modebar-btn", "all => all.map(one => one.getAttribute('data-title'))")
+    buttons = found.page.eval_on_selector_all(
+        ".modebar-btn", "all => all.map(one => one.getAttribute('data-title'))"
+    )
     assert "Download plot as a PNG" in buttons
-    assert not [title for title in buttons if any(word in title for word in ("Share", "Cloud", "Chart Studio"))]
+    assert not [
+        title
+        for title in buttons
+        if any(word in title for word in ("Share", "Cloud", "Chart Studio"))
+    ]
     found.page.close()
 
 
@@ -95,7 +115,10 @@ def test_ten_thousand_runs_are_drawn(browser: Any, sweep: Path) -> None:
     found = opened(browser, sweep)
     found.page.locator(".plot").nth(1).scroll_into_view_if_needed()
     found.page.wait_for_function("document.querySelectorAll('.plot')[1].data")
-    counts = "document.querySelectorAll('.plot')[1]._fullData.map(t => t.type === 'scattergl' ? t._length : 0)"
+    counts = (
+        "document.querySelectorAll('.plot')[1]._fullData.map(t => t.type === 'scattergl' ? "
+        "t._length : 0)"
+    )
     assert sum(found.page.evaluate(counts)) == 10_000
     found.page.close()
 
@@ -115,7 +138,9 @@ def test_a_token_says_its_number_on_hover(browser: Any, networks: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(browser: Any, networks: Path) -> None:
+def test_a_cell_says_its_pair_on_hover_also_at_an_even_modulus(
+    browser: Any, networks: Path
+) -> None:
     found = opened(browser, networks)
     plot = found.page.locator("figure", has_text="whole network").first.locator(".plot")
     plot.scroll_into_view_if_needed()
@@ -134,7 +159,9 @@ def test_pictures_follow_the_colours_of_the_page(browser: Any, crafted: Path) ->
     for dark in (False, True):
         found = opened(browser, crafted, dark=dark)
         found.page.wait_for_selector(".plot .xtitle")
-        colours.append(found.page.evaluate("getComputedStyle(document.querySelector('.plot .xtitle')).fill"))
+        colours.append(
+            found.page.evaluate("getComputedStyle(document.querySelector('.plot .xtitle')).fill")
+        )
         found.page.close()
     assert colours == ["rgb(28, 36, 48)", "rgb(230, 233, 238)"]
 
@@ -143,7 +170,8 @@ def test_pictures_follow_the_colours_of_the_page(browser: Any, crafted: Path) ->
 def test_points_stay_bright_enough_when_the_page_turns_dark(browser: Any, networks: Path) -> None:
     found = opened(browser, networks)
     colour = (
-        "[...document.querySelectorAll('.plot')].find(p => p.data && p.data[0].mode === 'markers+text').data[0].marker.color"
+        "[...document.querySelectorAll('.plot')].find(p => p.data && p.data[0].mode === "
+        "'markers+text').data[0].marker.color"
     )
     plot = found.page.locator("figure", has_text="k = 1 (Clock), ").first
     plot.scroll_into_view_if_needed()
@@ -187,7 +215,11 @@ def test_links_and_tables_are_reached_by_keyboard(browser: Any, networks: Path) 
     reached = []
     for _ in range(5):
         found.page.keyboard.press("Tab")
-        reached.append(found.page.evaluate("document.activeElement.getAttribute('href') || document.activeElement.className"))
+        reached.append(
+            found.page.evaluate(
+                "document.activeElement.getAttribute('href') || document.activeElement.className"
+            )
+        )
     assert reached[:4] == ["#main", "table", "#network-1", "#network-2"]
     found.page.keyboard.press("Shift+Tab")
     found.page.keyboard.press("Enter")

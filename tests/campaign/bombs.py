@@ -1,4 +1,6 @@
-"""Small files that declare far more than they hold: refused within seconds, and without the memory they ask for."""
+"""Small files that declare far more than they hold: refused within seconds, and without the
+memory they ask for.
+"""
 
 import io
 import json
@@ -15,13 +17,17 @@ from mutants import command
 from network_bombs import PICKLED, SAFETENSORS
 from trial import MOST_SECONDS, REFUSED, Ended, in_child
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage import load
 
 
 def many_rows(path: Path, draw: random.Random) -> None:
     table = pyarrow.table(
-        {"x": pyarrow.nulls(draw.randint(8, 60) * 1_000_000, draw.choice([pyarrow.int8(), pyarrow.float64()]))}
+        {
+            "x": pyarrow.nulls(
+                draw.randint(8, 60) * 1_000_000, draw.choice([pyarrow.int8(), pyarrow.float64()])
+            )
+        }
     )
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
@@ -37,7 +43,9 @@ def repeated_text(path: Path, draw: random.Random) -> None:
 
 def packed_zeros(path: Path, draw: random.Random) -> None:
     table = pyarrow.table({"x": [b"\0" * draw.randint(70, 120) * 1_000_000]})
-    pyarrow.parquet.write_table(table, path, compression=draw.choice(["zstd", "gzip"]), write_statistics=False)
+    pyarrow.parquet.write_table(
+        table, path, compression=draw.choice(["zstd", "gzip"]), write_statistics=False
+    )
 
 
 def holes(path: Path, draw: random.Random) -> None:
@@ -54,7 +62,12 @@ def packed_archive(path: Path, draw: random.Random) -> None:
 
 def expanded_tensor(path: Path, draw: random.Random) -> None:
     size = draw.randint(20_000, 200_000)
-    shapes = {"embed.weight": (5, size), "unembed.weight": (5, size), "l1.weight": (size, size), "l1.bias": (size,)}
+    shapes = {
+        "embed.weight": (5, size),
+        "unembed.weight": (5, size),
+        "l1.weight": (size, size),
+        "l1.bias": (size,),
+    }
     torch.save({name: torch.zeros(1).expand(*shape) for name, shape in shapes.items()}, path)
     config = {"C": 5, "model_type": "A", "d_model": size, "d_hidden": size}
     path.with_name(f"config_{path.stem.removeprefix('model_')}.json").write_text(json.dumps(config))
@@ -63,10 +76,14 @@ def expanded_tensor(path: Path, draw: random.Random) -> None:
 def lying_header(path: Path, draw: random.Random) -> None:
     """A safetensors file whose header, or tensor, is longer than the file."""
     size = draw.choice([1 << 20, 1 << 40, (1 << 63) - 1])
-    header = json.dumps({"a": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}).encode()
+    header = json.dumps(
+        {"a": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}
+    ).encode()
     told = draw.choice([len(header), size])
     path.write_bytes(struct.pack("<Q", told) + header)
-    path.with_suffix(".json").write_text(json.dumps({"format": "algophase-network", "version": 1, "id": "x"}))
+    path.with_suffix(".json").write_text(
+        json.dumps({"format": "algophase-network", "version": 1, "id": "x"})
+    )
 
 
 def lying_description(path: Path, draw: random.Random) -> None:
@@ -74,7 +91,13 @@ def lying_description(path: Path, draw: random.Random) -> None:
     content = io.BytesIO()
     torch.save({"embed.weight": torch.zeros(5, 8)}, content)
     path.write_bytes(content.getvalue())
-    sizes = {"d_model": 10 ** draw.randint(5, 30), "n_layers": 10 ** draw.randint(0, 9), "n_heads": 4, "attn_coeff": 1, "C": 59}
+    sizes = {
+        "d_model": 10 ** draw.randint(5, 30),
+        "n_layers": 10 ** draw.randint(0, 9),
+        "n_heads": 4,
+        "attn_coeff": 1,
+        "C": 59,
+    }
     path.with_name(f"config_{path.stem.removeprefix('model_')}.json").write_text(json.dumps(sizes))
 
 
@@ -97,13 +120,23 @@ def attack(place: Path, draw: random.Random, number: int) -> tuple[Ended, str | 
     place.mkdir(parents=True, exist_ok=True)
     make, name = BOMBS[number % len(BOMBS)]
     path = place / name
-    path.with_name("config_bomb.json").write_text('{"C": 5, "model_type": "A", "d_model": 8, "d_hidden": 8}')
+    path.with_name("config_bomb.json").write_text(
+        '{"C": 5, "model_type": "A", "d_model": 8, "d_hidden": 8}'
+    )
     made = in_child(lambda: make(path, draw))
     assert made.code == 0, made.said
-    ended = in_child(lambda: command("runs", path) if name.endswith(".parquet") else _load(path), patience=MOST_SECONDS)
+    ended = in_child(
+        lambda: command("runs", path) if name.endswith(".parquet") else _load(path),
+        patience=MOST_SECONDS,
+    )
     for left in (path, path.with_suffix(".json")):
         left.unlink(missing_ok=True)
-    return ended, None if ended.code == REFUSED else f"{make.__name__} was not refused: {ended.code} {ended.said[-300:]}"
+    return (
+        ended,
+        None
+        if ended.code == REFUSED
+        else f"{make.__name__} was not refused: {ended.code} {ended.said[-300:]}",
+    )
 
 
 def _load(path: Path) -> None:

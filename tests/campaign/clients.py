@@ -30,13 +30,17 @@ class Watched:
         half = self.megabytes[min(60, len(self.megabytes) // 2)] if self.megabytes else float("nan")
         median = statistics.median(ordered) if ordered else float("nan")
         return (
-            f"{len(ordered):,} requests, {len(self.errors)} errors, median {median:.2f} s, 95% within {late:.2f} s, "
-            f"{half:.0f} MB after the first minute or half, {self.megabytes[-1] if self.megabytes else 0:.0f} MB at the end"
+            f"{len(ordered):,} requests, {len(self.errors)} errors, median {median:.2f} s, 95% "
+            f"within {late:.2f} s, "
+            f"{half:.0f} MB after the first minute or half, "
+            f"{self.megabytes[-1] if self.megabytes else 0:.0f} MB at the end"
         )
 
 
 def watch(seconds: float, clients: int = 30, seed: int = 0, pause: float = 1.0) -> Watched:
-    """Serve the gallery and let clients click through it. pause: seconds between two clicks of one client."""
+    """Serve the gallery and let clients click through it. pause: seconds between two clicks of
+    one client.
+    """
     command = [sys.executable, "-m", "algophase", "explore", str(GALLERY), "--no-browser"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
@@ -46,7 +50,8 @@ def watch(seconds: float, clients: int = 30, seed: int = 0, pause: float = 1.0) 
         port = int(line.partition("http://")[2].partition("/")[0].rpartition(":")[2])
         until = time.monotonic() + seconds
         threads = [
-            threading.Thread(target=_click, args=(port, until, f"{seed}/{number}", pause, found)) for number in range(clients)
+            threading.Thread(target=_click, args=(port, until, f"{seed}/{number}", pause, found))
+            for number in range(clients)
         ]
         for thread in threads:
             thread.start()
@@ -67,15 +72,24 @@ def _click(port: int, until: float, seed: str, pause: float, found: Watched) -> 
     draw = random.Random(seed)
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     link.request("GET", "/_dash-dependencies")
-    calls = [call for call in json.loads(link.getresponse().read()) if not call["clientside_function"]]
+    calls = [
+        call for call in json.loads(link.getresponse().read()) if not call["clientside_function"]
+    ]
     shown = [call for call in calls if call["output"].startswith("..")]
     run_ids = [path.stem for path in sorted((GALLERY / "networks").glob("*.safetensors"))]
     while time.monotonic() < until:
-        view = f"?where=attention_rate<{draw.random():.2f}&x=attention_rate&run={draw.choice(run_ids)}"
+        view = (
+            f"?where=attention_rate<{draw.random():.2f}&x=attention_rate&run={draw.choice(run_ids)}"
+        )
         call = draw.choice(shown)
         begun = time.monotonic()
         try:
-            link.request("POST", "/_dash-update-component", _body(call, view), {"Content-Type": "application/json"})
+            link.request(
+                "POST",
+                "/_dash-update-component",
+                _body(call, view),
+                {"Content-Type": "application/json"},
+            )
             answer = link.getresponse()
             answer.read()
             if answer.status not in (200, 204):

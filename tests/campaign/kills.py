@@ -1,4 +1,5 @@
-"""Sweeps, training and merging that are killed, interrupted, starved of disk or robbed of their directory, and then finished.
+"""Sweeps, training and merging that are killed, interrupted, starved of disk or robbed of their
+directory, and then finished.
 
 Each must end in the same table, the same networks and no stray file.
 """
@@ -11,12 +12,13 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import kill_sweep
 from trial import INTERRUPTED, REFUSED, Ended, at_operation, die, in_child
 
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.storage.trained_runs import train_into
 from algophase.sweeps.merge import merge
@@ -30,21 +32,30 @@ SPACE = Space.from_dict(
     {
         "name": "tiny",
         "task": {"modulus": 5},
-        "network": {"width": {"log_uniform": [8, 16], "integer": True}, "attention_rate": {"uniform": [0, 1]}},
+        "network": {
+            "width": {"log_uniform": [8, 16], "integer": True},
+            "attention_rate": {"uniform": [0, 1]},
+        },
         "training": {"epochs": 40},
     }
 )
 # Ensembles of two and a checkpoint after every chunk of epochs, so that there is much to interrupt.
 OPTIONS = Options(device="cpu", ensemble_size=2, checkpoint_seconds=1e-6, snapshot_epochs=(15,))
 RUNS = [
-    RunSettings(TaskSettings(5), TransformerSettings(8, attention_rate=seed / 4), TrainingSettings(epochs=40), seed)
+    RunSettings(
+        TaskSettings(5),
+        TransformerSettings(8, attention_rate=seed / 4),
+        TrainingSettings(epochs=40),
+        seed,
+    )
     for seed in range(4)
 ]
 WATCH = Watch(history_stride=20, snapshot_epochs=(10,))
 
 
-def run_sweep(out: Path, **request: object) -> None:
-    outcome = sweep(Request(SPACE, 4, options=OPTIONS, keep_weights=1, **request), SweepDirectory(out))  # type: ignore[arg-type]
+def run_sweep(out: Path, **request: Any) -> None:
+    asked = Request(SPACE, 4, options=OPTIONS, keep_weights=1, **request)
+    outcome = sweep(asked, SweepDirectory(out))
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
 
@@ -70,7 +81,9 @@ def trained_difference(reference: Path, other: Path) -> str | None:
 
 
 class Prey:
-    """What is killed: how it is run, with what it must be equal in the end, and how many file operations it takes."""
+    """What is killed: how it is run, with what it must be equal in the end, and how many file
+    operations it takes.
+    """
 
     def __init__(
         self,
@@ -96,7 +109,9 @@ class Prey:
         assert ended.code == 0, ended.said
         self.seconds, self.operations = time.monotonic() - begun, int(counting.read_text())
 
-    def attack(self, out: Path, disturb: Callable[[], Ended], allowed: tuple[int, ...]) -> str | None:
+    def attack(
+        self, out: Path, disturb: Callable[[], Ended], allowed: tuple[int, ...]
+    ) -> str | None:
         """Disturb a run into `out`, finish it, and compare."""
         shutil.rmtree(out, ignore_errors=True)
         if self.prepare is not None:
@@ -127,10 +142,14 @@ class Prey:
 
     def interrupted(self, out: Path, draw: random.Random) -> str | None:
         moment = draw.uniform(0, self.seconds)
-        return self.attack(out, lambda: in_child(lambda: self.run(out), interrupt_after=moment), (INTERRUPTED,))
+        return self.attack(
+            out, lambda: in_child(lambda: self.run(out), interrupt_after=moment), (INTERRUPTED,)
+        )
 
     def full_disk(self, out: Path, number: int) -> str | None:
-        """A flush finds no room, each in turn. That is said in one line. About every second operation is followed by one."""
+        """A flush finds no room, each in turn. That is said in one line. About every second
+        operation is followed by one.
+        """
 
         def work() -> None:
             flush, count = os.fsync, 0
@@ -148,7 +167,9 @@ class Prey:
         return self.attack(out, lambda: in_child(work), (REFUSED,))
 
     def robbed(self, out: Path, number: int) -> str | None:
-        """The directory is renamed at the n-th operation: noticed, not made again, and finished where it is now."""
+        """The directory is renamed at the n-th operation: noticed, not made again, and finished
+        where it is now.
+        """
         moved = out.with_name(f"{out.name}-moved")
         for place in (out, moved):
             shutil.rmtree(place, ignore_errors=True)
@@ -189,7 +210,9 @@ def writers_at_once(prey: Prey, out: Path, draw: random.Random) -> str | None:
             time.sleep(draw.uniform(0, 0.2) * number)
             ended = in_child(lambda: prey.run(out))
             fine = ended.code == 0 or (ended.code == REFUSED and "is in use by" in ended.said)
-            (results / f"{number}").write_text("" if fine and not ended.problem else f"{ended.code}: {ended.said[-500:]}")
+            (results / f"{number}").write_text(
+                "" if fine and not ended.problem else f"{ended.code}: {ended.said[-500:]}"
+            )
             os._exit(0)
         writers.append(pid)
     for pid in writers:

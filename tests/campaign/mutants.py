@@ -1,6 +1,8 @@
-"""Files of every format we read, damaged at random, swapped, or made to hold code: refused in a line, or read as they were.
+"""Files of every format we read, damaged at random, swapped, or made to hold code: refused in a
+line, or read as they were.
 
-A format with a checksum may never read differently. The others may, where what was changed is still a file of that kind.
+A format with a checksum may never read differently. The others may, where what was changed is still
+a file of that kind.
 """
 
 import gzip
@@ -26,7 +28,7 @@ from trial import BROKEN, Ended, in_child, nothing_may_run
 from algophase import wrap
 from algophase.analysis.plain import to_plain
 from algophase.cli import main
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save
@@ -51,15 +53,25 @@ class Format:
 
 
 def command(*words: object) -> str:
-    """A command in this process, as a shell would see it. Anything but an exit is an error of ours."""
+    """A command in this process, as a shell would see it. Anything but an exit is an error of
+    ours.
+    """
     out, err = io.StringIO(), io.StringIO()
-    with patch.object(sys, "argv", ["algophase", *map(str, words)]), redirect_stdout(out), redirect_stderr(err):
+    with (
+        patch.object(sys, "argv", ["algophase", *map(str, words)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
         try:
             main()
         except SystemExit as stop:
             if stop.code == 1:
                 lines = err.getvalue().splitlines()
-                if len(lines) != 1 or not lines[0].startswith("algophase: error: ") or len(lines[0]) > 1100:
+                if (
+                    len(lines) != 1
+                    or not lines[0].startswith("algophase: error: ")
+                    or len(lines[0]) > 1100
+                ):
                     raise AssertionError(f"not one line: {err.getvalue()}") from None
                 raise InputError(lines[0]) from None
             if stop.code not in (0, None, 3):
@@ -90,7 +102,9 @@ def formats(scratch: Path) -> list[Format]:
     ):
         assert ended.code == 0, ended.said
     sweep, run = SweepDirectory(place / "sweep"), kills.RUNS[0]
-    shard, moments = (sorted(folder.glob("*.parquet"))[0] for folder in (sweep.path, sweep.moments_path))
+    shard, moments = (
+        sorted(folder.glob("*.parquet"))[0] for folder in (sweep.path, sweep.moments_path)
+    )
     network = place / "trained" / f"{run.run_id}.safetensors"
     wrapped = place / "wrapped.safetensors"
     kept = DirectoryCheckpoints(place / "checkpoints")
@@ -99,11 +113,16 @@ def formats(scratch: Path) -> list[Format]:
     released = place / "released"
     released.mkdir()
     torch.save(_released_tensors(), released / "model_x.pt")
-    (released / "config_x.json").write_text(json.dumps({"C": 5, "model_type": "A", "d_model": 8, "d_hidden": 8}))
+    (released / "config_x.json").write_text(
+        json.dumps({"C": 5, "model_type": "A", "d_model": 8, "d_hidden": 8})
+    )
     table = place / "table.csv"
     table.write_text(_TABLE)
     space = place / "space.toml"
-    space.write_text("runs = 5\n[task]\nmodulus = 7\n[network]\nwidth = { log_uniform = [8, 16], integer = true }\n")
+    space.write_text(
+        "runs = 5\n[task]\nmodulus = 7\n[network]\nwidth = { log_uniform = [8, 16], integer = "
+        "true }\n"
+    )
     journal = sweep.path / JOURNAL
 
     def read_checkpoint() -> Any:
@@ -112,7 +131,12 @@ def formats(scratch: Path) -> list[Format]:
         return found.description, {name: value.tolist() for name, value in found.tensors.items()}
 
     def read_shard() -> Any:
-        return read_table(sweep.path).to_pylist(), provenance(shard), sweep.finished(), len(Runs.read(sweep.path))
+        return (
+            read_table(sweep.path).to_pylist(),
+            provenance(shard),
+            sweep.finished(),
+            len(Runs.read(sweep.path)),
+        )
 
     def take_up() -> None:
         with sweep.hold("a campaign"):
@@ -122,15 +146,37 @@ def formats(scratch: Path) -> list[Format]:
     return [
         Format("shard", shard, read_shard, True),
         Format("shard, listed", shard, lambda: command("runs", sweep.path), True),
-        Format("moments", moments, lambda: (sweep.moments() or read_table(moments)).to_pylist(), True),
+        Format(
+            "moments", moments, lambda: (sweep.moments() or read_table(moments)).to_pylist(), True
+        ),
         Format("checkpoint", checkpoint, read_checkpoint, True),
         Format("network", network, lambda: _state(load(network)), True),
         Format("network's JSON", network.with_suffix(".json"), lambda: _state(load(network)), True),
         Format("wrapped network", wrapped, lambda: _state(load(wrapped)), True),
-        Format("wrapped network's JSON", wrapped.with_suffix(".json"), lambda: _state(load(wrapped)), True),
-        Format("released network", released / "model_x.pt", lambda: _state(load(released / "model_x.pt")), False),
-        Format("released config", released / "config_x.json", lambda: _state(load(released / "model_x.pt")), False),
-        Format("history", place / "trained" / f"{run.run_id}.history.json", lambda: find_run(run, place / "trained"), False),
+        Format(
+            "wrapped network's JSON",
+            wrapped.with_suffix(".json"),
+            lambda: _state(load(wrapped)),
+            True,
+        ),
+        Format(
+            "released network",
+            released / "model_x.pt",
+            lambda: _state(load(released / "model_x.pt")),
+            False,
+        ),
+        Format(
+            "released config",
+            released / "config_x.json",
+            lambda: _state(load(released / "model_x.pt")),
+            False,
+        ),
+        Format(
+            "history",
+            place / "trained" / f"{run.run_id}.history.json",
+            lambda: find_run(run, place / "trained"),
+            False,
+        ),
         Format("sweep.json", sweep.path / "sweep.json", lambda: command("runs", sweep.path), False),
         Format("space", space, lambda: load_space(space), False),
         Format("released table", table, lambda: read_released_table(table).to_dict(), False),
@@ -139,17 +185,34 @@ def formats(scratch: Path) -> list[Format]:
 
 
 def _released_tensors() -> dict[str, torch.Tensor]:
-    shapes = {"embed.weight": (5, 8), "unembed.weight": (5, 8), "l1.weight": (8, 8), "l1.bias": (8,)}
+    shapes = {
+        "embed.weight": (5, 8),
+        "unembed.weight": (5, 8),
+        "l1.weight": (8, 8),
+        "l1.bias": (8,),
+    }
     generator = torch.Generator().manual_seed(0)
     return {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
 
 
 _TABLE = "runid,attn_coeff,n_layers,d_model,C,diff_vocab,eqn_sign,act_fn,validation_accuracy,circularity,gradient_sim,"
 _TABLE += "distance_irrelevance\n"
-_TABLE += "".join(f"r{number},{number / 10},1,128,59,0,0,ReLU,1.0,0.99{number},0.5,0.5\n" for number in range(10))
+_TABLE += "".join(
+    f"r{number},{number / 10},1,128,59,0,0,ReLU,1.0,0.99{number},0.5,0.5\n" for number in range(10)
+)
 
 
-NUMBERS = [b"-1", b"1e400", b"NaN", b"null", b"[]", b'""', b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"99999999999999"]
+NUMBERS = [
+    b"-1",
+    b"1e400",
+    b"NaN",
+    b"null",
+    b"[]",
+    b'""',
+    b"\xff\xff\xff\xff",
+    b"\x7f\xff\xff\xff",
+    b"99999999999999",
+]
 
 
 class Payload:
@@ -171,9 +234,26 @@ def hostile(draw: random.Random, content: bytes, mark: Path) -> bytes:
     saved = io.BytesIO()
     torch.save({"embed.weight": torch.zeros(3), "more": Payload(mark)}, saved)
     table = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"index": [0], "run_id": [draw.choice(["x", b"\xff", ["y"], {"a": 1}])]}), table)
-    files = [packed, archive.getvalue(), saved.getvalue(), table.getvalue(), gzip.compress(content), content + content]
-    texts = [b"", b"\0" * 4096, b"[" * 100_000, b'{"a":' * 50_000, b'{"format": "' + b"x" * 100_000 + b'"}', b"1" * 10_000]
+    pyarrow.parquet.write_table(
+        pyarrow.table({"index": [0], "run_id": [draw.choice(["x", b"\xff", ["y"], {"a": 1}])]}),
+        table,
+    )
+    files = [
+        packed,
+        archive.getvalue(),
+        saved.getvalue(),
+        table.getvalue(),
+        gzip.compress(content),
+        content + content,
+    ]
+    texts = [
+        b"",
+        b"\0" * 4096,
+        b"[" * 100_000,
+        b'{"a":' * 50_000,
+        b'{"format": "' + b"x" * 100_000 + b'"}',
+        b"1" * 10_000,
+    ]
     return draw.choice([*files, *texts])
 
 
@@ -187,7 +267,10 @@ def mutate(draw: random.Random, content: bytes, others: list[bytes], mark: Path)
     """Content changed in one of many ways, several times over now and then."""
     changed = bytearray(content)
     for _ in range(draw.choice((1, 1, 1, 2, 5))):
-        place, size = draw.randrange(len(changed) + 1), min(draw.choice((1, 4, 16, 200)), len(changed) or 1)
+        place, size = (
+            draw.randrange(len(changed) + 1),
+            min(draw.choice((1, 4, 16, 200)), len(changed) or 1),
+        )
         kind = draw.randrange(9)
         if kind == 0:
             changed = bytearray(flip(draw, bytes(changed))) if changed else changed
@@ -223,9 +306,11 @@ def mutate(draw: random.Random, content: bytes, others: list[bytes], mark: Path)
 
 
 def attack(form: Format, variants: list[bytes], mark: Path) -> tuple[Ended, list[str]]:
-    """Read these contents in one child, in place of the file's own. Gives what became of each: same, refused, differs.
+    """Read these contents in one child, in place of the file's own. Gives what became of each:
+    same, refused, differs.
 
-    A whole other file, without a checksum, is taken for an older version's, and may differ: it is "another".
+    A whole other file, without a checksum, is taken for an older version's, and may differ: it is
+    "another".
     """
     content, record = form.path.read_bytes(), form.path.with_name("outcomes")
     expected = in_child(lambda: record.write_text(repr(form.read())))
@@ -243,7 +328,9 @@ def attack(form: Format, variants: list[bytes], mark: Path) -> tuple[Ended, list
                 except InputError:
                     file.write("refused\n")
                 else:
-                    other = form.checked and form.path.suffix != ".json" and b"sha256" not in variant
+                    other = (
+                        form.checked and form.path.suffix != ".json" and b"sha256" not in variant
+                    )
                     file.write("same\n" if same else "another\n" if other else "differs\n")
 
     ended = in_child(work, patience=10.0 + 0.5 * len(variants))

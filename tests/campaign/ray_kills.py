@@ -1,4 +1,6 @@
-"""Sweeps on Ray whose driver, worker or head is killed: finished by the same command, they give a local sweep's table."""
+"""Sweeps on Ray whose driver, worker or head is killed: finished by the same command, they give
+a local sweep's table.
+"""
 
 import contextlib
 import os
@@ -14,7 +16,8 @@ from pathlib import Path
 import kill_sweep
 
 SPACE = (
-    "runs = 8\n[task]\nmodulus = 7\n[network]\nwidth = 8\nattention_rate = { uniform = [0, 1] }\n[training]\nepochs = 1500\n"
+    "runs = 8\n[task]\nmodulus = 7\n[network]\nwidth = 8\nattention_rate = { uniform = [0, "
+    "1] }\n[training]\nepochs = 1500\n"
 )
 KINDS = ("driver", "worker", "head")
 PATIENCE = 180.0
@@ -33,9 +36,24 @@ class RayPrey:
         assert ended.returncode == 0, text.decode()
 
     def start(self, out: Path, executor: str) -> subprocess.Popen[bytes]:
-        words = ["sweep", self.space, "--out", out, "--device", "cpu", "--ensemble-size", "2", "--keep-weights", "all"]
+        words = [
+            "sweep",
+            self.space,
+            "--out",
+            out,
+            "--device",
+            "cpu",
+            "--ensemble-size",
+            "2",
+            "--keep-weights",
+            "all",
+        ]
         words += ["--executor", executor, *(["--shard", "2"] if executor == "ray" else [])]
-        token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.scratch / "token"), MARK: self.mark}
+        token = {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(self.scratch / "token"),
+            MARK: self.mark,
+        }
         return subprocess.Popen(
             [sys.executable, "-m", "algophase", *map(str, words)],
             stdout=subprocess.PIPE,
@@ -45,11 +63,16 @@ class RayPrey:
         )
 
     def processes(self, name: bytes = b"") -> list[int]:
-        """Those of our own clusters, by the mark in their environment; name: how their command begins, or ends."""
+        """Those of our own clusters, by the mark in their environment; name: how their command
+        begins, or ends.
+        """
         found = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.name.isdecimal() and f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes():
+                if (
+                    entry.name.isdecimal()
+                    and f"{MARK}={self.mark}".encode() in (entry / "environ").read_bytes()
+                ):
                     words = (entry / "cmdline").read_bytes().split(b"\0")
                     if words[0].startswith(name) or words[0].endswith(name):
                         found.append(int(entry.name))
@@ -91,4 +114,6 @@ class RayPrey:
         said, _ = done.communicate(timeout=PATIENCE)
         if done.returncode != 0:
             return kind, f"it could not be finished: {said.decode()[-800:]}"
-        return (kind if victim else "none, it had ended"), kill_sweep.difference(self.reference, out)
+        return (kind if victim else "none, it had ended"), kill_sweep.difference(
+            self.reference, out
+        )

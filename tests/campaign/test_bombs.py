@@ -1,4 +1,6 @@
-"""Small files that ask for gigabytes: each is refused in one line, and the process stays below a gigabyte."""
+"""Small files that ask for gigabytes: each is refused in one line, and the process stays below a
+gigabyte.
+"""
 
 import json
 import random
@@ -10,7 +12,13 @@ from commands import python
 from network_bombs import PICKLED, SAFETENSORS
 
 MOST_MEGABYTES = 1000
-ISSUE = ("asked_for_bytes", "empty_weights", "overlapping_records", "layers_on_one_storage", "layer_names")
+ISSUE = (
+    "asked_for_bytes",
+    "empty_weights",
+    "overlapping_records",
+    "layers_on_one_storage",
+    "layer_names",
+)
 CHEAP = (
     *ISSUE,
     "record_too_short",
@@ -24,7 +32,9 @@ CHEAP = (
 
 
 def check(files: list[Path]) -> None:
-    """The files are read one after the other by one process, so that its peak is that of the worst."""
+    """The files are read one after the other by one process, so that its peak is that of the
+    worst.
+    """
     done = python(network_bombs.__file__, *files)
     assert done.returncode == 0, done.stderr
     outcomes = [json.loads(line) for line in done.stdout.splitlines()]

@@ -1,4 +1,6 @@
-"""The short form of the campaign: every part once or a few times. `make campaign MINUTES=60` is the long one."""
+"""The short form of the campaign: every part once or a few times. `make campaign MINUTES=60` is
+the long one.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""The campaign's own hands: a Ctrl-C that comes early or late is no failure of what it interrupts."""
+"""The campaign's own hands: a Ctrl-C that comes early or late is no failure of what it
+interrupts.
+"""
 
 import os
 import signal

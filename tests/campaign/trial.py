@@ -1,4 +1,6 @@
-"""One trial of the campaign: work in a process of its own, which may be killed, interrupted, starved of disk, or watched."""
+"""One trial of the campaign: work in a process of its own, which may be killed, interrupted,
+starved of disk, or watched.
+"""
 
 import contextlib
 import os
@@ -12,17 +14,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 REFUSED, INTERRUPTED, BROKEN = 3, 130, 70  # exit codes: an InputError, Ctrl-C, any other exception
 MOST_SECONDS, MOST_MEGABYTES = 10.0, 1500.0
 WRITING = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "fcntl.flock"}
-RUNNING = {"os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "os.fork", "pty.spawn", "socket.connect"}
+RUNNING = {
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "subprocess.Popen",
+    "os.fork",
+    "pty.spawn",
+    "socket.connect",
+}
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a trial's process ended. code: its exit code, or minus the signal that killed it; said: all it printed."""
+    """How a trial's process ended. code: its exit code, or minus the signal that killed it;
+    said: all it printed.
+    """
 
     code: int
     said: str
@@ -32,7 +44,9 @@ class Ended:
 
     @property
     def problem(self) -> str | None:
-        """What no trial may do: end in an exception of another kind, hang, or take too much memory."""
+        """What no trial may do: end in an exception of another kind, hang, or take too much
+        memory.
+        """
         if self.hung:
             return f"it hung for {self.seconds:.0f} s"
         if self.code == BROKEN or self.code in (-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS):
@@ -49,11 +63,15 @@ def in_child(
     interrupt_after: float | None = None,
     patience: float = 60.0,
 ) -> Ended:
-    """Do work in a fork of this process, which has everything imported. It must have no threads of its own."""
+    """Do work in a fork of this process, which has everything imported. It must have no threads
+    of its own.
+    """
     sys.stdout.flush()
     with tempfile.TemporaryFile() as output:
         begun = time.monotonic()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child can answer it
+        before = signal.pthread_sigmask(
+            signal.SIG_BLOCK, {signal.SIGINT}
+        )  # until the child can answer it
         pid = os.fork()
         if pid == 0:
             try:
@@ -78,11 +96,19 @@ def in_child(
             time.sleep(0.001)
         output.seek(0)
         said = output.read().decode(errors="replace")
-        return Ended(os.waitstatus_to_exitcode(status), said, time.monotonic() - begun, usage.ru_maxrss / 1024, hung)
+        return Ended(
+            os.waitstatus_to_exitcode(status),
+            said,
+            time.monotonic() - begun,
+            usage.ru_maxrss / 1024,
+            hung,
+        )
 
 
 def _do(work: Callable[[], Any], output: int) -> None:
-    """The child's whole life. Ctrl-C reaches it while it works, not while it is set up or says how it ended."""
+    """The child's whole life. Ctrl-C reaches it while it works, not while it is set up or says
+    how it ended.
+    """
     os.setsid()
     for handle in (1, 2):
         os.dup2(output, handle)
@@ -112,11 +138,17 @@ def _do(work: Callable[[], Any], output: int) -> None:
 
 
 def at_operation(place: Path, number: int, act: Callable[[], None]) -> list[int]:
-    """In a child: act before the n-th operation that writes below a directory. The list counts them."""
+    """In a child: act before the n-th operation that writes below a directory. The list counts
+    them.
+    """
     count, below = [0], str(place)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        opened = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_RDWR | os.O_WRONLY)
+        opened = (
+            event == "open"
+            and isinstance(arguments[2], int)
+            and arguments[2] & (os.O_RDWR | os.O_WRONLY)
+        )
         writes = opened or event in WRITING
         if writes and (event == "fcntl.flock" or str(arguments[0]).startswith(below)):
             count[0] += 1

@@ -15,12 +15,12 @@ from commands import invoke as run
 import algophase
 from algophase.analysis.analyze import Analysis
 from algophase.cli import app, main
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.wording import floored
 from algophase.interop.model_card import model_card
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load, save
-from algophase.wording import floored
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def test_help_shows_every_command_with_an_example() -> None:
     for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
         assert name in overview.output
         assert f"Example:  algophase {name}" in run(name, "--help").output
-        assert all("\n" not in paragraph for paragraph in command.help.split("\n\n")), name  # the terminal wraps it
+        assert all("\n" not in paragraph for paragraph in command.help.split("\n\n")), (
+            name
+        )  # the terminal wraps it
 
 
 def test_summary_is_readable(networks: Path) -> None:
@@ -56,7 +58,9 @@ def test_summary_is_readable(networks: Path) -> None:
 
 
 def test_json_is_a_list_in_the_order_given(networks: Path) -> None:
-    result = run("analyze", networks / "pizza.safetensors", networks / "clock.safetensors", "--json")
+    result = run(
+        "analyze", networks / "pizza.safetensors", networks / "clock.safetensors", "--json"
+    )
     assert result.exit_code == 0
     records = json.loads(result.stdout)
     assert [record["verdict"] for record in records] == ["Pizza", "Clock"]
@@ -94,7 +98,8 @@ def test_several_networks_end_with_a_table(networks: Path) -> None:
     assert lines[-5:-2] == [
         "2 networks",
         "==========",
-        "  network         verdict  accuracy  gradient symmetricity  distance irrelevance  circularity",
+        "  network         verdict  accuracy  gradient symmetricity  distance irrelevance  "
+        "circularity",
     ]
     assert [line.split()[:3] for line in lines[-2:]] == [
         ["clock-p11-k1-3", "Clock", "100.00%"],
@@ -104,9 +109,13 @@ def test_several_networks_end_with_a_table(networks: Path) -> None:
 
 
 def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) -> None:
-    module = torch.nn.Sequential(torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(8, 11))
+    module = torch.nn.Sequential(
+        torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(8, 11)
+    )
     save(algophase.wrap(module, modulus=11), networks / "wrapped")  # with settings of another kind
-    modular = algophase.TaskSettings(11, outputs="modulus")  # a word, where a wrapped module has a number
+    modular = algophase.TaskSettings(
+        11, outputs="modulus"
+    )  # a word, where a wrapped module has a number
     words = algophase.RunSettings(modular, algophase.TransformerSettings(8))
     save(algophase.initialise(words), networks / "words")
     (networks / "broken.safetensors").write_bytes(b"not tensors")
@@ -117,7 +126,9 @@ def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) 
     rows = algophase.read_runs(parquet)
     assert rows.verdict.tolist() == [record["verdict"] for record in records]
     assert rows.path.tolist() == [record["path"] for record in records]
-    assert rows.gradient_symmetricity.tolist()[:2] == [record["gradient_symmetricity"] for record in records[:2]]
+    assert rows.gradient_symmetricity.tolist()[:2] == [
+        record["gradient_symmetricity"] for record in records[:2]
+    ]
     listed = run("runs", parquet, "--where", "verdict=Clock").stdout
     assert "1 of 4 runs meet verdict=Clock" in listed
     assert "clock-p11-k1-3" in listed
@@ -136,7 +147,11 @@ def test_figures_go_to_a_folder_a_network(networks: Path, tmp_path: Path) -> Non
     save(handmade_clock(11, (1, 3)), networks / "copy")  # of the same id
     result = run("analyze", networks, "--figures", out, "--figure-format", "svg")
     assert result.exit_code == 0
-    assert sorted(entry.name for entry in out.iterdir()) == ["clock-p11-k1-3", "clock-p11-k1-3-2", "pizza-p11-k1-3"]
+    assert sorted(entry.name for entry in out.iterdir()) == [
+        "clock-p11-k1-3",
+        "clock-p11-k1-3-2",
+        "pizza-p11-k1-3",
+    ]
     assert (out / "pizza-p11-k1-3" / "isolated_logits.svg").exists()
 
 
@@ -160,14 +175,26 @@ def test_networks_of_one_id_are_told_apart_by_their_files(networks: Path) -> Non
         assert f"clock-p11-k1-3 ({path}): two Clocks\n" in result.stdout
     assert "pizza-p11-k1-3: two Pizzas\n" in result.stdout
     records = json.loads(run("analyze", networks, copy, "--json").stdout)
-    assert [record["path"] for record in records] == [str(path) for path in (*sorted(networks.glob("*.safetensors")), copy)]
+    assert [record["path"] for record in records] == [
+        str(path) for path in (*sorted(networks.glob("*.safetensors")), copy)
+    ]
     assert list(records[0])[:3] == ["id", "path", "modulus"]
 
 
-def test_a_file_given_twice_is_analysed_once(networks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_given_twice_is_analysed_once(
+    networks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (networks / "link.safetensors").symlink_to("clock.safetensors")
     monkeypatch.chdir(networks.parent)
-    result = run("analyze", "in", networks, "in/../in/pizza.safetensors", "in/absent.pt", networks / "absent.pt", "--json")
+    result = run(
+        "analyze",
+        "in",
+        networks,
+        "in/../in/pizza.safetensors",
+        "in/absent.pt",
+        networks / "absent.pt",
+        "--json",
+    )
     paths = [record["path"] for record in json.loads(result.stdout)]
     assert paths == ["in/clock.safetensors", "in/pizza.safetensors"]
     assert result.stderr.count("absent.pt does not exist") == 1
@@ -176,10 +203,16 @@ def test_a_file_given_twice_is_analysed_once(networks: Path, monkeypatch: pytest
 def test_one_accuracy_is_one_number(tmp_path: Path) -> None:
     path = save(handmade_pizza(14, (1, 3)), tmp_path / "even")
     network = load(path)
-    shown = {line.split()[-1] for line in run("analyze", path).stdout.splitlines() if "accuracy (all pairs)" in line}
+    shown = {
+        line.split()[-1]
+        for line in run("analyze", path).stdout.splitlines()
+        if "accuracy (all pairs)" in line
+    }
     told = algophase.analyze(network)
     assert told.verdict.label == "not learned"
-    assert round(1e4 * told.accuracy) > 1e4 * told.accuracy  # rounded to the nearest it would be another number
+    assert (
+        round(1e4 * told.accuracy) > 1e4 * told.accuracy
+    )  # rounded to the nearest it would be another number
     number = told.verdict.reasons[0].split()[1]
     assert shown == {number}
     assert f"| accuracy (all pairs) | {number} |" in model_card(network, told)
@@ -187,9 +220,18 @@ def test_one_accuracy_is_one_number(tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert number in page
     assert f"{told.accuracy:.2%}" not in page
-    assert [floored(share) for share in (1.0, 0.99999, 0.0, math.nan)] == ["100.00%", "99.99%", "0.00%", "-"]
+    assert [floored(share) for share in (1.0, 0.99999, 0.0, math.nan)] == [
+        "100.00%",
+        "99.99%",
+        "0.00%",
+        "-",
+    ]
     assert floored(0.9999, 1) == "99.9%"
-    assert [floored(share) for share in (0.57, 0.29, 0.58)] == ["57.00%", "29.00%", "58.00%"]  # 100 * 0.57 is below 57
+    assert [floored(share) for share in (0.57, 0.29, 0.58)] == [
+        "57.00%",
+        "29.00%",
+        "58.00%",
+    ]  # 100 * 0.57 is below 57
 
 
 def test_min_accuracy(tmp_path: Path) -> None:
@@ -202,7 +244,9 @@ def test_handmade_writes_networks_that_load(tmp_path: Path) -> None:
     result = run("handmade", "clock", "-p", 12, "--out", tmp_path)
     assert result.exit_code == 0
     assert load(tmp_path / "clock-p12-k1-5.safetensors").id == "clock-p12-k1-5"
-    result = run("handmade", "pizza", "-p", 14, "-k", 1, "-k", 3, "--accompanied", "--out", tmp_path)
+    result = run(
+        "handmade", "pizza", "-p", 14, "-k", 1, "-k", 3, "--accompanied", "--out", tmp_path
+    )
     assert result.exit_code == 0
     path = tmp_path / "accompanied-pizza-p14-k1-3.safetensors"
     assert str(path) in result.stdout.replace("\n", "")
@@ -212,12 +256,23 @@ def test_handmade_writes_networks_that_load(tmp_path: Path) -> None:
 def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
     crafted = tmp_path / "model_x.pt"
     torch.save({"a": main}, crafted)  # a reference to code
-    (tmp_path / "config_x.json").write_text('{"C": 5, "model_type": "A", "d_model": 4, "d_hidden": 4}')
+    (tmp_path / "config_x.json").write_text(
+        '{"C": 5, "model_type": "A", "d_model": 4, "d_hidden": 4}'
+    )
     for arguments, message in [
         (("analyze", crafted), "refused, nothing in it was run"),
-        (("handmade", "clock", "-p", 7, "-k", 9, "--out", tmp_path), "at modulus 7 choose integers from 1 to 6"),
-        (("handmade", "clock", "-p", 0, "-k", 1, "--out", tmp_path), "modulus is 0; it must be an integer of at least 2"),
-        (("handmade", "pizza", "-p", 10**6, "--out", tmp_path), "does not fit into memory; choose a smaller network"),
+        (
+            ("handmade", "clock", "-p", 7, "-k", 9, "--out", tmp_path),
+            "at modulus 7 choose integers from 1 to 6",
+        ),
+        (
+            ("handmade", "clock", "-p", 0, "-k", 1, "--out", tmp_path),
+            "modulus is 0; it must be an integer of at least 2",
+        ),
+        (
+            ("handmade", "pizza", "-p", 10**6, "--out", tmp_path),
+            "does not fit into memory; choose a smaller network",
+        ),
     ]:
         result = call(*arguments)
         assert result.returncode == 1
@@ -227,7 +282,10 @@ def test_errors_are_one_line_and_a_non_zero_exit(tmp_path: Path) -> None:
         assert message in line
 
 
-@pytest.mark.parametrize(("as_json", "name"), [((), "analyze"), (("--json",), "analyze"), (("-o", "page.html"), "report")])
+@pytest.mark.parametrize(
+    ("as_json", "name"),
+    [((), "analyze"), (("--json",), "analyze"), (("-o", "page.html"), "report")],
+)
 def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
     networks: Path, monkeypatch: pytest.MonkeyPatch, as_json: tuple[str, ...], name: str
 ) -> None:
@@ -251,9 +309,16 @@ def test_ctrl_c_is_a_line_and_keeps_what_is_finished(
 
 
 def test_ctrl_c_in_the_command_itself() -> None:
-    pressed = "import os, signal; import algophase.paper.make as m; m.make = lambda *_: os.kill(os.getpid(), signal.SIGINT)"
+    pressed = (
+        "import os, signal; import algophase.paper.make as m; m.make = lambda *_: "
+        "os.kill(os.getpid(), signal.SIGINT)"
+    )
     result = python("-c", f"{pressed}; from algophase.cli import main; main()", "paper", "all")
-    assert (result.returncode, result.stdout, result.stderr) == (130, "", "algophase: error: interrupted\n")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        130,
+        "",
+        "algophase: error: interrupted\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -277,7 +342,9 @@ def test_exit_codes(arguments: tuple[str, ...], code: int, out: str, err: str) -
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no full disk to try")
-@pytest.mark.parametrize("arguments", [("analyze", "."), ("analyze", ".", "--json"), ("--help",), ("--version",)])
+@pytest.mark.parametrize(
+    "arguments", [("analyze", "."), ("analyze", ".", "--json"), ("--help",), ("--version",)]
+)
 def test_a_full_disk_is_one_line(networks: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         result = subprocess.run(
@@ -290,7 +357,10 @@ def test_a_full_disk_is_one_line(networks: Path, arguments: tuple[str, ...]) -> 
             check=False,
         )
     assert result.returncode == 1
-    assert result.stderr.strip() == "algophase: error: reading or writing failed: No space left on device"
+    assert (
+        result.stderr.strip()
+        == "algophase: error: reading or writing failed: No space left on device"
+    )
 
 
 def test_a_closed_pipe_is_silent(networks: Path) -> None:
@@ -323,21 +393,44 @@ def test_files_of_other_groups_are_taken_as_they_are(tmp_path: Path) -> None:
 
 
 def test_what_a_file_does_not_say_is_asked_for_and_given(tmp_path: Path) -> None:
-    """As others save a network of ours: by TransformerLens's names, with no word on its attention rate, and twice."""
-    untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5)))
+    """As others save a network of ours: by TransformerLens's names, with no word on its
+    attention rate, and twice.
+    """
+    untrained = initialise(
+        RunSettings(TaskSettings(7), TransformerSettings(width=16, attention_rate=0.5))
+    )
     tensors = {**untrained.state_dict(), "unembed.b_U": torch.zeros(7)}
     twice = {name: 2 * value for name, value in tensors.items()}
     torch.save({"model": tensors, "averaged": twice}, tmp_path / "net.pth")
     result = run("analyze", tmp_path / "net.pth")
     assert result.exit_code == 1
-    assert "holds several states that differ, model, averaged: choose one with --state" in result.stderr
-    for command in (("analyze", "--json"), ("report", "--out", tmp_path / "page.html"), ("distil",)):
+    assert (
+        "holds several states that differ, model, averaged: choose one with --state"
+        in result.stderr
+    )
+    for command in (
+        ("analyze", "--json"),
+        ("report", "--out", tmp_path / "page.html"),
+        ("distil",),
+    ):
         name, *options = command
-        said = ("--state", "model", "--attention-rate", "0.5", "--modulus", "7", "--activation", "relu")
+        said = (
+            "--state",
+            "model",
+            "--attention-rate",
+            "0.5",
+            "--modulus",
+            "7",
+            "--activation",
+            "relu",
+        )
         result = run(name, tmp_path / "net.pth", *options, *said)
         assert result.exit_code == 0, result.stderr
         if name == "analyze":
             (record,) = json.loads(result.stdout)
             assert (record["attention_rate"], record["training_fraction"]) == (0.5, None)
     result = run("analyze", tmp_path / "net.pth", "--state", "model")
-    assert "note: attention rate 1, which the file does not say; --attention-rate gives another" in result.stdout
+    assert (
+        "note: attention rate 1, which the file does not say; --attention-rate gives another"
+        in result.stdout
+    )

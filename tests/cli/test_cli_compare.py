@@ -7,11 +7,12 @@ import pytest
 from commands import call, invoke
 from typer.testing import Result
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.runs_table import write_shard
 
 HEADER = (
-    "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,gradient_sim,circularity,distance_irrelevance,validation_accuracy"
+    "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,"
+    "gradient_sim,circularity,distance_irrelevance,validation_accuracy"
 )
 
 
@@ -33,10 +34,14 @@ def made(seed: int, lower: float = 0.0, count: int = 200) -> pandas.DataFrame:
             "separate_vocabularies": False,
             "equals_sign": False,
             "layers": 1,
-            "gradient_symmetricity": numpy.where(late, 0.6, 0.98) - lower + 0.01 * generator.uniform(size=count),
+            "gradient_symmetricity": numpy.where(late, 0.6, 0.98)
+            - lower
+            + 0.01 * generator.uniform(size=count),
             "circularity": numpy.where(generator.uniform(size=count) < 0.5, 0.998, 0.9),
-            "distance_irrelevance_wrong_logit": numpy.where(late, 0.8, 0.2) + 0.02 * generator.normal(size=count),
-            "distance_irrelevance": 5.0,  # against the released column of this name it would be found at once
+            "distance_irrelevance_wrong_logit": numpy.where(late, 0.8, 0.2)
+            + 0.02 * generator.normal(size=count),
+            # Against the released column of this name it would be found at once
+            "distance_irrelevance": 5.0,
             "validation_accuracy": 1.0,
         }
     )
@@ -58,7 +63,8 @@ def ours(tmp_path: Path) -> Path:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     columns = (
-        "modulus activation attention_rate width separate_vocabularies equals_sign layers gradient_symmetricity circularity"
+        "modulus activation attention_rate width separate_vocabularies equals_sign layers "
+        "gradient_symmetricity circularity"
     )
     runs = made(2)[[*columns.split(), "distance_irrelevance_wrong_logit", "validation_accuracy"]]
     runs = runs.assign(separate_vocabularies=0, equals_sign=0, activation="ReLU")
@@ -69,9 +75,13 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_against_the_released_table(ours: Path, table: Path, tmp_path: Path) -> None:
-    result = run(ours, "--released", table, "--bootstrap", 100, "--figure", tmp_path / "picture.svg")
+    result = run(
+        ours, "--released", table, "--bootstrap", 100, "--figure", tmp_path / "picture.svg"
+    )
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("ours and released are indistinguishable at a family-wise level of 1%")
+    assert result.stdout.startswith(
+        "ours and released are indistinguishable at a family-wise level of 1%"
+    )
     assert "200 left out: layers 2: not in ours" in result.stdout
     assert (tmp_path / "picture.svg").exists()
 
@@ -105,7 +115,10 @@ def test_mistakes_are_one_line_and_exit_with_1(ours: Path, table: Path, tmp_path
         ([ours, "--released", tmp_path / "absent.csv"], "absent.csv is not a file"),
         ([tmp_path / "absent", "--released", table], "does not exist"),
         ([ours, "--released", table, "--level", 2], "level is 2.0"),
-        ([ours, "--released", table, "--bootstrap", 99], "bootstrap is 99; choose at least 100 resamples"),
+        (
+            [ours, "--released", table, "--bootstrap", 99],
+            "bootstrap is 99; choose at least 100 resamples",
+        ),
         ([ours, "--released", table, "--figure", tmp_path / "a.bmp"], "figure format is 'bmp'"),
     ]
     for arguments, message in cases:

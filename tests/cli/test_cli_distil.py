@@ -3,15 +3,17 @@ from pathlib import Path
 import pytest
 from commands import invoke, python
 
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import save
 
 
 @pytest.fixture(scope="module")
 def pizza(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save(handmade_pizza(13, (1, 3), accompanied=True), tmp_path_factory.mktemp("networks") / "pizza")
+    return save(
+        handmade_pizza(13, (1, 3), accompanied=True), tmp_path_factory.mktemp("networks") / "pizza"
+    )
 
 
 def test_a_program_is_written_that_checks_itself(pizza: Path, tmp_path: Path) -> None:
@@ -58,7 +60,16 @@ def test_no_network_is_overwritten(pizza: Path, tmp_path: Path) -> None:
     linked.parent.mkdir()
     linked.symlink_to(copied.parent)
     before = copied.read_bytes(), description.read_bytes(), other.read_bytes()
-    for out in (copied, description, other, symbolic, hard, linked / copied.name, linked / description.name, tmp_path):
+    for out in (
+        copied,
+        description,
+        other,
+        symbolic,
+        hard,
+        linked / copied.name,
+        linked / description.name,
+        tmp_path,
+    ):
         result = invoke("distil", copied, "-o", out)
         assert result.exit_code == 1, out
         assert f"{out} " in str(result.exception)
@@ -68,4 +79,6 @@ def test_no_network_is_overwritten(pizza: Path, tmp_path: Path) -> None:
 
 
 def test_an_option_of_the_smallest_program_needs_it(pizza: Path) -> None:
-    assert "--least-share goes with --smallest" in str(invoke("distil", pizza, "--least-share", 0.9).exception)
+    assert "--least-share goes with --smallest" in str(
+        invoke("distil", pizza, "--least-share", 0.9).exception
+    )

@@ -1,4 +1,6 @@
-"""`algophase analyze --hidden`: what it adds to the text and to the JSON. `--betti` adds Betti numbers."""
+"""`algophase analyze --hidden`: what it adds to the text and to the JSON. `--betti` adds Betti
+numbers.
+"""
 
 import json
 import sys
@@ -8,10 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 from algophase.cli import app
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.storage.network_files import save
 
 
@@ -21,7 +23,10 @@ def networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     task = TaskSettings(7)
     save(handmade_pizza(7, (1, 2)), directory / "pizza")
     save(handmade_clock(7, (1, 2)), directory / "clock")
-    save(initialise(RunSettings(task, TransformerSettings(8, attention_rate=1.0))), directory / "transformer")
+    save(
+        initialise(RunSettings(task, TransformerSettings(8, attention_rate=1.0))),
+        directory / "transformer",
+    )
     save(initialise(RunSettings(task, TransformerSettings(8, layers=2))), directory / "deep")
     save(initialise(RunSettings(task, LinearSettings("beta", 8, 8))), directory / "beta")
     return directory
@@ -33,29 +38,47 @@ def test_text(networks: Path) -> None:
     assert done.stdout.count("inside the first hidden layer:") == 5
     assert done.stdout.count("no hidden units to look at") == 1  # the Clock made by hand
     assert done.stdout.count("without interactions: accuracy") == 1  # the one-layer transformer
-    assert "disc 1.0000, torus 0.7071, products 0.00% of the variance; R² 1.0000, phase resultant 1.0000" in done.stdout
+    assert (
+        "disc 1.0000, torus 0.7071, products 0.00% of the variance; R² 1.0000, phase resultant "
+        "1.0000" in done.stdout
+    )
     assert done.stdout.count("phase resultant undefined") == 2  # of two layers, and of model beta
     assert "nan" not in done.stdout
     assert (
-        "inside the first hidden layer" not in CliRunner().invoke(app, ["analyze", str(networks / "pizza.safetensors")]).stdout
+        "inside the first hidden layer"
+        not in CliRunner().invoke(app, ["analyze", str(networks / "pizza.safetensors")]).stdout
     )
 
 
 def test_json(networks: Path) -> None:
     done = CliRunner().invoke(app, ["analyze", "--hidden", "--json", str(networks)])
     found = {Path(each["path"]).stem: each["hidden_layer"] for each in json.loads(done.stdout)}
-    pizza, clock, transformer, deep = (found[name] for name in ("pizza", "clock", "transformer", "deep"))
+    pizza, clock, transformer, deep = (
+        found[name] for name in ("pizza", "clock", "transformer", "deep")
+    )
     assert pizza["geometry"]["disc"] == pytest.approx(1)
     assert sum(pizza["geometry"]["distances"]) == len(pizza["neurons"]["frequency"]) == 8 * 7
     assert pizza["without_interactions"] is clock["geometry"] is clock["neurons"] is None
     assert clock["progress_measures"]["frequencies"] == [1, 2]
-    assert set(transformer["without_interactions"]) >= {"accuracy", "gradient_symmetricity", "verdict", "instances"}
-    assert deep["neurons"]["resultant"] is deep["neurons"]["phase_out"][0] is deep["without_interactions"] is None
+    assert set(transformer["without_interactions"]) >= {
+        "accuracy",
+        "gradient_symmetricity",
+        "verdict",
+        "instances",
+    }
+    assert (
+        deep["neurons"]["resultant"]
+        is deep["neurons"]["phase_out"][0]
+        is deep["without_interactions"]
+        is None
+    )
     assert pizza["betti_numbers"] is None  # nobody asked
 
 
 def test_betti_numbers(tmp_path: Path) -> None:
-    pytest.importorskip("ripser", reason='ripser is not installed: pip install "algophase[topology]"')
+    pytest.importorskip(
+        "ripser", reason='ripser is not installed: pip install "algophase[topology]"'
+    )
     save(handmade_pizza(13, (1,)), tmp_path / "pizza")
     save(handmade_pizza(5, (1,)), tmp_path / "small")
     save(handmade_clock(13, (1,)), tmp_path / "clock")
@@ -69,10 +92,17 @@ def test_betti_numbers(tmp_path: Path) -> None:
     ]
     assert rows[0][7:] == ["2.73", "1.00", "0.40"]  # an ideal disc's
     assert "undecided" in done.stdout
-    assert "too coarse or too noisy: balls of radius 0.49 are needed to cover it, above 0.35" in done.stdout
+    assert (
+        "too coarse or too noisy: balls of radius 0.49 are needed to cover it, above 0.35"
+        in done.stdout
+    )
     found = CliRunner().invoke(app, ["analyze", "--hidden", "--betti", "--json", str(tmp_path)])
     pizza, small, clock = (
-        next(each["hidden_layer"]["betti_numbers"] for each in json.loads(found.stdout) if Path(each["path"]).stem == name)
+        next(
+            each["hidden_layer"]["betti_numbers"]
+            for each in json.loads(found.stdout)
+            if Path(each["path"]).stem == name
+        )
         for name in ("pizza", "small", "clock")
     )
     assert pizza[0]["hidden"]["numbers"] == [1, 0, 0]

@@ -40,7 +40,16 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     root = tmp_path_factory.mktemp("parts")
     (root / "mini.toml").write_text(SPACE)
     for number, keep in ((1, "1"), (2, "none")):
-        options = ("--part", f"{number}/2", "--out", root / str(number), "--device", "cpu", "--ensemble-size", 1)
+        options = (
+            "--part",
+            f"{number}/2",
+            "--out",
+            root / str(number),
+            "--device",
+            "cpu",
+            "--ensemble-size",
+            1,
+        )
         done("sweep", root / "mini.toml", *options, "--keep-weights", keep)
     return [root / "1", root / "2"]
 
@@ -94,12 +103,21 @@ def test_runs_are_selected_sorted_and_limited(sweep: Path) -> None:
     rates = {index: read_table(sweep)["attention_rate"].to_pylist()[index] for index in range(6)}
     middle = sorted(rates.values())[3]
     text = done(
-        "runs", sweep, "--where", f"attention_rate<{middle!r}", "--where", "verdict=not learned", "--sort", "-attention_rate"
+        "runs",
+        sweep,
+        "--where",
+        f"attention_rate<{middle!r}",
+        "--where",
+        "verdict=not learned",
+        "--sort",
+        "-attention_rate",
     )
     found = text.split("verdict=not learned\n")[1].splitlines()[1:]
     assert "3 of 6 runs meet attention_rate<" in text
     below = [index for index in rates if rates[index] < middle]
-    assert [int(line.split()[0]) for line in found] == sorted(below, key=lambda index: -rates[index])
+    assert [int(line.split()[0]) for line in found] == sorted(
+        below, key=lambda index: -rates[index]
+    )
     few = done("runs", sweep, "--limit", 2, "--columns", "run_id, seed,frequencies")
     assert few.splitlines()[-4].split() == ["run_id", "seed", "frequencies"]
     assert few.splitlines()[-1].startswith("and 4 more (--limit 0 shows all")
@@ -110,17 +128,28 @@ def test_runs_are_selected_sorted_and_limited(sweep: Path) -> None:
 def test_exports_have_all_rows_and_columns_unless_told(sweep: Path, tmp_path: Path) -> None:
     everything = read_table(sweep).to_pylist()
     assert json.loads(done("runs", sweep, "--json")) == everything
-    some = json.loads(done("runs", sweep, "--json", "--columns", "seed,verdict", "--sort", "-index", "--limit", 2))
-    assert some == [{"seed": everything[index]["seed"], "verdict": "not learned"} for index in (5, 4)]
+    some = json.loads(
+        done("runs", sweep, "--json", "--columns", "seed,verdict", "--sort", "-index", "--limit", 2)
+    )
+    assert some == [
+        {"seed": everything[index]["seed"], "verdict": "not learned"} for index in (5, 4)
+    ]
     rows = list(csv.DictReader(done("runs", sweep, "--csv", "-").splitlines()))
-    assert [float(line["circularity"]) for line in rows] == [line["circularity"] for line in everything]
-    assert [json.loads(line["frequencies"]) for line in rows] == [line["frequencies"] for line in everything]
+    assert [float(line["circularity"]) for line in rows] == [
+        line["circularity"] for line in everything
+    ]
+    assert [json.loads(line["frequencies"]) for line in rows] == [
+        line["frequencies"] for line in everything
+    ]
     assert {line["diverged_at"] for line in rows} == {""}
     assert {line["equals_sign"] for line in rows} == {"false"}
     file = tmp_path / "deep" / "runs.csv"
     said = done("runs", sweep, "--csv", file, "--where", "index<2", "--columns", "index,width")
     assert said == f"wrote 2 runs with 2 columns to {file}\n"
-    assert file.read_text().splitlines() == ["index,width", *(f"{index},{everything[index]['width']}" for index in (0, 1))]
+    assert file.read_text().splitlines() == [
+        "index,width",
+        *(f"{index},{everything[index]['width']}" for index in (0, 1)),
+    ]
 
 
 def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
@@ -128,7 +157,9 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
     file = tmp_path / "table.parquet"
     file.write_bytes(shard.read_bytes())
     text = done("runs", file)
-    assert text.startswith("6 runs\nnot learned 6 (100.0%)\nby the paper's rules: not learned 6 (100.0%)\n")
+    assert text.startswith(
+        "6 runs\nnot learned 6 (100.0%)\nby the paper's rules: not learned 6 (100.0%)\n"
+    )
     assert "made 20" in text
     assert "width" in text
     assert json.loads(done("runs", file, "--json")) == read_table(sweep).to_pylist()
@@ -137,11 +168,17 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--where", "attention_rat<1"), "there is no column 'attention_rat'; did you mean attention_rate"),
+        (
+            ("--where", "attention_rat<1"),
+            "there is no column 'attention_rat'; did you mean attention_rate",
+        ),
         (("--where", "attention_rate"), "condition is 'attention_rate'; write COLUMN"),
         (("--where", "attention_rate<low"), "column attention_rate holds numbers"),
         (("--columns", "index,colour"), "there is no column 'colour'"),
-        (("--columns", "", "--csv", "-"), "columns is '', which names none; name some, or leave the option out"),
+        (
+            ("--columns", "", "--csv", "-"),
+            "columns is '', which names none; name some, or leave the option out",
+        ),
         (("--columns", " ,"), "columns is ' ,', which names none"),
         (("--sort", "-colour"), "there is no column 'colour'"),
         (("--sort", "frequencies"), "column frequencies holds list"),
@@ -149,15 +186,21 @@ def test_a_bare_parquet_file_will_do(sweep: Path, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_bad_questions_are_an_input_error(sweep: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_bad_questions_are_an_input_error(
+    sweep: Path, arguments: tuple[str, ...], message: str
+) -> None:
     result = run("runs", sweep, *arguments)
     assert result.exit_code == 1
     assert message in str(result.exception)
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("arguments", [("runs", "gone"), ("merge", ".", "--out", "x"), ("retrain", ".", "0")], ids=str)
-def test_errors_are_one_line(arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("runs", "gone"), ("merge", ".", "--out", "x"), ("retrain", ".", "0")], ids=str
+)
+def test_errors_are_one_line(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     told = call(*arguments)
     assert told.returncode == 1
@@ -178,8 +221,12 @@ def test_moments_are_listed_each(tmp_path: Path) -> None:
         ["index", "epoch"],
         *([index, epoch] for index in "01" for epoch in ("20", "30")),
     ]
-    assert [row["epoch"] for row in json.loads(done("runs", moments, "--json", "--columns", "epoch"))] == [10, 20, 30] * 2
-    assert "wrote 6 moments with 1 columns" in done("runs", moments, "--csv", tmp_path / "a.csv", "--columns", "verdict")
+    assert [
+        row["epoch"] for row in json.loads(done("runs", moments, "--json", "--columns", "epoch"))
+    ] == [10, 20, 30] * 2
+    assert "wrote 6 moments with 1 columns" in done(
+        "runs", moments, "--csv", tmp_path / "a.csv", "--columns", "verdict"
+    )
     for command in (("retrain", moments, "1"), ("explore", moments), ("report", moments)):
         refused = run(*command)
         assert refused.exit_code == 1
@@ -200,7 +247,10 @@ def test_other_numbers_of_a_merge_are_explained(sweep: Path, tmp_path: Path) -> 
         other.add(rows, {})
     text = " ".join(done("merge", sweep, other.path, "--out", tmp_path / "out").split())
     assert "2 were there more than once, 2 of them with other numbers" in text
-    assert "come from another machine, or an ensemble of other networks: rounding differs, and training amplifies it" in text
+    assert (
+        "come from another machine, or an ensemble of other networks: rounding differs, and "
+        "training amplifies it" in text
+    )
 
 
 def test_merge_says_what_it_did(parts: list[Path], tmp_path: Path) -> None:
@@ -216,7 +266,16 @@ def test_merge_says_what_it_did(parts: list[Path], tmp_path: Path) -> None:
 
 
 def test_a_merged_sweep_is_complete_for_the_sweep(sweep: Path, parts: list[Path]) -> None:
-    result = run("sweep", parts[0].parent / "mini.toml", "--out", sweep, "--device", "cpu", "--ensemble-size", 1)
+    result = run(
+        "sweep",
+        parts[0].parent / "mini.toml",
+        "--out",
+        sweep,
+        "--device",
+        "cpu",
+        "--ensemble-size",
+        1,
+    )
     assert result.exit_code == 0, result.output
     assert "6 of 6 runs, 0 of them new" in result.stdout
 
@@ -235,7 +294,10 @@ def test_retraining_gives_the_same_network(sweep: Path) -> None:
     assert not (sweep / ".lock").exists()
     before = file.read_bytes()
     again = done("retrain", sweep, row["run_id"][:7])
-    assert again == f"run {row['index']}, {row['run_id']}: its network is there already, {file} (--force trains it again)\n"
+    assert again == (
+        f"run {row['index']}, {row['run_id']}: its network is there already, {file} (--force "
+        "trains it again)\n"
+    )
     file.write_bytes(b"")
     done("retrain", sweep, row["run_id"], "--force")
     assert file.read_bytes() == before
@@ -243,7 +305,9 @@ def test_retraining_gives_the_same_network(sweep: Path) -> None:
 
 def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: Path) -> None:
     (name,) = SweepDirectory(sweep).kept()
-    assert "its network is there already" in done("retrain", sweep, name, "--out", tmp_path / "copy")
+    assert "its network is there already" in done(
+        "retrain", sweep, name, "--out", tmp_path / "copy"
+    )
     assert (tmp_path / "copy" / f"{name}.safetensors").exists()
     with SweepDirectory(sweep).hold("a sweep"):  # writing elsewhere needs no lock
         done("retrain", sweep, name, "--out", tmp_path / "other", "--force")
@@ -254,7 +318,10 @@ def test_a_kept_network_is_the_one_that_retraining_gives(sweep: Path, tmp_path: 
 def test_a_sample_is_counted(sweep: Path) -> None:
     result = run("retrain", sweep, "--sample", 6, "--precision", "float64")
     head, *lines = result.stdout.splitlines()
-    counts = re.fullmatch(r"6 runs drawn from 6: 0 identical, (\d) the same up to rounding, (\d) another network", head)
+    counts = re.fullmatch(
+        r"6 runs drawn from 6: 0 identical, (\d) the same up to rounding, (\d) another network",
+        head,
+    )
     assert counts is not None
     assert int(counts[1]) + int(counts[2]) == 6
     assert result.exit_code == (1 if int(counts[2]) else 0)
@@ -273,13 +340,18 @@ def test_a_sample_is_counted(sweep: Path) -> None:
 
 
 def test_other_arithmetic_is_told(sweep: Path, tmp_path: Path) -> None:
-    result = run("retrain", sweep, 3, "--precision", "float64", "--out", tmp_path / "other", "--force")
-    another = "another network than in the table, with the same verdict (not learned):" in result.stdout
+    result = run(
+        "retrain", sweep, 3, "--precision", "float64", "--out", tmp_path / "other", "--force"
+    )
+    another = (
+        "another network than in the table, with the same verdict (not learned):" in result.stdout
+    )
     assert another or "the same network up to rounding: " in result.stdout
     assert result.exit_code == another, result.output
     said = " ".join(result.stderr.split())
     assert (
-        "trained with engine grid device cpu precision float32, this one with engine grid device cpu precision float64" in said
+        "trained with engine grid device cpu precision float32, this one with engine grid "
+        "device cpu precision float64" in said
     )
     assert "  circularity: " in result.stdout
 
@@ -309,7 +381,10 @@ def test_exact_asks_for_bits(sweep: Path) -> None:
     assert run("retrain", sweep, 2, "--force", "--exact").exit_code == 0
     other = run("retrain", sweep, 1, "--force")
     assert other.exit_code == 1
-    assert "another network than in the table, with the same verdict (not learned): 1 of" in other.stdout
+    assert (
+        "another network than in the table, with the same verdict (not learned): 1 of"
+        in other.stdout
+    )
     sample = run("retrain", sweep, "--sample", 6)
     assert sample.exit_code == 1
     head, second, *_ = sample.stdout.splitlines()
@@ -347,7 +422,9 @@ def test_without_a_table_the_shipped_ones_are_listed() -> None:
     listed = done("runs")
     names = [line.split()[0] for line in listed.splitlines()[1:] if line.startswith("  ")]
     assert names == shipped_sweeps()
-    assert re.search(r"fixed-width +3,728 +2,370 +794 +557  one layer, width 128, attention rate uniform", listed)
+    assert re.search(
+        r"fixed-width +3,728 +2,370 +794 +557  one layer, width 128, attention rate uniform", listed
+    )
     refused = call("runs", "--where", "width=128")
     assert refused.returncode == 1
     assert "--where needs a table: name one of clock-training, data" in refused.stderr

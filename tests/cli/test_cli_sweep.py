@@ -39,7 +39,9 @@ def lacking(result: Result) -> int:
     return int(said[0].split()[3]) if said else 0
 
 
-def test_runs_asked_for_whose_weights_were_not_kept_are_told_whatever_else_was_kept(space: Path) -> None:
+def test_runs_asked_for_whose_weights_were_not_kept_are_told_whatever_else_was_kept(
+    space: Path,
+) -> None:
     assert lacking(sweep(space, 4)) == 0  # none were asked for
     assert lacking(sweep(space, 8, "--keep-weights", "all")) == 4
     assert lacking(sweep(space, 4, "--keep-weights", "all")) == 4
@@ -64,11 +66,17 @@ def test_a_run_that_diverged_lacks_no_weights_and_makes_up_for_none(space: Path)
 
 
 @pytest.mark.parametrize(
-    ("options", "given"), [(("--shard", 4), "shard is 4"), (("--address", "auto", "--shard", 4), "address is 'auto'")]
+    ("options", "given"),
+    [(("--shard", 4), "shard is 4"), (("--address", "auto", "--shard", 4), "address is 'auto'")],
 )
-def test_options_of_ray_are_refused_without_it(space: Path, options: tuple[object, ...], given: str) -> None:
+def test_options_of_ray_are_refused_without_it(
+    space: Path, options: tuple[object, ...], given: str
+) -> None:
     result = sweep(space, 2, *options)
-    assert str(result.exception) == f"{given}, but executor is local; --address and --shard go with --executor ray"
+    assert (
+        str(result.exception)
+        == f"{given}, but executor is local; --address and --shard go with --executor ray"
+    )
     assert not (space.parent / "out").exists()
 
 

@@ -7,7 +7,7 @@ from commands import call, invoke
 from typer.testing import Result
 
 from algophase.cli.output import TrainingBar
-from algophase.settings import RunSettings
+from algophase.core.settings import RunSettings
 from algophase.storage import load
 from algophase.training.run import loop
 from algophase.training.run.trained import Progress
@@ -30,12 +30,31 @@ def test_help_has_an_example() -> None:
 
 
 def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> None:
-    result = run(*SMALL, "--attention-rate", 0, "--attention-rate", 1, "--epochs", 12, "--snapshot", 4, "--out", tmp_path)
+    result = run(
+        *SMALL,
+        "--attention-rate",
+        0,
+        "--attention-rate",
+        1,
+        "--epochs",
+        12,
+        "--snapshot",
+        4,
+        "--out",
+        tmp_path,
+    )
     assert result.exit_code == 0, result.output
     histories = sorted(tmp_path.glob("*.history.json"))
     ids = [history.name.split(".")[0] for history in histories]
     assert len(ids) == 2
-    endings = ["dynamics.json", "epoch4.json", "epoch4.safetensors", "history.json", "json", "safetensors"]
+    endings = [
+        "dynamics.json",
+        "epoch4.json",
+        "epoch4.safetensors",
+        "history.json",
+        "json",
+        "safetensors",
+    ]
     assert names(tmp_path) == sorted(f"{name}.{ending}" for name in ids for ending in endings)
     assert "attention rate 0, width 8, seed 0, after 12 epochs" in result.stdout
     assert "attention rate 1, width 8, seed 0, after 12 epochs" in result.stdout
@@ -57,7 +76,18 @@ def test_a_few_networks_are_trained_saved_and_shown_in_full(tmp_path: Path) -> N
 def test_a_stricter_early_stop_is_not_taken_for_done(tmp_path: Path) -> None:
     def epochs(rule: float) -> int:
         fraction, every = ("--training-fraction", 1), ("--history-stride", 5)
-        result = run(*SMALL, *fraction, *every, "--no-analysis", "--epochs", 2000, "--early-stop", rule, "--out", tmp_path)
+        result = run(
+            *SMALL,
+            *fraction,
+            *every,
+            "--no-analysis",
+            "--epochs",
+            2000,
+            "--early-stop",
+            rule,
+            "--out",
+            tmp_path,
+        )
         assert result.exit_code == 0, result.output
         (path,) = tmp_path.glob("*.history.json")
         return int(json.loads(path.read_text())["epochs_trained"])
@@ -104,7 +134,9 @@ def test_many_networks_are_a_table(tmp_path: Path) -> None:
     assert last == "verdicts: 5 not learned"
 
 
-def test_the_same_command_again_trains_nothing_and_shows_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_command_again_trains_nothing_and_shows_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = run(*SMALL, "--epochs", 3, "--seeds", 2, "--out", tmp_path)
 
     def work(*_: object) -> None:
@@ -127,7 +159,12 @@ def test_a_network_that_diverged_is_reported_and_the_exit_code_is_1(tmp_path: Pa
         assert result.exit_code == 1
         assert "diverged at epoch 2: not analysed" in result.stderr
         assert result.stdout == "verdicts: 1 not analysed\n"
-    assert run(*SMALL, "--learning-rate", 1e30, "--epochs", 4, "--no-analysis", "--out", tmp_path).exit_code == 1
+    assert (
+        run(
+            *SMALL, "--learning-rate", 1e30, "--epochs", 4, "--no-analysis", "--out", tmp_path
+        ).exit_code
+        == 1
+    )
 
 
 def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
@@ -140,13 +177,17 @@ def test_one_broken_file_does_not_lose_the_others(tmp_path: Path) -> None:
 
 
 def test_figures(tmp_path: Path) -> None:
-    result = run(*SMALL, "--epochs", 1, "--figures", tmp_path / "figures", "--out", tmp_path / "runs")
+    result = run(
+        *SMALL, "--epochs", 1, "--figures", tmp_path / "figures", "--out", tmp_path / "runs"
+    )
     assert result.exit_code == 0, result.output
     (folder,) = (tmp_path / "figures").iterdir()
     assert len(list(folder.glob("*.png"))) > 0
 
 
-def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_saves_and_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = (*SMALL, "--epochs", 60, "--seeds", 3, "--ensemble-size", 2, "--no-analysis", "--out")
 
     def press(_: TrainingBar, progress: Progress) -> None:
@@ -154,13 +195,17 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: 
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "CHUNK_SECONDS", 0.0)  # an epoch a chunk, so that it is epoch 7 on any machine
+        patch.setattr(
+            loop, "CHUNK_SECONDS", 0.0
+        )  # an epoch a chunk, so that it is epoch 7 on any machine
         patch.setattr(TrainingBar, "__call__", press)
         stopped = run(*options, tmp_path / "stopped")
     assert stopped.exit_code == 130, stopped.output
     assert "interrupted at epoch 7" in stopped.stderr
     assert "The same command goes on from there." in stopped.stderr.replace("\n", " ")
-    assert len(list((tmp_path / "stopped").glob("*.history.json"))) == 2  # the first ensemble is done and saved
+    assert (
+        len(list((tmp_path / "stopped").glob("*.history.json"))) == 2
+    )  # the first ensemble is done and saved
     resumed = run(*options, tmp_path / "stopped")
     assert resumed.exit_code == 0, resumed.output
     assert "2 of 3 networks are in" in resumed.stderr
@@ -174,21 +219,35 @@ def test_ctrl_c_saves_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "omega"), "model is 'omega'; choose one of transformer, alpha, beta, gamma, delta, alpha-prime"),
-        (("--model", "beta", "--layers", 2), "--layers goes with --model transformer; model beta has none"),
+        (
+            ("--model", "omega"),
+            "model is 'omega'; choose one of transformer, alpha, beta, gamma, delta, alpha-prime",
+        ),
+        (
+            ("--model", "beta", "--layers", 2),
+            "--layers goes with --model transformer; model beta has none",
+        ),
         (("--hidden", 9), "hidden is 9, which goes with a linear model; choose --model alpha, "),
         (("--attention-rate", 2), "attention_rate is 2.0; it must be a number in [0, 1]"),
         (("--seeds", 0), "seeds is 0; it must be an integer of at least 1"),
         (("--engine", "warp"), "engine is 'warp'; choose one of auto, plain, stacked, grid, fused"),
-        (("--device", "cpu", "--precision", "tf32"), "precision is 'tf32'; on cpu choose one of float32, float64"),
-        (("--snapshot", 30_000), "a snapshot is asked for at epoch 30000; choose epochs from 0 to 20000"),
+        (
+            ("--device", "cpu", "--precision", "tf32"),
+            "precision is 'tf32'; on cpu choose one of float32, float64",
+        ),
+        (
+            ("--snapshot", 30_000),
+            "a snapshot is asked for at epoch 30000; choose epochs from 0 to 20000",
+        ),
         (("--early-stop", 0), "the training loss of an early stop is 0.0"),
         (("--figures", "f", "--no-analysis"), "leave out --no-analysis"),
         (("--model", "alpha", "--equals-sign"), "a linear network takes the plain token layout"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
-def test_bad_options_are_an_input_error_before_any_work(tmp_path: Path, arguments: tuple[object, ...], message: str) -> None:
+def test_bad_options_are_an_input_error_before_any_work(
+    tmp_path: Path, arguments: tuple[object, ...], message: str
+) -> None:
     result = run(*arguments, "--out", tmp_path / "runs")
     assert result.exit_code == 1
     assert message in str(result.exception)
@@ -200,12 +259,27 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert result.stdout == ""
     (line,) = result.stderr.strip().splitlines()
-    assert line == "algophase: error: engine is 'warp'; choose one of auto, plain, stacked, grid, fused"
+    assert (
+        line
+        == "algophase: error: engine is 'warp'; choose one of auto, plain, stacked, grid, fused"
+    )
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")
 def test_a_device_that_is_missing_is_a_line_or_on_request_an_error(tmp_path: Path) -> None:
-    options = ("--modulus", 7, "--width", 8, "--epochs", 1, "--no-analysis", "--device", "cuda", "--out", tmp_path / "runs")
+    options = (
+        "--modulus",
+        7,
+        "--width",
+        8,
+        "--epochs",
+        1,
+        "--no-analysis",
+        "--device",
+        "cuda",
+        "--out",
+        tmp_path / "runs",
+    )
     strict = run(*options, "--strict-device")
     assert strict.exit_code == 1
     assert str(strict.exception) == "device is 'cuda'; this machine has no GPU: choose auto or cpu"
@@ -213,7 +287,9 @@ def test_a_device_that_is_missing_is_a_line_or_on_request_an_error(tmp_path: Pat
     lenient = run(*options)
     assert lenient.exit_code == 0
     assert "no GPU was found for device cuda: using the CPU instead\n" in lenient.stderr
-    check = invoke("check-gradients", "--device", "cuda")  # a check of the CPU would say nothing about it
+    check = invoke(
+        "check-gradients", "--device", "cuda"
+    )  # a check of the CPU would say nothing about it
     assert str(check.exception) == str(strict.exception)
 
 
@@ -227,6 +303,8 @@ def test_an_output_that_cannot_be_written_is_named_before_training(tmp_path: Pat
 
 def test_pictures_that_cannot_be_drawn_leave_the_table_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = run(*SMALL, "--epochs", 2, "--out", tmp_path / "networks", "--figures", tmp_path / "file")
+    result = run(
+        *SMALL, "--epochs", 2, "--out", tmp_path / "networks", "--figures", tmp_path / "file"
+    )
     assert result.exit_code == 1
     assert result.stdout.rstrip().endswith("verdicts: 1 not learned")

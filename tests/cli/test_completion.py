@@ -25,7 +25,11 @@ CODE = (
     ],
 )
 def test_the_shell_is_offered_names(typed: str, offered: list[str]) -> None:
-    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1), "_ALGOPHASE_COMPLETE": "complete_bash"}
+    words = {
+        "COMP_WORDS": typed,
+        "COMP_CWORD": str(len(typed.split()) - 1),
+        "_ALGOPHASE_COMPLETE": "complete_bash",
+    }
     done = python("-c", CODE, **words)
     assert "slow" not in done.stderr
     assert done.stdout.split() == offered

@@ -1,4 +1,6 @@
-"""Text from files, wherever a command shows it: no escape reaches the terminal, no cell of an export is a formula."""
+"""Text from files, wherever a command shows it: no escape reaches the terminal, no cell of an
+export is a formula.
+"""
 
 import csv
 import io
@@ -10,8 +12,8 @@ from commands import call
 from runs_made import row, sweep_of
 
 from algophase.cli.output import LiveBar
+from algophase.core.wording import plain
 from algophase.storage.runs_table import write_shard
-from algophase.wording import plain
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\u202e\x9b31m\x00\r"
 HARMFUL = {chr(number) for number in (*range(10), *range(11, 32), *range(127, 160), 0x202E)}
@@ -23,11 +25,17 @@ def harmless(text: str) -> bool:
 
 def test_what_could_move_the_cursor_is_a_question_mark() -> None:
     assert plain("a\x1b[2Jb\r\nc\td\u202ee\udcff") == "a?[2Jb?\nc?d?e?"
-    assert plain("Größe: 3·10⁴,\u00a0naïve ✓\n") == "Größe: 3·10⁴,\u00a0naïve ✓\n".replace("\u00a0", " ")
+    assert plain("Größe: 3·10⁴,\u00a0naïve ✓\n") == "Größe: 3·10⁴,\u00a0naïve ✓\n".replace(
+        "\u00a0", " "
+    )
 
 
 def test_no_command_prints_an_escape(tmp_path: Path) -> None:
-    sweep_of(tmp_path / "sweep", [row(0, verdict=ESCAPE) | {f"column{ESCAPE}": ESCAPE}, row(1)], device=ESCAPE)
+    sweep_of(
+        tmp_path / "sweep",
+        [row(0, verdict=ESCAPE) | {f"column{ESCAPE}": ESCAPE}, row(1)],
+        device=ESCAPE,
+    )
     description = tmp_path / "sweep" / "sweep.json"
     data = json.loads(description.read_text())
     data["space"]["title"] = ESCAPE
@@ -65,9 +73,14 @@ def test_a_complaint_quotes_no_more_than_a_few_lines_of_a_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(tmp_path: Path, start: str) -> None:
+def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(
+    tmp_path: Path, start: str
+) -> None:
     formula = f"{start}HYPERLINK(1)"
-    sweep_of(tmp_path / "sweep", [row(0, verdict=formula, paper_label=formula, note=formula) | {formula: -0.5}])
+    sweep_of(
+        tmp_path / "sweep",
+        [row(0, verdict=formula, paper_label=formula, note=formula) | {formula: -0.5}],
+    )
     done = call("runs", tmp_path / "sweep", "--csv", "-")
     (names, cells) = csv.reader(io.StringIO(done.stdout, newline=""))
     held, quoted = dict(zip(names, cells, strict=True)), f"'{formula}".replace("\r", "\n")
@@ -76,7 +89,11 @@ def test_text_that_a_spreadsheet_would_compute_is_exported_as_text(tmp_path: Pat
 
 
 def test_an_export_is_exact_so_that_no_formula_appears_where_a_colour_was(tmp_path: Path) -> None:
-    """Found by the campaign: printed by click, a pipe would get the cell without its colour code."""
+    """Found by the campaign: printed by click, a pipe would get the cell without its colour
+    code.
+    """
     sweep_of(tmp_path / "sweep", [row(0, note="\x1b[2J=HYPERLINK(1)")])
-    (_, cells) = csv.reader(io.StringIO(call("runs", tmp_path / "sweep", "--columns", "note", "--csv", "-").stdout))
+    (_, cells) = csv.reader(
+        io.StringIO(call("runs", tmp_path / "sweep", "--columns", "note", "--csv", "-").stdout)
+    )
     assert cells == ["\x1b[2J=HYPERLINK(1)"]

@@ -1,4 +1,6 @@
-"""One odd file among good ones: it gets one line, and the good ones are analysed, reported on and explored."""
+"""One odd file among good ones: it gets one line, and the good ones are analysed, reported on
+and explored.
+"""
 
 import json
 import os
@@ -57,7 +59,14 @@ def test_analyze_says_one_line_for_each_odd_file(folder: Path) -> None:
 
 
 def test_report_shows_the_good_network(folder: Path, tmp_path: Path) -> None:
-    result = call("report", folder / "good.safetensors", folder / "complex.pt", folder / "vector.pt", "-o", tmp_path / "r.html")
+    result = call(
+        "report",
+        folder / "good.safetensors",
+        folder / "complex.pt",
+        folder / "vector.pt",
+        "-o",
+        tmp_path / "r.html",
+    )
     assert "clock-p7-k1" in (tmp_path / "r.html").read_text()
     assert all(line.startswith("algophase: error: ") for line in result.stderr.splitlines() if line)
 
@@ -77,23 +86,36 @@ from algophase.cli import main
 atexit.register(lambda: print(f"peak {peak_megabytes():.0f}", file=sys.stderr))
 main()
 """
-GOOD = [*(handmade_clock(p, (1, 2)) for p in (7, 9, 11, 13, 15)), *(handmade_pizza(p, (1, 2)) for p in (7, 9, 11, 13, 15))]
+GOOD = [
+    *(handmade_clock(p, (1, 2)) for p in (7, 9, 11, 13, 15)),
+    *(handmade_pizza(p, (1, 2)) for p in (7, 9, 11, 13, 15)),
+]
 
 
 def lens(layers: int = 1, **changes: tuple[int, ...]) -> dict[str, Tensor]:
-    """A TransformerLens state dict of random numbers, with tensors added or changed; __ in a name stands for a dot."""
-    shapes = {**lens_shapes(7, 8, layers), **{name.replace("__", "."): shape for name, shape in changes.items()}}
+    """A TransformerLens state dict of random numbers, with tensors added or changed; __ in a
+    name stands for a dot.
+    """
+    shapes = {
+        **lens_shapes(7, 8, layers),
+        **{name.replace("__", "."): shape for name, shape in changes.items()},
+    }
     draw = torch.Generator().manual_seed(0)
     return {name: torch.randn(*shape, generator=draw) for name, shape in shapes.items()}
 
 
 def write_odd_files(folder: Path) -> list[str]:
-    """The odd files of the issue that made this test, and the like. None of them can be analysed."""
+    """The odd files of the issue that made this test, and the like. None of them can be
+    analysed.
+    """
     for makers, suffix in ((PICKLED, ".pt"), (SAFETENSORS, ".safetensors")):
         for make in makers:
             make(folder / f"{make.__name__}{suffix}", random.Random(0))
     draw = torch.Generator().manual_seed(0)
-    mlp = {"mlp.W_in": torch.randn(12, 7, generator=draw), "mlp.W_out": torch.randn(7, 12, generator=draw)}
+    mlp = {
+        "mlp.W_in": torch.randn(12, 7, generator=draw),
+        "mlp.W_out": torch.randn(7, 12, generator=draw),
+    }
     saved: dict[str, Any] = {
         "no-activation": mlp,  # all four answer badly, and no loss is recorded
         "vector-loss": {"model": mlp, "train_loss": torch.tensor([0.5, 0.25])},
@@ -131,7 +153,11 @@ def test_ten_good_networks_among_all_odd_files(tmp_path: Path) -> None:
     *lines, peak = [line for line in done.stderr.splitlines() if line]
     assert all(line.startswith("algophase: error: ") for line in lines)
     for name in odd:
-        about = [line for line in lines if f"/{name}" in line or f"/{Path(name).with_suffix('.json')}" in line]
+        about = [
+            line
+            for line in lines
+            if f"/{name}" in line or f"/{Path(name).with_suffix('.json')}" in line
+        ]
         assert len(about) == 1, (name, about)
     assert len(lines) == len(odd)
     assert done.returncode == 1

@@ -1,4 +1,6 @@
-"""A table of answers is called what it is: a formula, a group, a cyclic group in another order, or nothing."""
+"""A table of answers is called what it is: a formula, a group, a cyclic group in another order,
+or nothing.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,11 @@ def test_formulas(name: str) -> None:
 
 
 def test_which_operation_takes_it() -> None:
-    asked = {name: result.asked_as for name in FORMULAS if (result := learned(FORMULAS[name](A, B, P) % P)) is not None}
+    asked = {
+        name: result.asked_as
+        for name in FORMULAS
+        if (result := learned(FORMULAS[name](A, B, P) % P)) is not None
+    }
     assert {name: operation for name, operation in asked.items() if operation} == {
         "a + b": "add",
         "a - b": "subtract",
@@ -54,7 +60,9 @@ def relabelled(count: int) -> Numbers:
 
 
 @pytest.mark.parametrize("wrong", [0, 20])
-@pytest.mark.parametrize("table", [relabelled(1), relabelled(3), (3 * A + 5 * B + 2) % P, (B - A) % P])
+@pytest.mark.parametrize(
+    "table", [relabelled(1), relabelled(3), (3 * A + 5 * B + 2) % P, (B - A) % P]
+)
 def test_numbers_that_add_under_other_names(table: Numbers, wrong: int) -> None:
     result = learned(spoiled(table, wrong))
     assert result is not None

@@ -24,7 +24,10 @@ def symmetric(letters: int, even_only: bool = False) -> Numbers:
 
 def dihedral(n: int) -> Numbers:
     """(rotation, reflected): a reflection turns what follows it around."""
-    return table_of(list(product(range(n), range(2))), lambda x, y: ((x[0] + (-1) ** x[1] * y[0]) % n, (x[1] + y[1]) % 2))
+    return table_of(
+        list(product(range(n), range(2))),
+        lambda x, y: ((x[0] + (-1) ** x[1] * y[0]) % n, (x[1] + y[1]) % 2),
+    )
 
 
 def dicyclic(n: int) -> Numbers:
@@ -101,7 +104,9 @@ def test_what_is_no_group() -> None:
     assert group_of(a * b % 7) is None  # zero has no inverse
     assert group_of(np.zeros((3, 3), dtype=np.int64)) is None
     # A loop of five elements: identity and inverses, but it is not associative.
-    loop = np.array([[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]])
+    loop = np.array(
+        [[0, 1, 2, 3, 4], [1, 0, 3, 4, 2], [2, 4, 0, 1, 3], [3, 2, 4, 0, 1], [4, 3, 1, 2, 0]]
+    )
     assert group_of(loop) is None
 
 

@@ -25,7 +25,9 @@ def test_a_sweep_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.Monkey
     assert shipped("wide") == Path("wide")  # the user's own goes first
 
 
-def test_an_installed_package_has_its_own_gallery(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_package_has_its_own_gallery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(gallery, "PACKAGE", tmp_path / "lib" / "site" / "algophase")
     assert gallery.default_gallery() is None
@@ -34,7 +36,9 @@ def test_an_installed_package_has_its_own_gallery(tmp_path: Path, monkeypatch: p
     assert shipped("wide") == gallery.PACKAGE / "gallery" / "wide"
 
 
-def test_a_clock_and_a_pizza_are_known_by_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_and_a_pizza_are_known_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert load("clock").id == "da98a6312948"
     assert load("pizza").id == "5ed1f0b86c80"

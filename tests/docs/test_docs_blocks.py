@@ -1,4 +1,6 @@
-"""Every command on the pages a newcomer follows is run; on the others, commands, imports and spaces are checked."""
+"""Every command on the pages a newcomer follows is run; on the others, commands, imports and
+spaces are checked.
+"""
 
 import ast
 import re
@@ -30,19 +32,29 @@ def commands(block: Block) -> list[list[str]]:
     """The words of every algophase command in a block of shell, without comments and prompts."""
     text = re.sub(r"\\\n\s*", " ", block.text)
     text = re.sub(r"<<'END'\n.*?^END$", "", text, flags=re.MULTILINE | re.DOTALL)
-    words = [shlex.split(line.removeprefix("$ "), comments=True) for line in text.splitlines() if "algophase " in line]
+    words = [
+        shlex.split(line.removeprefix("$ "), comments=True)
+        for line in text.splitlines()
+        if "algophase " in line
+    ]
     return [line[1:] for line in words if line and line[0] in ("algophase", ".venv/bin/algophase")]
 
 
 def check_command(words: list[str]) -> None:
-    """The subcommand and each option exist, and what the option takes is read as its value. Files need not exist."""
+    """The subcommand and each option exist, and what the option takes is read as its value.
+    Files need not exist.
+    """
     group: Any = typer.main.get_command(app)
     if words[0].startswith("-"):
         assert words[0] in ("--help", "--version")
         return
-    assert words[0] in group.commands, f"there is no command {words[0]}; there are {', '.join(group.commands)}"
+    assert words[0] in group.commands, (
+        f"there is no command {words[0]}; there are {', '.join(group.commands)}"
+    )
     command = group.commands[words[0]]
-    context = command.make_context(words[0], [], resilient_parsing=True)  # nothing is run, nothing required
+    context = command.make_context(
+        words[0], [], resilient_parsing=True
+    )  # nothing is run, nothing required
     context.resilient_parsing = False  # but what does not parse is an error
     command.make_parser(context).parse_args([word for word in words[1:] if word != "..."])
 
@@ -81,15 +93,24 @@ def test_every_block_runs(page: str, tmp_path: Path) -> None:
 def test_blocks_are_of_a_known_kind(page: str) -> None:
     for block in blocks(ROOT / "docs" / page):
         if block.language == "text":
-            assert block.note == OUTPUT or block.note.startswith((LIKE, NOT_RUN)), f"{block.place}: say whose output it is"
+            assert block.note == OUTPUT or block.note.startswith((LIKE, NOT_RUN)), (
+                f"{block.place}: say whose output it is"
+            )
         else:
-            assert block.language in ("sh", "python"), f"{block.place}: {block.language!r} is neither run nor an output"
-            assert not block.note or len(block.note) > len(NOT_RUN) + 10, f"{block.place}: say why it is not run"
+            assert block.language in ("sh", "python"), (
+                f"{block.place}: {block.language!r} is neither run nor an output"
+            )
+            assert not block.note or len(block.note) > len(NOT_RUN) + 10, (
+                f"{block.place}: say why it is not run"
+            )
 
 
 def test_the_blocks_can_fail(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    expected = "<!-- output -->\n```text\none\n...\n```\n<!-- output like: two | three -->\n\n```text\ntwo\n```\n"
+    expected = (
+        "<!-- output -->\n```text\none\n...\n```\n<!-- output like: two | three "
+        "-->\n\n```text\ntwo\n```\n"
+    )
     page.write_text(f"```sh\nexit 3\n```\n\n{expected}")
     failing, exact, like = blocks(page)
     with pytest.raises(AssertionError, match="exits with 3"):
@@ -101,13 +122,18 @@ def test_the_blocks_can_fail(tmp_path: Path) -> None:
         check_output(like, "two three")
 
 
-@pytest.mark.parametrize("block", places([block for block in EVERY if block.language == "sh" or "$ algophase" in block.text]))
+@pytest.mark.parametrize(
+    "block",
+    places([block for block in EVERY if block.language == "sh" or "$ algophase" in block.text]),
+)
 def test_commands_exist(block: Block) -> None:
     for words in commands(block):
         check_command(words)
 
 
-@pytest.mark.parametrize("words", [["analyse", "x"], ["analyze", "x", "--colour"], ["sweep", "x", "--runs"]])
+@pytest.mark.parametrize(
+    "words", [["analyse", "x"], ["analyze", "x", "--colour"], ["sweep", "x", "--runs"]]
+)
 def test_commands_that_do_not_exist_are_noticed(words: list[str]) -> None:
     with pytest.raises(Exception, match=r"no command|[Nn]o such option|requires an argument"):
         check_command(words)
@@ -120,8 +146,14 @@ def test_python_imports_what_exists(block: Block) -> None:
             assert node.module is not None
             module = __import__(node.module, fromlist=["*"])
             for name in node.names:
-                assert hasattr(module, name.name), f"{block.place}: {node.module} has no {name.name}"
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "algophase":
+                assert hasattr(module, name.name), (
+                    f"{block.place}: {node.module} has no {name.name}"
+                )
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "algophase"
+        ):
             assert hasattr(algophase, node.attr), f"{block.place}: algophase has no {node.attr}"
 
 

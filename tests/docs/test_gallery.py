@@ -25,10 +25,16 @@ def test_every_sitting_is_listed() -> None:
     made = Counter[tuple[str, str, str]]()
     for shard in GALLERY.glob("*/*.parquet"):
         sitting = provenance(shard)
-        assert sitting["device"] == ("CPU, 2 threads" if shard.parent.name in ON_A_CPU else "NVIDIA H200")
-        made[sitting["command"], sitting["commit"], sitting["date"][:10]] += pq.read_metadata(shard).num_rows
+        assert sitting["device"] == (
+            "CPU, 2 threads" if shard.parent.name in ON_A_CPU else "NVIDIA H200"
+        )
+        made[sitting["command"], sitting["commit"], sitting["date"][:10]] += pq.read_metadata(
+            shard
+        ).num_rows
     rows = SITTING.findall((GALLERY / "README.md").read_text())
-    listed = {(command, commit, date): int(runs.replace(",", "")) for runs, command, commit, date in rows}
+    listed = {
+        (command, commit, date): int(runs.replace(",", "")) for runs, command, commit, date in rows
+    }
     assert len(listed) == len(rows)
     assert listed == made
 
@@ -36,14 +42,19 @@ def test_every_sitting_is_listed() -> None:
 def test_every_table_is_of_one_commit_and_one_engine() -> None:
     made: dict[str, set[tuple[str, ...]]] = {}
     for shard in GALLERY.glob("*/*.parquet"):
-        about, makers = provenance(shard), pq.read_table(shard, columns=["engine", "precision"]).to_pylist()
+        about, makers = (
+            provenance(shard),
+            pq.read_table(shard, columns=["engine", "precision"]).to_pylist(),
+        )
         made.setdefault(shard.parent.name, set()).update(
-            (about["commit"], about["version"], maker["engine"], maker["precision"]) for maker in makers
+            (about["commit"], about["version"], maker["engine"], maker["precision"])
+            for maker in makers
         )
     assert {name: found for name, found in made.items() if len(found) > 1} == {}
 
 
-# In place of the interpreter: a table of half of what its space asks for, which the next sitting completes.
+# In place of the interpreter: a table of half of what its space asks for, which the next sitting
+#     completes.
 SWEEP = """#!/usr/bin/env bash
 echo "$@" >> log
 mkdir -p "$6"
@@ -57,8 +68,20 @@ def make(place: Path, *arguments: str, **variables: str) -> list[str]:
     (place / "python").write_text(SWEEP)
     (place / "python").chmod(0o755)
     (place / "log").write_text("")
-    environment = {**os.environ, "PYTHON": "./python", "TABLES": "made", "ALGOPHASE_COMMIT": "abc", **variables}
-    subprocess.run(["bash", GALLERY / "make.sh", *arguments], cwd=place, env=environment, check=True, capture_output=True)
+    environment = {
+        **os.environ,
+        "PYTHON": "./python",
+        "TABLES": "made",
+        "ALGOPHASE_COMMIT": "abc",
+        **variables,
+    }
+    subprocess.run(
+        ["bash", GALLERY / "make.sh", *arguments],
+        cwd=place,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
     return [line.split()[3] for line in (place / "log").read_text().splitlines()]
 
 
@@ -72,7 +95,9 @@ def test_the_script_makes_every_space_and_skips_what_is_complete(tmp_path: Path)
     sweep_of(tmp_path / "made" / "real", [row(0)], [row(1)], space=replace(TINY, runs=2))
     assert make(tmp_path, "9", "real") == []
     (archive,) = tmp_path.glob("archive*")
-    listed = subprocess.run(["tar", "--list", "--file", archive], check=True, capture_output=True, text=True).stdout.split()
+    listed = subprocess.run(
+        ["tar", "--list", "--file", archive], check=True, capture_output=True, text=True
+    ).stdout.split()
     assert {"made/gelu/sweep.json", "made/gelu/runs-000001-20-abc.parquet"} < set(listed)
 
 
@@ -83,7 +108,9 @@ def test_the_script_asks_for_the_commit_where_no_repository_says_it(tmp_path: Pa
 
 
 def test_every_network_is_listed() -> None:
-    kept = {str(path.relative_to(GALLERY).with_suffix("")) for path in GALLERY.rglob("*.safetensors")}
+    kept = {
+        str(path.relative_to(GALLERY).with_suffix("")) for path in GALLERY.rglob("*.safetensors")
+    }
     kept |= {str(path.relative_to(GALLERY)) for path in GALLERY.glob("*/*.plates")}
     listed = NETWORK.findall((GALLERY / "README.md").read_text())
     assert all(any(name.startswith(one) for one in listed) for name in kept)
@@ -91,5 +118,7 @@ def test_every_network_is_listed() -> None:
 
 
 def test_it_is_small() -> None:
-    files = [path for path in GALLERY.rglob("*") if path.is_file() and ".checkpoints" not in path.parts]
+    files = [
+        path for path in GALLERY.rglob("*") if path.is_file() and ".checkpoints" not in path.parts
+    ]
     assert sum(path.stat().st_size for path in files) < LARGEST

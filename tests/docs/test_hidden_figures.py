@@ -1,4 +1,6 @@
-"""`docs/hidden.py` answers from a sweep's table: on a made-up one, with the columns that it asks for."""
+"""`docs/hidden.py` answers from a sweep's table: on a made-up one, with the columns that it asks
+for.
+"""
 
 import runpy
 from pathlib import Path
@@ -17,8 +19,15 @@ def test_a_table_is_drawn_and_told(tmp_path: Path, capsys: pytest.CaptureFixture
     rate = draw.uniform(0, 1, count)
     outside = rate > 0.6
     columns = {name: 0.9 - 0.3 * outside + 0.01 * draw.standard_normal(count) for name in HIDDEN}
-    told = {"verdict": np.where(outside, "Clock", "Pizza"), "paper_label": np.where(outside, "Clock", "Pizza")}
-    numbers = {"attention_rate": rate, "accuracy": 1.0, "gradient_symmetricity": np.where(outside, 0.5, 0.99)}
+    told = {
+        "verdict": np.where(outside, "Clock", "Pizza"),
+        "paper_label": np.where(outside, "Clock", "Pizza"),
+    }
+    numbers = {
+        "attention_rate": rate,
+        "accuracy": 1.0,
+        "gradient_symmetricity": np.where(outside, 0.5, 0.99),
+    }
     runs = Runs.of(pandas.DataFrame({**numbers, **told, **columns}), "made")
     script = runpy.run_path(str(ROOT / "docs" / "hidden.py"))
     script["draw_sweep"](runs, tmp_path / "by-rate.png", resamples=20)

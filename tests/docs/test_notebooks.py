@@ -1,4 +1,6 @@
-"""The notebooks in examples/ are kept with their outputs, which come from their code, and run from top to bottom."""
+"""The notebooks in examples/ are kept with their outputs, which come from their code, and run
+from top to bottom.
+"""
 
 import ast
 import os
@@ -25,7 +27,7 @@ def test_there_are_three() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_outputs_are_those_of_the_code(path: Path) -> None:
     content = read(path)
-    run_again = f"run it again: python tests/docs/notebook.py {path.relative_to(ROOT)}"
+    run_again = f"run it again: python tests/helpers/notebook.py {path.relative_to(ROOT)}"
     assert content["metadata"].get(DIGEST) == digest(content), run_again
     cells = code_cells(content)
     assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
@@ -35,7 +37,11 @@ def test_outputs_are_those_of_the_code(path: Path) -> None:
         source = "".join(cell["source"])
         assert ("print(" in source) == ("stream" in kinds)
         assert ("plt.show()" in source) == ("display_data" in kinds)
-        if isinstance(ast.parse(source).body[-1], ast.Expr) and "plt.show()" not in source and "print(" not in source:
+        if (
+            isinstance(ast.parse(source).body[-1], ast.Expr)
+            and "plt.show()" not in source
+            and "print(" not in source
+        ):
             assert "execute_result" in kinds
     assert len(pictures(content)) >= 1
 
@@ -51,7 +57,9 @@ def test_it_runs(path: Path, tmp_path: Path) -> None:
 def test_the_quickstart_runs_with_the_installed_package(tmp_path: Path) -> None:
     """Outside of the clone, with the files that the wheel has."""
     package = tmp_path / "site" / "algophase"
-    shutil.copytree(ROOT / "src" / "algophase", package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src" / "algophase", package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     for pattern in wheel_patterns():
         for file in (ROOT / "gallery").rglob(pattern):
             target = package / "gallery" / file.relative_to(ROOT / "gallery")
@@ -76,8 +84,23 @@ def wheel_patterns() -> list[str]:
 
 
 def run_notebook(path: Path, drawn: Path, directory: Path, environment: dict[str, str]) -> None:
-    command = [sys.executable, "-W", "error", str(ROOT / "tests" / "docs" / "notebook.py"), str(path), str(drawn)]
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        str(ROOT / "tests" / "docs" / "notebook.py"),
+        str(path),
+        str(drawn),
+    ]
     settings = {**os.environ, "MPLBACKEND": "agg", **environment}
-    done = subprocess.run(command, cwd=directory, env=settings, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""

@@ -1,4 +1,6 @@
-"""The site builds without a warning, asks no other host for anything, and has every public name and command."""
+"""The site builds without a warning, asks no other host for anything, and has every public name
+and command.
+"""
 
 import importlib.util
 import os
@@ -13,10 +15,18 @@ from fenced import ROOT
 
 import algophase
 
-MISSING = [name for name in ("mkdocs", "material", "mkdocstrings_handlers") if importlib.util.find_spec(name) is None]
-pytestmark = pytest.mark.skipif(bool(MISSING), reason="the site's generator is not installed (extra `docs`)")
+MISSING = [
+    name
+    for name in ("mkdocs", "material", "mkdocstrings_handlers")
+    if importlib.util.find_spec(name) is None
+]
+pytestmark = pytest.mark.skipif(
+    bool(MISSING), reason="the site's generator is not installed (extra `docs`)"
+)
 
-LOADED = re.compile(r"""<(?:script|link|img|iframe)[^>]*?(?:src|href)=["']?(https?:)?//|@import|url\(["']?(?:https?:)?//""")
+LOADED = re.compile(
+    r"""<(?:script|link|img|iframe)[^>]*?(?:src|href)=["']?(https?:)?//|@import|url\(["']?(?:https?:)?//"""
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +35,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # Not --quiet: with it, --strict counts no warnings, and a dead link passes.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(directory)]
     environment = {**os.environ, "ALGOPHASE_REPORTS": "linear-alpha"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False, env=environment)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env=environment,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return directory
 
@@ -33,14 +51,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_table_is_listed_and_has_its_report(site: Path) -> None:
     text = (site / "populations.html").read_text(encoding="utf-8")
     tables = sorted(path.parent.name for path in (ROOT / "gallery").glob("*/sweep.json"))
-    assert re.findall(r'href="reports/([^"]+)\.html"', text) == tables
-    assert [page.stem for page in (site / "reports").iterdir()] == ["linear-alpha"]  # `make docs` makes all of them
+    linked = re.findall(r'href="reports/([^"]+)\.html"', text)
+    assert list(dict.fromkeys(linked)) == tables  # a picture and a name lead to each
+    assert [page.stem for page in (site / "reports").iterdir()] == [
+        "linear-alpha"
+    ]  # `make docs` makes all of them
 
 
 def test_every_page_is_there(site: Path) -> None:
     docs = ROOT / "docs"
-    pages = {page.relative_to(docs).with_suffix("") for page in [*docs.glob("*.md"), *docs.glob("notes/*.md")]}
-    assert pages | {Path("cli")} <= {page.relative_to(site).with_suffix("") for page in site.rglob("*.html")}
+    pages = {
+        page.relative_to(docs).with_suffix("")
+        for page in [*docs.glob("*.md"), *docs.glob("notes/*.md")]
+    }
+    assert pages | {Path("cli")} <= {
+        page.relative_to(site).with_suffix("") for page in site.rglob("*.html")
+    }
 
 
 def test_it_opens_with_the_picture(site: Path) -> None:
@@ -74,9 +100,17 @@ def test_examples_are_code(site: Path) -> None:
 
 def test_the_command_line_page_has_every_option(site: Path) -> None:
     text = (site / "cli.html").read_text(encoding="utf-8")
-    for expected in ("algophase analyze", "algophase check-gradients", "--attention-rate", "--keep-weights", "none|all|N"):
+    for expected in (
+        "algophase analyze",
+        "algophase check-gradients",
+        "--attention-rate",
+        "--keep-weights",
+        "none|all|N",
+    ):
         assert expected in text
 
 
 def test_pages_named_in_the_text_are_links(site: Path) -> None:
-    assert '<a href="cluster.html"><code>docs/cluster.md</code></a>' in (site / "sweeps.html").read_text(encoding="utf-8")
+    assert '<a href="cluster.html"><code>docs/cluster.md</code></a>' in (
+        site / "sweeps.html"
+    ).read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""Which call answers which part of the page: checked against Dash's own list, and by asking it as a browser does."""
+"""Which call answers which part of the page: checked against Dash's own list, and by asking it
+as a browser does.
+"""
 
 import itertools
 import json
@@ -13,10 +15,15 @@ from algophase.explore.state import SIDES
 
 
 def ask(client: Any, call: dict[str, Any], **values: Any) -> Any:
-    """Call the server as the page does. values: what the inputs and states hold, by component_property."""
+    """Call the server as the page does. values: what the inputs and states hold, by
+    component_property.
+    """
 
     def held(parts: list[dict[str, str]]) -> list[dict[str, Any]]:
-        return [{**part, "value": values.get(f"{part['id']}_{part['property']}".replace("-", "_"))} for part in parts]
+        return [
+            {**part, "value": values.get(f"{part['id']}_{part['property']}".replace("-", "_"))}
+            for part in parts
+        ]
 
     # A call that only asks for another address has no output of its own, and a name in its place.
     names = [name.rsplit(".", 1) for name in call["output"].strip(".").split("...") if "." in name]
@@ -36,7 +43,9 @@ def calls(client: Any) -> list[dict[str, Any]]:
 
 def test_a_panels_fields_are_its_outputs() -> None:
     assert set(PANEL) - {"most"} <= {field.name for field in fields(NetworkPanel)}
-    assert {name: str(output) for name, output in outputs(a="x.value", b="run-title.children").items()} == {
+    assert {
+        name: str(output) for name, output in outputs(a="x.value", b="run-title.children").items()
+    } == {
         "a": "x.value",
         "b": "run-title.children",
     }
@@ -63,7 +72,9 @@ def test_map_runs_and_filters_answer_by_name(tiny: Path, tmp_path: Path) -> None
     client = app.server.test_client()
     found = dict[str, Any]()
     for call in calls(client):
-        if call["output"].startswith(("..map.figure", "..filters.children", "..statistics.children", "..x.value")):
+        if call["output"].startswith(
+            ("..map.figure", "..filters.children", "..statistics.children", "..x.value")
+        ):
             found |= json.loads(ask(client, call, url_search="?where=index<2").data)["response"]
     assert found["status"]["children"] == "2 of 4 runs on the map"
     assert found["x"]["value"] == "attention_rate"
@@ -77,7 +88,9 @@ def test_each_side_has_calls_of_its_own(tiny: Path, tmp_path: Path) -> None:
     made = [call["output"] for call in calls(app.server.test_client())]
     assert len(set(made)) == len(made)
     for side in SIDES:
-        assert sum(output.startswith(f"..{side}-") for output in made) == 3  # its words, its logits, its circles
+        assert (
+            sum(output.startswith(f"..{side}-") for output in made) == 3
+        )  # its words, its logits, its circles
 
 
 NONSENSE: list[Any] = [
@@ -91,7 +104,9 @@ NONSENSE: list[Any] = [
 ]
 
 
-def test_no_value_a_request_can_hold_is_a_server_error(tiny: Path, tmp_path: Path, said: list[str]) -> None:
+def test_no_value_a_request_can_hold_is_a_server_error(
+    tiny: Path, tmp_path: Path, said: list[str]
+) -> None:
     """Every call of the page, with each input and state in turn holding nonsense."""
     app, networks = make_app(tiny, tmp_path)
     client, run = app.server.test_client(), next(iter(networks.table.places))
@@ -99,24 +114,51 @@ def test_no_value_a_request_can_hold_is_a_server_error(tiny: Path, tmp_path: Pat
     for call in calls(client):
         if call["clientside_function"]:
             continue
-        holders = [f"{part['id']}_{part['property']}".replace("-", "_") for part in (*call["inputs"], *call["state"])]
+        holders = [
+            f"{part['id']}_{part['property']}".replace("-", "_")
+            for part in (*call["inputs"], *call["state"])
+        ]
         for number, (holder, value) in enumerate(itertools.product(holders, NONSENSE)):
             view = "?where=index<3" if number % 5 else f"?run={run}"  # its pictures take a while
             values = {"url_search": view, "version_data": 0, holder: value}
-            assert ask(client, call, **values).status_code in (200, 204), (call["output"], holder, value)
+            assert ask(client, call, **values).status_code in (200, 204), (
+                call["output"],
+                holder,
+                value,
+            )
             asked += 1
     assert asked > 300
     assert said == []
     networks.close()
 
 
-def test_what_is_no_call_of_the_page_is_refused_in_a_line(tiny: Path, tmp_path: Path, said: list[str]) -> None:
+def test_what_is_no_call_of_the_page_is_refused_in_a_line(
+    tiny: Path, tmp_path: Path, said: list[str]
+) -> None:
     app, _ = make_app(tiny, tmp_path)
     client = app.server.test_client()
-    bodies: list[Any] = [b"", b"{", b"[]", b"3", b"null", b'{"output": 3}', b'{"output": "x.value", "inputs": 3}', b"\xff"]
-    bodies += [json.dumps({"output": "map.figure", "outputs": {}, "inputs": [], "changedPropIds": [3]}).encode()]
+    bodies: list[Any] = [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"null",
+        b'{"output": 3}',
+        b'{"output": "x.value", "inputs": 3}',
+        b"\xff",
+    ]
+    bodies += [
+        json.dumps(
+            {"output": "map.figure", "outputs": {}, "inputs": [], "changedPropIds": [3]}
+        ).encode()
+    ]
     for body in bodies:
-        answer = client.post("/_dash-update-component", base_url="http://127.0.0.1", data=body, content_type="application/json")
+        answer = client.post(
+            "/_dash-update-component",
+            base_url="http://127.0.0.1",
+            data=body,
+            content_type="application/json",
+        )
         assert 400 <= answer.status_code < 500, (body, answer.status_code)
         assert b"Traceback" not in answer.data
     assert all(line.startswith("a request was refused: ") for line in said)

@@ -9,7 +9,7 @@ import pytest
 from explored_tables import text_of
 from test_networks import settled
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.explorer import Explorer
 from algophase.explore.map_figure import COLOUR_STEPS
 from algophase.explore.networks import Networks
@@ -24,7 +24,9 @@ CLOCK, HYBRID = "da98a6312948", "72e3fdf5cb71"
 
 @pytest.fixture(scope="module")
 def explorer(gallery: Path, tmp_path_factory: pytest.TempPathFactory) -> Explorer:
-    explorer = Explorer(Networks(read_run_table(gallery), gallery, tmp_path_factory.mktemp("cache")))
+    explorer = Explorer(
+        Networks(read_run_table(gallery), gallery, tmp_path_factory.mktemp("cache"))
+    )
     for run_id in (CLOCK, HYBRID):
         settled(explorer.networks, run_id)
     return explorer
@@ -34,7 +36,9 @@ def test_axes_stand_in_the_address_only_where_they_were_chosen(explorer: Explore
     assert explorer.choose_axes("", "attention_rate", "gradient_symmetricity", "verdict") is None
     after = explorer.choose_axes("?region=0,0,1,1", "attention_rate", "circularity", "verdict")
     assert after == "?y=circularity"  # a region of other axes is no region
-    kept = explorer.choose_axes("?region=0,0,1,1", "attention_rate", "gradient_symmetricity", "circularity")
+    kept = explorer.choose_axes(
+        "?region=0,0,1,1", "attention_rate", "gradient_symmetricity", "circularity"
+    )
     assert kept == "?colour=circularity&region=0,0,1,1"
 
 
@@ -44,7 +48,10 @@ def test_a_scale_stands_in_the_address_and_goes_with_its_column(explorer: Explor
     chosen = explorer.choose_axes("?region=0,0,1,1", *axes, "log", "linear")
     assert chosen == "?x-scale=log"
     assert explorer.choose_axes(chosen, *axes, "linear", "linear") == "?x-scale=linear"
-    assert explorer.choose_axes(chosen, "training_loss", *axes[1:], "log", "linear") == "?x=training_loss"
+    assert (
+        explorer.choose_axes(chosen, "training_loss", *axes[1:], "log", "linear")
+        == "?x=training_loss"
+    )
     zero = explorer.table.numbers("attention_rate") == 0
     assert len(explorer.table.drawn(explorer.view(chosen))) == explorer.table.count - zero.sum()
 
@@ -90,20 +97,36 @@ def test_the_chosen_runs_are_a_csv_file(explorer: Explorer, gallery: Path) -> No
     rows = list(csv.DictReader("".join(explorer.csv(search)).splitlines()))
     expected = runs[(runs.verdict == "Pizza") & (runs.attention_rate < 0.5)]
     assert [row["run_id"] for row in rows] == expected.run_id.tolist()
-    assert [float(row["attention_rate"]) for row in rows] == expected.attention_rate.tolist()  # exact
+    assert [
+        float(row["attention_rate"]) for row in rows
+    ] == expected.attention_rate.tolist()  # exact
     listed = explorer.show_runs(f"{search}&run={CLOCK}", 0)
     assert listed.download == "runs.csv?where=verdict%3DPizza&where=attention_rate<0.5"
     assert listed.download_text == f"Download {len(expected):,} runs as CSV"
     region = explorer.show_runs("?region=0,0.99,0.2,1", 0)
-    assert len(list(csv.DictReader("".join(explorer.csv("?region=0,0.99,0.2,1")).splitlines()))) > 100
+    assert (
+        len(list(csv.DictReader("".join(explorer.csv("?region=0,0.99,0.2,1")).splitlines()))) > 100
+    )
     assert region.download == "runs.csv?region=0,0.99,0.2,1"
 
 
 def test_a_click_opens_the_run_of_its_point(explorer: Explorer) -> None:
     after = explorer.click("?x=width", {"points": [{"customdata": CLOCK}]})
     assert after == f"?x=width&run={CLOCK}"
-    points: list[Any] = [{}, {"customdata": 10**9}, {"customdata": -1}, {"customdata": "x"}, {"customdata": "0" * 12}]
-    nonsenses: list[object] = [None, "x", {}, {"points": []}, *({"points": [point]} for point in points)]
+    points: list[Any] = [
+        {},
+        {"customdata": 10**9},
+        {"customdata": -1},
+        {"customdata": "x"},
+        {"customdata": "0" * 12},
+    ]
+    nonsenses: list[object] = [
+        None,
+        "x",
+        {},
+        {"points": []},
+        *({"points": [point]} for point in points),
+    ]
     for nonsense in nonsenses:
         assert explorer.click("", nonsense) is None
     assert explorer.open_run(after, CLOCK) is None
@@ -120,13 +143,20 @@ def test_the_map_is_drawn_again_only_for_other_points(explorer: Explorer) -> Non
     assert len(other.data) == 1
 
 
-def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(explorer: Explorer) -> None:
-    """With a thousand colours in a trace, plotly's WebGL drew the runs of a region in colours that are not on the scale."""
+def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(
+    explorer: Explorer,
+) -> None:
+    """With a thousand colours in a trace, plotly's WebGL drew the runs of a region in colours
+    that are not on the scale.
+    """
     figure, _ = explorer.show_map("?colour=parameter_norm", None)
     assert figure is not None
     points = [trace for trace in figure.data if trace.hovertext is not None]
     assert sum(len(trace.x) for trace in points) == explorer.table.count
-    assert len({colour for trace in points for colour in trace.marker.color.tolist()}) <= COLOUR_STEPS + 1
+    assert (
+        len({colour for trace in points for colour in trace.marker.color.tolist()})
+        <= COLOUR_STEPS + 1
+    )
     exact = explorer.table.numbers("parameter_norm")
     step = (exact.max() - exact.min()) / COLOUR_STEPS
     for trace in points:
@@ -157,7 +187,12 @@ def test_a_kept_network_is_shown_with_its_evidence(explorer: Explorer) -> None:
     assert panel.title == f"{CLOCK}: two Clocks and a Pizza (9.8%)"
     told = text_of(panel.verdict)
     assert all(
-        words in told for words in ("It learned the Clock", "Instances, the largest first", "By the paper's rules: Clock")
+        words in told
+        for words in (
+            "It learned the Clock",
+            "Instances, the largest first",
+            "By the paper's rules: Clock",
+        )
     )
     assert not panel.job_text  # its row says all of it
     assert not panel.inside_hidden
@@ -165,20 +200,41 @@ def test_a_kept_network_is_shown_with_its_evidence(explorer: Explorer) -> None:
     assert len(panel.options) == len(panel.values) == panel.circles + 1
     assert len(explorer.show_circles(f"?run={CLOCK}", "run")) == panel.circles
     hybrid = f"?run={HYBRID}"  # a companion of it is no circle
-    assert len(explorer.show_circles(hybrid, "run")) == explorer.show_network(hybrid, "run").circles - 1
+    assert (
+        len(explorer.show_circles(hybrid, "run"))
+        == explorer.show_network(hybrid, "run").circles - 1
+    )
     assert explorer.show_network(f"?run={CLOCK}", "pin").hidden
     assert explorer.show_network("", "run").hidden
 
 
-OURS = ("verdict", "sentence", "reasons", "pizza_logit_share", "named_share", "nearest_line", "nearest_distance", "additivity")
+OURS = (
+    "verdict",
+    "sentence",
+    "reasons",
+    "pizza_logit_share",
+    "named_share",
+    "nearest_line",
+    "nearest_distance",
+    "additivity",
+)
 
 
-def test_a_network_of_an_older_table_is_analysed_when_it_is_asked_for(gallery: Path, tmp_path: Path) -> None:
-    newer, older = gallery.parent / "separate-vocabularies", tmp_path / "older"  # which has the paper's labels alone
+def test_a_network_of_an_older_table_is_analysed_when_it_is_asked_for(
+    gallery: Path, tmp_path: Path
+) -> None:
+    newer, older = (
+        gallery.parent / "separate-vocabularies",
+        tmp_path / "older",
+    )  # which has the paper's labels alone
     shutil.copytree(newer, older)
     (shard,) = older.glob("*.parquet")
     table = read_shard(shard)
-    ours = [name for name in table.column_names if name in OURS or name.startswith(("program.", "instances."))]
+    ours = [
+        name
+        for name in table.column_names
+        if name in OURS or name.startswith(("program.", "instances."))
+    ]
     shard.write_bytes(encode_table(table.drop_columns(ours), provenance(shard)))
     explorer = Explorer(Networks(read_run_table(older), older, tmp_path))
     settled(explorer.networks, "6b10ba113d06")
@@ -215,7 +271,9 @@ def test_switching_an_instance_off_switches_its_frequencies_off(explorer: Explor
     assert len(members) == 2  # a Pizza and its companion
     assert explorer.show_network(after, "run").instances_on == [0, 1]
     assert explorer.instances_on(f"{search}&off={members[0]}", "run") == [0, 1]
-    assert explorer.switch_instances(f"{search}&off={members[0]}", "run", [0, 1]) is None  # nothing was changed
+    assert (
+        explorer.switch_instances(f"{search}&off={members[0]}", "run", [0, 1]) is None
+    )  # nothing was changed
     assert explorer.switch_instances(after, "run", [0, 1, 2]) == search
     assert explorer.switch_instances("", "run", []) is None
 
@@ -241,7 +299,10 @@ def test_two_networks_are_compared_by_pinning_one(explorer: Explorer) -> None:
     both = explorer.open_run(pinned, HYBRID)
     sentence = "a Pizza (38%), a Clock (37%) and a Clock-Pizza mixture (25%)"
     assert explorer.show_network(both, "run").title == f"{HYBRID}: {sentence}; borderline"
-    assert explorer.show_network(both, "pin").title == f"Pinned: {CLOCK}: two Clocks and a Pizza (9.8%)"
+    assert (
+        explorer.show_network(both, "pin").title
+        == f"Pinned: {CLOCK}: two Clocks and a Pizza (9.8%)"
+    )
     assert explorer.close(both, "pin") == f"?run={HYBRID}"
     assert explorer.pin("") is None
 
@@ -261,9 +322,15 @@ def test_a_run_without_weights_shows_its_row_and_offers_training(explorer: Explo
         explorer.start_training("?run=000000000000", "run")
 
 
-def test_a_run_that_diverged_says_so_before_it_offers_training(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_diverged_says_so_before_it_offers_training(
+    explorer: Explorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, row = explorer.table.run_id(2), explorer.table.row(2)
-    monkeypatch.setattr(explorer.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
+    monkeypatch.setattr(
+        explorer.table,
+        "row",
+        lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None},
+    )
     changed = column_of(["diverged"] * explorer.table.count)
     assert changed is not None
     monkeypatch.setitem(explorer.table.columns, "verdict", changed)

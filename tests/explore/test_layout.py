@@ -7,7 +7,11 @@ from algophase.explore.table import RunTable
 
 
 def ids(table: RunTable) -> set[str]:
-    return {part.id for part in make_layout(table)._traverse() if isinstance(getattr(part, "id", None), str)}
+    return {
+        part.id
+        for part in make_layout(table)._traverse()
+        if isinstance(getattr(part, "id", None), str)
+    }
 
 
 def test_every_part_that_a_view_fills_is_there() -> None:
@@ -20,7 +24,16 @@ def test_every_part_that_a_view_fills_is_there() -> None:
 def test_controls_have_labels_and_menus_the_tables_columns() -> None:
     layout = make_layout(RunTable(columns(), "made up"))
     labels = {part.htmlFor for part in layout._traverse() if type(part).__name__ == "Label"}
-    assert {"x", "y", "colour", "filter-column", "filter-operator", "filter-value", "run-keep", "pin-keep"} <= labels
+    assert {
+        "x",
+        "y",
+        "colour",
+        "filter-column",
+        "filter-operator",
+        "filter-value",
+        "run-keep",
+        "pin-keep",
+    } <= labels
     (menu,) = [part for part in layout._traverse() if getattr(part, "id", None) == "x"]
     assert {"label": "attention rate", "value": "attention_rate"} in menu.options
     assert "circles.frequency" not in [option["value"] for option in menu.options]

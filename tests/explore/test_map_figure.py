@@ -28,7 +28,9 @@ def test_each_point_carries_its_run_whatever_colours_it(colour: str) -> None:
     points = [trace for trace in figure.data if trace.type == "scattergl"]
     drawn = sorted(run_id for trace in points for run_id in trace.customdata)
     assert drawn == [f"{place:012x}" for place in range(4)]
-    assert len({trace.marker.symbol for trace in points}) == len(points)  # shapes tell as much as colours
+    assert len({trace.marker.symbol for trace in points}) == len(
+        points
+    )  # shapes tell as much as colours
     assert len([trace for trace in figure.data if trace.showlegend is not False]) == len(points)
     assert figure.layout.yaxis.type == "log"
 
@@ -38,7 +40,9 @@ def test_the_attention_rate_is_on_a_linear_axis(sweep: str) -> None:
     table = read_run_table(shipped(Path(sweep)))
     rates = table.numbers("attention_rate")
     assert rates.min() > 0
-    assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(rates, 0.05)  # it looks like one for a log axis
+    assert numpy.quantile(rates, 0.95) > 30 * numpy.quantile(
+        rates, 0.05
+    )  # it looks like one for a log axis
     figure = draw_map(table, table.resolve(View())[0])
     assert figure.layout.xaxis.title.text == "attention rate"
     assert figure.layout.xaxis.type != "log"

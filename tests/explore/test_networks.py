@@ -9,7 +9,7 @@ import pytest
 import torch
 from commands import PATIENCE
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore import networks as module
 from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
 from algophase.explore.networks import Look, Networks, frequencies, switched_off
@@ -42,18 +42,25 @@ def run_ids(networks: Networks) -> list[str]:
     return list(networks.table.places)
 
 
-def test_kept_weights_are_shown_at_once_with_what_the_table_says(tiny: Path, tmp_path: Path) -> None:
+def test_kept_weights_are_shown_at_once_with_what_the_table_says(
+    tiny: Path, tmp_path: Path
+) -> None:
     networks = opened(tiny, tmp_path)
     look = networks.look(run_ids(networks)[0])
     assert look.specimen is not None
     assert not look.specimen.notes
     row = networks.table.row(0)
     analysis = look.specimen.analysis
-    assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (row["verdict"], row["reasons"])
+    assert (analysis.verdict.label, list(analysis.verdict.reasons)) == (
+        row["verdict"],
+        row["reasons"],
+    )
     assert networks.look(run_ids(networks)[0]).specimen is look.specimen
 
 
-def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(tiny: Path, tmp_path: Path) -> None:
+def test_weights_that_were_not_kept_are_trained_on_request_and_found_again(
+    tiny: Path, tmp_path: Path
+) -> None:
     networks = opened(tiny, tmp_path / "cache")
     before = sorted(path.name for path in tiny.rglob("*"))
     run_id = run_ids(networks)[1]
@@ -87,7 +94,9 @@ def test_a_cache_in_the_sweep_is_written_as_its_only_writer(copy: Path) -> None:
     assert SweepDirectory(copy).kept() == {run_ids(networks)[0], other}
 
 
-def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_can_be_stopped(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     networks = opened(tiny, tmp_path)
     run_id = run_ids(networks)[1]
 
@@ -115,7 +124,9 @@ def test_training_can_be_stopped(tiny: Path, tmp_path: Path, monkeypatch: pytest
     assert not networks.busy
 
 
-def test_requests_wait_in_one_queue_that_has_an_end(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_wait_in_one_queue_that_has_an_end(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     networks = opened(tiny, tmp_path)
     first = run_ids(networks)[1]
     row, run = networks._run(first)
@@ -140,7 +151,9 @@ def test_requests_wait_in_one_queue_that_has_an_end(tiny: Path, tmp_path: Path, 
     assert threading.active_count() == before + 1
     assert len(asked) == MOST_WAITING
     assert len(refused) == 1000 - len(asked)
-    assert set(refused) == {f"{MOST_WAITING} networks wait for training already: try again when they are done"}
+    assert set(refused) == {
+        f"{MOST_WAITING} networks wait for training already: try again when they are done"
+    }
     assert networks.train(first) is running
     assert networks.train(asked[3].run_id) is asked[3]
     networks.stop(asked[3].run_id)  # one that waits is out at once
@@ -175,17 +188,27 @@ def test_other_weights_than_the_tables_are_analysed_anew(copy: Path, tmp_path: P
     assert specimen.analysis.distance_irrelevance != networks.table.row(0)["distance_irrelevance"]
 
 
-def test_weights_of_a_run_that_diverged_are_shown_as_such(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_of_a_run_that_diverged_are_shown_as_such(
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     networks = opened(copy, tmp_path)
     run_id, row = run_ids(networks)[0], networks.table.row(0)
-    monkeypatch.setattr(networks.table, "row", lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None})
+    monkeypatch.setattr(
+        networks.table,
+        "row",
+        lambda _place: row | {"diverged_at": 7, "verdict": None, "paper_label": None},
+    )
     specimen = settled(networks, run_id).specimen
     assert specimen is not None
-    assert specimen.notes == ("training diverged at epoch 7: these are the weights it was stopped with",)
+    assert specimen.notes == (
+        "training diverged at epoch 7: these are the weights it was stopped with",
+    )
 
 
 def damage(copy: Path, run_id: str, how: str) -> None:
-    tensors, description = (copy / "networks" / f"{run_id}{suffix}" for suffix in (".safetensors", ".json"))
+    tensors, description = (
+        copy / "networks" / f"{run_id}{suffix}" for suffix in (".safetensors", ".json")
+    )
     if how == "cut short":
         tensors.write_bytes(tensors.read_bytes()[:100])
     elif how == "other bytes":
@@ -218,7 +241,9 @@ def damage(copy: Path, run_id: str, how: str) -> None:
         ("other settings", "holds a network of other settings"),
     ],
 )
-def test_damaged_weights_are_told_and_can_be_trained_again(copy: Path, tmp_path: Path, how: str, problem: str) -> None:
+def test_damaged_weights_are_told_and_can_be_trained_again(
+    copy: Path, tmp_path: Path, how: str, problem: str
+) -> None:
     networks = opened(copy, tmp_path / "cache")
     run_id = run_ids(networks)[0]
     damage(copy, run_id, how)
@@ -246,7 +271,9 @@ def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_pa
     assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
 
 
-def test_a_row_whose_settings_are_not_its_ids_is_refused(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_whose_settings_are_not_its_ids_is_refused(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = read_run_table(tiny)
     row = table.row(0)
     monkeypatch.setattr(table, "row", lambda _place: row | {"width": 16})
@@ -291,4 +318,6 @@ def test_circles_are_switched_off_one_by_one(gallery: Path, tmp_path: Path) -> N
     kept = switched_off(specimen, [REST])  # only circles
     assert kept.accuracy > 0.9
     assert not torch.equal(kept.correct, specimen.whole.correct)
-    assert "logits" not in vars(specimen)  # all logits of a network that is kept would take much memory
+    assert "logits" not in vars(
+        specimen
+    )  # all logits of a network that is kept would take much memory

@@ -9,9 +9,9 @@ from explored_tables import text_of
 pytest.importorskip("dash")
 
 from algophase import Analysis, Network, analyze, handmade_clock, handmade_pizza, save, wrap
-from algophase.analysis.grid import grid_logits
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
 from algophase.explore.app import make_app
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
@@ -77,7 +77,9 @@ def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: P
     listed = text_of(explorer.show_runs(AXES, 0).table)
     for place, name in enumerate(files):
         assert name in listed
-        panel = explorer.show_network(encode(View().with_network("run", table.run_id(place), ())), "run")
+        panel = explorer.show_network(
+            encode(View().with_network("run", table.run_id(place), ())), "run"
+        )
         assert panel.title.startswith(f"{name}: ")
         assert name in str(panel.job_text)
         assert ("saved without its code" in str(panel.job_text)) == (name == "function.safetensors")
@@ -86,7 +88,9 @@ def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: P
     assert "no network" in networks.look("0" * 12).problems[0]
 
 
-def test_the_page_is_there_before_the_networks_which_come_one_by_one(directory: Path, tmp_path: Path) -> None:
+def test_the_page_is_there_before_the_networks_which_come_one_by_one(
+    directory: Path, tmp_path: Path
+) -> None:
     heard = Heard()
     heard.go_on.clear()
     networks = OwnNetworks(directory, KeptAnalyses(tmp_path), heard)
@@ -110,7 +114,9 @@ def test_the_page_is_there_before_the_networks_which_come_one_by_one(directory: 
     assert heard.lines[-1] == "3 networks analyzed; 1 file could not be read"
 
 
-def test_the_next_start_analyzes_nothing(directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_start_analyzes_nothing(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = all_come(directory, tmp_path)
     analyzed = list[str]()
 

@@ -3,6 +3,7 @@ from explored_tables import columns, text_of
 
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.specimen import Specimen
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings
 from algophase.explore.panels import (
     PAGE,
     circle_options,
@@ -22,7 +23,6 @@ from algophase.explore.table import RunTable
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.runs.selection import read_condition
-from algophase.settings import LinearSettings, RunSettings, TaskSettings
 
 TABLE = RunTable(columns(), "made up")
 
@@ -37,7 +37,9 @@ def test_a_region_has_shares_with_intervals_and_medians() -> None:
 
 
 def test_runs_are_listed_page_by_page() -> None:
-    many = RunTable({"run_id": [f"{place:012x}" for place in range(60)], "width": list(range(60))}, "made up")
+    many = RunTable(
+        {"run_id": [f"{place:012x}" for place in range(60)], "width": list(range(60))}, "made up"
+    )
     view, _ = many.resolve(View())
     for asked, shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
         listed, page, pages = runs_page(many, view, many.drawn(view), asked)
@@ -57,10 +59,17 @@ def test_filters_are_buttons_that_say_what_they_remove() -> None:
 def test_a_row_is_shown_whatever_it_holds() -> None:
     assert "The table calls it odd." in text_of(row_box({"reasons": "no list"}, "odd"))
     assert "the loss became NaN" in text_of(row_box({}, "diverged"))
-    strange = text_of(metrics_table({"accuracy": "high", "circularity": True, "distance_irrelevance": float("inf")}))
+    strange = text_of(
+        metrics_table(
+            {"accuracy": "high", "circularity": True, "distance_irrelevance": float("inf")}
+        )
+    )
     assert [word in strange for word in ("high", "yes", "inf")] == [True] * 3
     assert all(each.label in text_of(metrics_table({})) for each in metrics() if each.shown)
-    assert settings_line(TABLE, 1) == "index 1, equals sign no, width 32, activation gelu, attention rate 0.4000"
+    assert (
+        settings_line(TABLE, 1)
+        == "index 1, equals sign no, width 32, activation gelu, attention rate 0.4000"
+    )
 
 
 def test_a_network_is_shown_with_its_circles_on_and_off() -> None:
@@ -78,6 +87,11 @@ def test_a_network_is_shown_with_its_circles_on_and_off() -> None:
 
 
 def test_a_network_without_circles_says_so() -> None:
-    specimen = Specimen(initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings())))
-    assert text_of(circle_pictures(specimen)) == "No frequency of the embedding stands out as a circle."
+    specimen = Specimen(
+        initialise(RunSettings(task=TaskSettings(modulus=13), network=LinearSettings()))
+    )
+    assert (
+        text_of(circle_pictures(specimen))
+        == "No frequency of the embedding stands out as a circle."
+    )
     assert logits_picture(specimen, []).order.endswith("rows and columns in their own order.")

@@ -9,7 +9,7 @@ from commands import call
 from runs_made import row, sweep_of
 from werkzeug.test import Client
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.server import _make
 from algophase.explore.site import Site, groups_at
 
@@ -57,7 +57,12 @@ def test_the_map_needs_no_script_and_nothing_from_elsewhere(place: Path, tmp_pat
     assert "http" not in page.text.replace('http-equiv="', "")
     assert "default-src 'self'" in page.headers["Content-Security-Policy"]
     assert got(site, "/assets/explore.css").status_code == 200
-    for path in ("/assets/../site.py", "/assets/%2e%2e/site.py", "/place/one/mine/sweep.json", "/sweep/mine/../../site.py"):
+    for path in (
+        "/assets/../site.py",
+        "/assets/%2e%2e/site.py",
+        "/place/one/mine/sweep.json",
+        "/sweep/mine/../../site.py",
+    ):
         assert b"def groups_at" not in got(site, path).data
         assert b"algophase-sweep" not in got(site, path).data
 
@@ -89,13 +94,17 @@ def test_new_runs_are_seen_without_a_restart(place: Path, tmp_path: Path) -> Non
     with directory.hold("a test"):
         directory.add([row(1)], {})
     assert "4 populations, 7 runs" in got(site, "/").text
-    assert "seed 0: 1 of the" in got(site, "/sweep/later/_dash-layout").text  # of the page that is open
+    assert (
+        "seed 0: 1 of the" in got(site, "/sweep/later/_dash-layout").text
+    )  # of the page that is open
     got(site, "/sweep/later/")
     assert "seed 0: 2 of the" in got(site, "/sweep/later/_dash-layout").text
     site.close()
 
 
-def test_what_is_a_folder_of_sweeps(place: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_a_folder_of_sweeps(
+    place: Path, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert groups_at(tiny) == []  # a sweep itself
     assert groups_at(tmp_path / "nowhere") == []
     ((heading, paths),) = groups_at(place)
@@ -108,7 +117,9 @@ def test_what_is_a_folder_of_sweeps(place: Path, tiny: Path, tmp_path: Path, mon
     assert "fixed-width" in [path.name for path in ours[1]]
 
 
-def test_without_any_sweep_the_command_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_sweep_the_command_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("algophase.explore.site.default_gallery", lambda: None)
     with pytest.raises(InputError, match="no sweep in this folder"):

@@ -4,14 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algophase.errors import InputError
-from algophase.explore.state import MOST_CORNERS, MOST_FILTERS, SCALES, View, checked_condition, decode, encode, region_of
+from algophase.core.errors import InputError
+from algophase.explore.state import (
+    MOST_CORNERS,
+    MOST_FILTERS,
+    SCALES,
+    View,
+    checked_condition,
+    decode,
+    encode,
+    region_of,
+)
 from algophase.runs.selection import OPERATORS, Condition
 
 IDS = st.text("0123456789abcdef", min_size=12, max_size=12)
 NAMES = st.text(min_size=1, max_size=30).filter(lambda text: text.isprintable())
 COLUMNS = st.from_regex(r"[^\s=!<>\x00-\x1f\x7f]{1,20}", fullmatch=True).filter(str.isprintable)
-VALUES = st.text(max_size=30).filter(lambda text: not any(ord(c) < 32 or ord(c) == 127 for c in text))
+VALUES = st.text(max_size=30).filter(
+    lambda text: not any(ord(c) < 32 or ord(c) == 127 for c in text)
+)
 CONDITIONS = st.builds(Condition, COLUMNS, st.sampled_from(list(OPERATORS)), VALUES)
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: float(f"{value:.6g}"))
 CORNERS = st.lists(st.tuples(NUMBERS, NUMBERS), min_size=2, max_size=MOST_CORNERS).map(tuple)
@@ -23,7 +34,9 @@ def views(draw: st.DrawFn) -> View:
     filters = tuple(dict.fromkeys(draw(st.lists(CONDITIONS, max_size=4))))
     x, y, colour = (draw(st.just("") | NAMES) for _ in range(3))
     x_scale, y_scale = (draw(st.sampled_from(["", *SCALES])) for _ in range(2))
-    view = View(filters, x, y, colour, draw(st.just(()) | CORNERS), x_scale=x_scale, y_scale=y_scale)
+    view = View(
+        filters, x, y, colour, draw(st.just(()) | CORNERS), x_scale=x_scale, y_scale=y_scale
+    )
     view = view.with_network("run", draw(st.just("") | IDS), draw(OFF))
     return view.with_network("pin", draw(st.just("") | IDS), draw(OFF))
 
@@ -45,7 +58,9 @@ def test_a_view_with_nothing_chosen_has_no_query() -> None:
 
 
 def test_an_address_can_be_read_by_people() -> None:
-    view = View((Condition("attention_rate", "<", "0.5"),), x="width", run="58ae40340899", off=(0, 17))
+    view = View(
+        (Condition("attention_rate", "<", "0.5"),), x="width", run="58ae40340899", off=(0, 17)
+    )
     assert encode(view) == "?where=attention_rate<0.5&x=width&run=58ae40340899&off=0,17"
 
 
@@ -54,7 +69,10 @@ def test_an_address_can_be_read_by_people() -> None:
     [
         ("?where=attention_rate", "condition is 'attention_rate'; write COLUMN"),
         (f"?where=a%3D{'x' * 300}", "condition has 302 characters"),
-        ("?run=../../etc/passwd", "run is '../../etc/passwd'; a run's id has 12 hexadecimal digits"),
+        (
+            "?run=../../etc/passwd",
+            "run is '../../etc/passwd'; a run's id has 12 hexadecimal digits",
+        ),
         ("?run=<script>alert(1)</script>", "a run's id has 12 hexadecimal digits"),
         ("?x-scale=cubic", "x-scale is 'cubic'; choose one of linear, log"),
         ("?region=1,2,3", "is not 2 to 60 points"),
@@ -62,7 +80,10 @@ def test_an_address_can_be_read_by_people() -> None:
         ("?region=a,b,c,d", "is not 2 to 60 points"),
         ("?region=" + ",".join(["1"] * 400), "is not 2 to 60 points"),
         ("?run=58ae40340899&off=x", "are not frequencies"),
-        ("?" + "&".join(f"where=a%3D{i}" for i in range(MOST_FILTERS + 1)), "21 filters are asked for"),
+        (
+            "?" + "&".join(f"where=a%3D{i}" for i in range(MOST_FILTERS + 1)),
+            "21 filters are asked for",
+        ),
         ("?" + "&".join(["where=a%3D1"] * 5000), "holds too many settings"),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from explored_tables import columns
 from matplotlib.path import Path as Outline
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.state import View
 from algophase.explore.table import KEPT, RunTable, inside, read_run_table
 from algophase.runs.selection import read_condition
@@ -33,10 +33,22 @@ def test_every_run_has_a_verdict() -> None:
 def test_runs_are_coloured_by_either_verdict() -> None:
     both = RunTable(columns(paper_label=["Pizza", None, "non-circular", None]), "made up")
     assert both.colours[:2] == ["verdict", "paper_label"]
-    assert both.columns["paper_label"].tolist() == ["Pizza", "diverged", "non-circular", "not analysed"]
+    assert both.columns["paper_label"].tolist() == [
+        "Pizza",
+        "diverged",
+        "non-circular",
+        "not analysed",
+    ]
     assert both.verdict_name == "verdict"
-    older = RunTable(columns(verdict=[None] * 4, paper_label=["Pizza", None, "non-circular", None]), "made up")
-    assert older.columns["verdict"].tolist() == ["Pizza", "diverged", "non-circular", "not analysed"]
+    older = RunTable(
+        columns(verdict=[None] * 4, paper_label=["Pizza", None, "non-circular", None]), "made up"
+    )
+    assert older.columns["verdict"].tolist() == [
+        "Pizza",
+        "diverged",
+        "non-circular",
+        "not analysed",
+    ]
     assert older.verdict_name == "paper's label"
 
 
@@ -75,7 +87,11 @@ def test_zero_has_no_place_on_a_log_axis() -> None:
 
 
 def test_a_lasso_is_straight_on_the_axes_it_was_drawn_on() -> None:
-    corners = ((0.0, 10.0), (1.0, 10.0), (1.0, 1000.0))  # by logarithms, 16 and 512 lie above its long side
+    corners = (
+        (0.0, 10.0),
+        (1.0, 10.0),
+        (1.0, 1000.0),
+    )  # by logarithms, 16 and 512 lie above its long side
     assert places(y="width", region=corners) == [1]
     assert places(y="width", y_scale="linear", region=corners) == [0, 1, 2]
 
@@ -84,8 +100,20 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
     random = numpy.random.default_rng(0)
     corners, points = random.random((9, 2)), random.random((500, 2))
     found = inside([tuple(corner) for corner in corners.tolist()], points[:, 0], points[:, 1])
-    assert (found == Outline([*corners, corners[0]], closed=True).contains_points(points)).mean() > 0.9  # self-crossing
-    round_ = numpy.stack([numpy.cos(numpy.arange(12) * numpy.pi / 6), numpy.sin(numpy.arange(12) * numpy.pi / 6)], 1) / 2 + 0.5
+    assert (
+        found == Outline([*corners, corners[0]], closed=True).contains_points(points)
+    ).mean() > 0.9  # self-crossing
+    round_ = (
+        numpy.stack(
+            [
+                numpy.cos(numpy.arange(12) * numpy.pi / 6),
+                numpy.sin(numpy.arange(12) * numpy.pi / 6),
+            ],
+            1,
+        )
+        / 2
+        + 0.5
+    )
     found = inside([tuple(corner) for corner in round_.tolist()], points[:, 0], points[:, 1])
     assert (found == Outline([*round_, round_[0]], closed=True).contains_points(points)).all()
 
@@ -93,7 +121,10 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
 @pytest.mark.parametrize(
     ("view", "problem"),
     [
-        (View((read_condition("attention_rat<0.5"),)), "there is no column 'attention_rat'; did you mean attention_rate"),
+        (
+            View((read_condition("attention_rat<0.5"),)),
+            "there is no column 'attention_rat'; did you mean attention_rate",
+        ),
         (View((read_condition("attention_rate<fast"),)), "column attention_rate holds numbers"),
         (View((read_condition("verdict<Pizza"),)), "use = or !="),
         (View((read_condition("circles.frequency=1"),)), "there is no column 'circles.frequency'"),
@@ -118,7 +149,11 @@ def test_medians_leave_out_what_is_missing() -> None:
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
     table = read_run_table(gallery)
     assert table.count == 3728
-    assert sum(table.columns[KEPT].tolist()) == len(list((gallery / "networks").glob("*.safetensors"))) > 0
+    assert (
+        sum(table.columns[KEPT].tolist())
+        == len(list((gallery / "networks").glob("*.safetensors")))
+        > 0
+    )
     assert any("fixed-width" in line for line in table.about)
     assert KEPT in table.axes
     assert not table.problems
@@ -143,15 +178,24 @@ def test_a_directory_without_runs_is_refused(tmp_path: Path) -> None:
 
 def test_a_table_of_anything_is_read(tmp_path: Path) -> None:
     write_shard(
-        tmp_path / "a.parquet", [{"run_id": 3, "index": 8, "verdict": 5, "y": 1.0}, {"run_id": 4, "index": 7, "y": 2.0}], {}
+        tmp_path / "a.parquet",
+        [{"run_id": 3, "index": 8, "verdict": 5, "y": 1.0}, {"run_id": 4, "index": 7, "y": 2.0}],
+        {},
     )
-    write_shard(tmp_path / "b.parquet", [{"run_id": 5, "index": "x", "y": 1.0}, {"run_id": 6, "y": 2.0}], {})
-    (tmp_path / "sweep.json").write_text('{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}')
+    write_shard(
+        tmp_path / "b.parquet", [{"run_id": 5, "index": "x", "y": 1.0}, {"run_id": 6, "y": 2.0}], {}
+    )
+    (tmp_path / "sweep.json").write_text(
+        '{"format": "algophase-sweep", "version": 1, "space": {"title": 3}, "seed": 0}'
+    )
     table = read_run_table(tmp_path)
     assert table.count == 2
     assert table.axes == ["index", "y"]
     assert any("no column of run ids" in line for line in table.problems)
-    assert any("b.parquet is not a sweep shard: the index of a run is 'x'" in line for line in table.problems)
+    assert any(
+        "b.parquet is not a sweep shard: the index of a run is 'x'" in line
+        for line in table.problems
+    )
 
 
 def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
@@ -170,7 +214,10 @@ def test_a_runs_lists_are_read_from_its_shard(gallery: Path) -> None:
 
 
 def test_runs_of_several_shards_keep_their_own_rows(tmp_path: Path) -> None:
-    runs = [{"index": index, "run_id": f"{index:012x}", "width": index, "circles": [index]} for index in range(6)]
+    runs = [
+        {"index": index, "run_id": f"{index:012x}", "width": index, "circles": [index]}
+        for index in range(6)
+    ]
     write_shard(tmp_path / "runs-a.parquet", [runs[4], runs[1]], {})
     write_shard(tmp_path / "runs-b.parquet", [runs[0], runs[1], runs[5]], {})
     table = read_run_table(tmp_path)

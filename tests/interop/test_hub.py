@@ -14,8 +14,16 @@ import torch
 from commands import PATIENCE
 
 import algophase
-from algophase import InputError, from_pretrained, handmade_clock, handmade_pizza, initialise, push_to_hub, save_pretrained
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase import (
+    InputError,
+    from_pretrained,
+    handmade_clock,
+    handmade_pizza,
+    initialise,
+    push_to_hub,
+    save_pretrained,
+)
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 
 FILES = ["README.md", "config.json", "correct_logits.png", "model.safetensors"]
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -30,7 +38,10 @@ def test_a_directory_holds_the_network_its_card_and_a_picture(pizza: Path) -> No
     assert sorted(entry.name for entry in pizza.iterdir()) == FILES
     again, original = from_pretrained(pizza), handmade_pizza(11, (1, 3))
     assert (again.id, again.settings, again.task) == (original.id, original.settings, original.task)
-    assert all(torch.equal(value, again.state_dict()[name]) for name, value in original.state_dict().items())
+    assert all(
+        torch.equal(value, again.state_dict()[name])
+        for name, value in original.state_dict().items()
+    )
     assert algophase.load(pizza).id == algophase.load(pizza / "model.safetensors").id == original.id
     card = (pizza / "README.md").read_text()
     head, body = card.removeprefix("---\n").split("---\n", 1)
@@ -43,7 +54,12 @@ def test_a_directory_holds_the_network_its_card_and_a_picture(pizza: Path) -> No
         "- mechanistic-interpretability",
         "- pizza",
     ]
-    for text in ("# pizza-p11-k1-3: Pizza", "![Correct logits", "| circularity | 1.0000 |", "algophase.from_pretrained("):
+    for text in (
+        "# pizza-p11-k1-3: Pizza",
+        "![Correct logits",
+        "| circularity | 1.0000 |",
+        "algophase.from_pretrained(",
+    ):
         assert text in body
     assert all(f"- {reason}\n" in body for reason in algophase.analyze(original).verdict.general)
     assert (pizza / "correct_logits.png").read_bytes().startswith(b"\x89PNG")
@@ -51,20 +67,31 @@ def test_a_directory_holds_the_network_its_card_and_a_picture(pizza: Path) -> No
 
 def test_the_hub_reads_the_card(pizza: Path) -> None:
     metadata = pytest.importorskip("huggingface_hub").ModelCard.load(pizza / "README.md").data
-    assert (metadata.license, metadata.library_name, metadata.tags[-1]) == ("mit", "algophase", "pizza")
+    assert (metadata.license, metadata.library_name, metadata.tags[-1]) == (
+        "mit",
+        "algophase",
+        "pizza",
+    )
 
 
 def test_cards_of_every_kind_of_network(tmp_path: Path) -> None:
     layout = TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True)
-    run = RunSettings(task=layout, network=TransformerSettings(width=8, layers=2, attention_rate=0.25), seed=3)
+    run = RunSettings(
+        task=layout, network=TransformerSettings(width=8, layers=2, attention_rate=0.25), seed=3
+    )
     card = (save_pretrained(initialise(run), tmp_path / "transformer") / "README.md").read_text()
-    assert "2 layers, width 8, 4 heads, relu, attention rate 0.25, separate vocabularies, an equals sign." in card
+    assert (
+        "2 layers, width 8, 4 heads, relu, attention rate 0.25, separate vocabularies, an "
+        "equals sign." in card
+    )
     assert "circularity, the second operand's table" in card
     assert "- not-learned\n" in card
     assert "license" not in card
     assert json.loads(card.split("```json\n")[1].split("```")[0]) == run.to_dict()
     assert from_pretrained(tmp_path / "transformer").run == run
-    card = (save_pretrained(handmade_clock(7, (1, 2)), tmp_path / "clock") / "README.md").read_text()
+    card = (
+        save_pretrained(handmade_clock(7, (1, 2)), tmp_path / "clock") / "README.md"
+    ).read_text()
     assert "A Clock made by hand for addition modulo 7: frequencies 1, 2." in card
 
 
@@ -76,7 +103,9 @@ def test_an_id_cannot_write_into_the_card(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten_unasked(pizza: Path) -> None:
     with pytest.raises(
-        InputError, match=r"pizza holds model\.safetensors, config\.json, README\.md, correct_logits\.png already"
+        InputError,
+        match=r"pizza holds model\.safetensors, config\.json, README\.md, correct_logits\.png "
+        r"already",
     ):
         save_pretrained(handmade_clock(7, (1,)), pizza)
     save_pretrained(handmade_clock(7, (1,)), pizza, overwrite=True)
@@ -85,7 +114,9 @@ def test_nothing_is_overwritten_unasked(pizza: Path) -> None:
 
 def test_bad_input_is_named_before_anything_is_written(tmp_path: Path) -> None:
     network = handmade_clock(7, (1,))
-    with pytest.raises(InputError, match=r"license is 'MIT: yes\\n'; give the Hub's name of one, such as mit"):
+    with pytest.raises(
+        InputError, match=r"license is 'MIT: yes\\n'; give the Hub's name of one, such as mit"
+    ):
         save_pretrained(network, tmp_path / "a", license="MIT: yes\n")
     with torch.no_grad():
         network.embed.weight[0, 0] = torch.nan
@@ -103,19 +134,36 @@ def test_local_directories_are_checked_like_any_file(pizza: Path) -> None:
     with pytest.raises(InputError, match=r"does not match the checksum in config\.json"):
         from_pretrained(pizza)
     (pizza / "model.safetensors").rename(pizza / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"holds no model\.safetensors; pytorch_model\.bin can hold code and is refused"):
+    with pytest.raises(
+        InputError,
+        match=r"holds no model\.safetensors; pytorch_model\.bin can hold code and is refused",
+    ):
         from_pretrained(pizza)
 
 
 @pytest.mark.parametrize(
-    "name", ["", "a/b/c", "./nowhere", "/nowhere", "user/..", "user/na me", "-user/name", Path("user/name")]
+    "name",
+    [
+        "",
+        "a/b/c",
+        "./nowhere",
+        "/nowhere",
+        "user/..",
+        "user/na me",
+        "-user/name",
+        Path("user/name"),
+    ],
 )
 def test_what_is_neither_a_directory_nor_an_id(name: str | Path) -> None:
-    with pytest.raises(InputError, match="is neither a directory nor a repository's id such as 'user/name'"):
+    with pytest.raises(
+        InputError, match="is neither a directory nor a repository's id such as 'user/name'"
+    ):
         from_pretrained(name)
 
 
-def test_without_huggingface_hub_directories_still_work(pizza: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_huggingface_hub_directories_still_work(
+    pizza: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def missing(name: str, *rest: Any) -> Any:
         if name.startswith("huggingface_hub"):
             raise ImportError("No module named 'huggingface_hub'")
@@ -125,13 +173,18 @@ def test_without_huggingface_hub_directories_still_work(pizza: Path, monkeypatch
     monkeypatch.setattr(builtins, "__import__", missing)
     monkeypatch.setattr(importlib, "import_module", missing)
     assert from_pretrained(pizza).id == "pizza-p11-k1-3"
-    for use in (lambda: from_pretrained("user/name"), lambda: push_to_hub(handmade_clock(7, (1,)), "user/name")):
+    for use in (
+        lambda: from_pretrained("user/name"),
+        lambda: push_to_hub(handmade_clock(7, (1,)), "user/name"),
+    ):
         with pytest.raises(InputError, match=r'pip install "algophase\[hub\]"'):
             use()
 
 
 class FakeHub(BaseHTTPRequestHandler):
-    """What the Hub answers to a download, with its headers: /<repository>/resolve/<revision>/<file>."""
+    """What the Hub answers to a download, with its headers:
+    /<repository>/resolve/<revision>/<file>.
+    """
 
     repositories: dict[str, Path]
     asked: list[str]
@@ -158,7 +211,11 @@ class FakeHub(BaseHTTPRequestHandler):
 
     def _send(self, content: bytes, body: bool) -> None:
         self.send_response(200)
-        for key, value in {"ETag": f'"{hash(content)}"', "X-Repo-Commit": COMMIT, "Content-Length": len(content)}.items():
+        for key, value in {
+            "ETag": f'"{hash(content)}"',
+            "X-Repo-Commit": COMMIT,
+            "Content-Length": len(content),
+        }.items():
             self.send_header(key, str(value))
         self.end_headers()
         if body:
@@ -176,7 +233,9 @@ class FakeHub(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def served(pizza: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The real client against a Hub on this machine that has user/pizza, user/other (no network of ours) and user/pickle."""
+    """The real client against a Hub on this machine that has user/pizza, user/other (no network
+    of ours) and user/pickle.
+    """
     client = pytest.importorskip("huggingface_hub")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "config.json").write_text('{"architectures": ["Llama"]}')
@@ -191,8 +250,12 @@ def served(pizza: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
         endpoint = f"http://127.0.0.1:{server.server_port}"
         download = partial(client.hf_hub_download, endpoint=endpoint, etag_timeout=PATIENCE)
         monkeypatch.setattr(client, "hf_hub_download", download)
-        listed = {name: [entry.name for entry in folder.iterdir()] for name, folder in folders.items()}
-        monkeypatch.setattr(client.HfApi, "list_repo_files", lambda self, name, revision=None: listed[name])
+        listed = {
+            name: [entry.name for entry in folder.iterdir()] for name, folder in folders.items()
+        }
+        monkeypatch.setattr(
+            client.HfApi, "list_repo_files", lambda self, name, revision=None: listed[name]
+        )
         yield asked
         server.shutdown()
         thread.join()
@@ -201,18 +264,31 @@ def served(pizza: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_downloads_take_two_files_of_one_commit(served: list[str], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert from_pretrained("user/pizza", revision="v1", cache_dir=cache).id == "pizza-p11-k1-3"
-    assert {path.split("/resolve/")[1] for path in served} == {"v1/config.json", f"{COMMIT}/model.safetensors"}
+    assert {path.split("/resolve/")[1] for path in served} == {
+        "v1/config.json",
+        f"{COMMIT}/model.safetensors",
+    }
     served.clear()
-    assert from_pretrained("user/pizza", revision="v1", cache_dir=cache, local_files_only=True).id == "pizza-p11-k1-3"
+    assert (
+        from_pretrained("user/pizza", revision="v1", cache_dir=cache, local_files_only=True).id
+        == "pizza-p11-k1-3"
+    )
     assert served == []
 
 
 @pytest.mark.parametrize("address", ["hf://user/pizza@v1", Path("hf://user/pizza@v1")])
-def test_an_address_is_loaded(served: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str | Path) -> None:
+def test_an_address_is_loaded(
+    served: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str | Path
+) -> None:
     client = importlib.import_module("huggingface_hub")
-    monkeypatch.setattr(client, "hf_hub_download", partial(client.hf_hub_download, cache_dir=tmp_path / "cache"))
+    monkeypatch.setattr(
+        client, "hf_hub_download", partial(client.hf_hub_download, cache_dir=tmp_path / "cache")
+    )
     assert algophase.load(address).id == "pizza-p11-k1-3"
-    assert {path.split("/resolve/")[1] for path in served} == {"v1/config.json", f"{COMMIT}/model.safetensors"}
+    assert {path.split("/resolve/")[1] for path in served} == {
+        "v1/config.json",
+        f"{COMMIT}/model.safetensors",
+    }
 
 
 @pytest.mark.parametrize("address", ["hf://", "hf://a/b/c", "hf://user/name@", "hf://../x"])
@@ -224,26 +300,37 @@ def test_an_address_of_another_form_is_refused(address: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("user/none", {}, "there is no repository user/none, or it is private; check its name, or log in"),
+        (
+            "user/none",
+            {},
+            "there is no repository user/none, or it is private; check its name, or log in",
+        ),
         ("user/pizza", {"revision": "v9"}, "user/pizza has no revision 'v9'"),
         ("user/other", {}, r"config\.json: format is None; this program reads 'algophase-network'"),
         (
             "user/pickle",
             {},
-            r"holds no model\.safetensors and no config\.json; pytorch_model\.bin can hold code and is refused",
+            r"holds no model\.safetensors and no config\.json; pytorch_model\.bin can hold code "
+            r"and is refused",
         ),
         ("user/pizza", {"local_files_only": True}, "it was not downloaded before"),
     ],
 )
-def test_downloads_that_fail(served: list[str], tmp_path: Path, name: str, options: dict[str, Any], message: str) -> None:
+def test_downloads_that_fail(
+    served: list[str], tmp_path: Path, name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message) as caught:
         from_pretrained(name, cache_dir=tmp_path / "cache", **options)
     assert "\n" not in str(caught.value)
     assert not any(path.endswith((".bin", ".safetensors")) for path in served)
 
 
-@pytest.mark.parametrize(("level", "heard"), [(logging.WARNING, False), (logging.INFO, True), (logging.ERROR, False)])
-def test_attempts_of_the_client_are_not_listed(monkeypatch: pytest.MonkeyPatch, level: int, heard: bool) -> None:
+@pytest.mark.parametrize(
+    ("level", "heard"), [(logging.WARNING, False), (logging.INFO, True), (logging.ERROR, False)]
+)
+def test_attempts_of_the_client_are_not_listed(
+    monkeypatch: pytest.MonkeyPatch, level: int, heard: bool
+) -> None:
     client = pytest.importorskip("huggingface_hub")
     seen = []
 
@@ -255,7 +342,9 @@ def test_attempts_of_the_client_are_not_listed(monkeypatch: pytest.MonkeyPatch, 
     before = client.logging.get_verbosity()
     client.logging.set_verbosity(level)
     try:
-        with pytest.raises(InputError, match="it was not downloaded before, and the Hub cannot be reached"):
+        with pytest.raises(
+            InputError, match="it was not downloaded before, and the Hub cannot be reached"
+        ):
             from_pretrained("user/name")
         assert (seen, client.logging.get_verbosity()) == ([heard], level)
     finally:
@@ -295,8 +384,17 @@ def api(monkeypatch: pytest.MonkeyPatch) -> type[FakeApi]:
     return fake
 
 
-def test_push_creates_the_repository_and_uploads_the_folder(api: type[FakeApi], tmp_path: Path) -> None:
-    url = push_to_hub(handmade_pizza(11, (1, 3)), "pizza", license="mit", private=True, token="secret", revision="v1")
+def test_push_creates_the_repository_and_uploads_the_folder(
+    api: type[FakeApi], tmp_path: Path
+) -> None:
+    url = push_to_hub(
+        handmade_pizza(11, (1, 3)),
+        "pizza",
+        license="mit",
+        private=True,
+        token="secret",
+        revision="v1",
+    )
     assert url == "https://huggingface.co/me/pizza"
     made, created, uploaded = api.calls
     assert made == ("HfApi", {"token": "secret", "library_name": "algophase"})
@@ -331,14 +429,31 @@ def _http_error(kind: str, status: int) -> Exception:
             0,
             "a token that may write to user/name is needed; log in with `hf auth login`",
         ),
-        ("create_repo", "HfHubHTTPError", 401, "cannot create repository user/name: the Hub wants a valid token; log in"),
+        (
+            "create_repo",
+            "HfHubHTTPError",
+            401,
+            "cannot create repository user/name: the Hub wants a valid token; log in",
+        ),
         ("create_repo", "HfHubHTTPError", 403, "a token that may write to user/name is needed"),
-        ("upload_folder", "HfHubHTTPError", 500, "cannot upload to user/name: HfHubHTTPError: first line"),
-        ("upload_folder", "RepositoryNotFoundError", 404, "there is no repository user/name, or it is private"),
+        (
+            "upload_folder",
+            "HfHubHTTPError",
+            500,
+            "cannot upload to user/name: HfHubHTTPError: first line",
+        ),
+        (
+            "upload_folder",
+            "RepositoryNotFoundError",
+            404,
+            "there is no repository user/name, or it is private",
+        ),
         ("upload_folder", "GatedRepoError", 403, "user/name is gated"),
     ],
 )
-def test_pushes_that_fail(api: type[FakeApi], call: str, kind: str, status: int, message: str) -> None:
+def test_pushes_that_fail(
+    api: type[FakeApi], call: str, kind: str, status: int, message: str
+) -> None:
     api.fails[call] = _http_error(kind, status)
     with pytest.raises(InputError, match=message) as caught:
         push_to_hub(handmade_clock(7, (1,)), "user/name")
@@ -347,7 +462,9 @@ def test_pushes_that_fail(api: type[FakeApi], call: str, kind: str, status: int,
 
 def test_a_push_without_a_connection(api: type[FakeApi]) -> None:
     api.fails["create_repo"] = ConnectionError("Name or service not known")
-    with pytest.raises(InputError, match=r"the Hub cannot be reached \(Name or service not known\)"):
+    with pytest.raises(
+        InputError, match=r"the Hub cannot be reached \(Name or service not known\)"
+    ):
         push_to_hub(handmade_clock(7, (1,)), "user/name")
 
 

@@ -1,4 +1,6 @@
-"""A modulus that does not go with a module is asked about, by what the module shows: rows, logits, and right answers."""
+"""A modulus that does not go with a module is asked about, by what the module shows: rows,
+logits, and right answers.
+"""
 
 from typing import Any
 
@@ -8,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.grid import grid_logits
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.core.errors import InputError
 from algophase.networks.finding import likely_moduli
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.wrapped import wrap
@@ -20,7 +22,9 @@ TABLE = CLOCK.operand_tables()[0].detach()
 
 
 class Adder(nn.Module):
-    """A Clock with a table of places beside that of tokens; spare: rows and outputs without a meaning."""
+    """A Clock with a table of places beside that of tokens; spare: rows and outputs without a
+    meaning.
+    """
 
     def __init__(self, spare: int = 0, spare_outputs: int = 0) -> None:
         super().__init__()
@@ -60,7 +64,10 @@ def test_a_modulus_below_what_the_module_adds_modulo_is_asked_about(modulus: int
     with pytest.raises(InputError) as refused:
         analyze(Adder(), modulus=modulus)
     said = str(refused.value)
-    assert f"modulus is {modulus}, but tok has 37 rows and pos has 3 rows and 37 logits come out" in said
+    assert (
+        f"modulus is {modulus}, but tok has 37 rows and pos has 3 rows and 37 logits come out"
+        in said
+    )
     assert "100.00% of all pairs are right modulo 37" in said
     assert "Did you mean modulus=37?" in said
     insisted = analyze(Adder(), modulus=modulus, outputs=modulus)
@@ -78,7 +85,10 @@ def test_a_modulus_below_what_the_module_adds_modulo_is_asked_about(modulus: int
 def test_a_modulus_above_it_is_asked_about(module: Any, seen: str) -> None:
     with pytest.raises(InputError) as refused:
         wrap(module(), 59)
-    assert str(refused.value) == f"module {module.__name__}: modulus is 59, but {seen}; did you mean modulus=37?"
+    assert (
+        str(refused.value)
+        == f"module {module.__name__}: modulus is 59, but {seen}; did you mean modulus=37?"
+    )
 
 
 def test_a_function_is_asked_about_too() -> None:
@@ -87,13 +97,18 @@ def test_a_function_is_asked_about_too() -> None:
     def add(a: Tensor, b: Tensor) -> Tensor:
         return logits[a, b]
 
-    with pytest.raises(InputError, match=r"function add: modulus is 31, but 37 logits come out; .* mean modulus=37\?"):
+    with pytest.raises(
+        InputError,
+        match=r"function add: modulus is 31, but 37 logits come out; .* mean modulus=37\?",
+    ):
         wrap(add, 31)
     assert analyze(add, modulus=31, outputs=31).accuracy < 1
 
 
 @pytest.mark.parametrize(("spare", "outputs"), [(0, 0), (1, 0), (1, 1), (2, 2), (13, 13)])
-def test_spare_rows_and_outputs_do_not_matter_where_all_answers_are_right(spare: int, outputs: int) -> None:
+def test_spare_rows_and_outputs_do_not_matter_where_all_answers_are_right(
+    spare: int, outputs: int
+) -> None:
     network = wrap(Adder(spare, outputs), P)
     assert analyze(network).accuracy == 1
     assert not any("modulus is" in note for note in network.notes)
@@ -114,7 +129,11 @@ def test_likely_moduli() -> None:
 
 def test_a_wrapped_network_shows_its_sizes_and_no_others() -> None:
     assert repr(wrap(TwoTables(), P)) == (
-        "<Wrapped TwoTables: addition modulo 37; architecture TwoTables, cut embedding, width 6, own tables True, outputs 37>"
+        "<Wrapped TwoTables: addition modulo 37; architecture TwoTables, cut embedding, width "
+        "6, own tables True, outputs 37>"
     )
     function = wrap(lambda a, b: grid_logits(CLOCK)[a, b], P)
-    assert repr(function) == "<Recorded function: addition modulo 37; architecture function, cut none, outputs 37>"
+    assert (
+        repr(function)
+        == "<Recorded function: addition modulo 37; architecture function, cut none, outputs 37>"
+    )

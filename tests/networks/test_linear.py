@@ -3,13 +3,16 @@ import math
 import pytest
 import torch
 
+from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
+from algophase.core.task import all_pairs
 from algophase.networks import Linear, initialise
-from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
-from algophase.task import all_pairs
 
 
 def network_for(model: str, width: int = 12, hidden: int = 10, modulus: int = 7) -> Linear:
-    run = RunSettings(task=TaskSettings(modulus=modulus), network=LinearSettings(model=model, width=width, hidden=hidden))
+    run = RunSettings(
+        task=TaskSettings(modulus=modulus),
+        network=LinearSettings(model=model, width=width, hidden=hidden),
+    )
     network = initialise(run).double()
     assert isinstance(network, Linear)
     return network

@@ -1,4 +1,6 @@
-"""Subtraction, multiplication and relabelled addition are found to be the addition that they are."""
+"""Subtraction, multiplication and relabelled addition are found to be the addition that they
+are.
+"""
 
 from pathlib import Path
 
@@ -6,21 +8,35 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase import RunSettings, TrainingSettings, analyze, distil, grid_logits, initialise, load, save, train
-from algophase.analysis.grid import accuracy
-from algophase.errors import InputError
+from algophase import (
+    RunSettings,
+    TrainingSettings,
+    analyze,
+    distil,
+    grid_logits,
+    initialise,
+    load,
+    save,
+    train,
+)
+from algophase.analysis.logits.all_pairs import accuracy
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
+from algophase.core.task import all_pairs, answers, counts_as, primitive_root, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.handmade import handmade_pizza
 from algophase.networks.ordered import Ordered, ordered
-from algophase.settings import LinearSettings, TaskSettings, TransformerSettings
-from algophase.task import all_pairs, answers, counts_as, primitive_root, tokens
 
 FIRST, SECOND, THIRD = ((2, 0, 3, 1, 4), (1, 3, 0, 4, 2), (4, 2, 1, 0, 3))
 TASKS = {
     "subtract": TaskSettings(7, operation="subtract"),
     "multiply": TaskSettings.multiplication(11),
-    "multiply, equals sign": TaskSettings.multiplication(7, equals_sign=True, separate_vocabularies=True),
-    "relabelled": TaskSettings(5, relabelling=(FIRST, SECOND, THIRD), outputs="modulus", equals_sign=True),
+    "multiply, equals sign": TaskSettings.multiplication(
+        7, equals_sign=True, separate_vocabularies=True
+    ),
+    "relabelled": TaskSettings(
+        5, relabelling=(FIRST, SECOND, THIRD), outputs="modulus", equals_sign=True
+    ),
     "answers as they are": TaskSettings(5, relabelling=(FIRST, FIRST)),
 }
 
@@ -39,7 +55,9 @@ def right_answer(task: TaskSettings, a: int, b: int) -> int:
 @pytest.mark.parametrize("name", TASKS)
 def test_right_answers(name: str) -> None:
     task = TASKS[name]
-    expected = [[right_answer(task, a, b) for b in range(task.modulus)] for a in range(task.modulus)]
+    expected = [
+        [right_answer(task, a, b) for b in range(task.modulus)] for a in range(task.modulus)
+    ]
     assert answers(task).tolist() == expected
 
 
@@ -52,7 +70,9 @@ def by_name(network: Network) -> Tensor:
     p = network.task.modulus
     logits = network(tokens(network.task, all_pairs(p))).detach().view(p, p, -1)
     first, second, third = (order.argsort() for order in counts_as(network.task))
-    return torch.cat([logits[first][:, second][..., third], logits[first][:, second][..., p:]], dim=-1)
+    return torch.cat(
+        [logits[first][:, second][..., third], logits[first][:, second][..., p:]], dim=-1
+    )
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -77,9 +97,14 @@ def test_a_pizza_on_exponents(tmp_path: Path) -> None:
     exponents = counts_as(task)[0]
     with torch.no_grad():
         for name, value in network.named_parameters():
-            value.copy_(pizza.state_dict()[name][exponents] if "embed" in name else pizza.state_dict()[name])
+            value.copy_(
+                pizza.state_dict()[name][exponents] if "embed" in name else pizza.state_dict()[name]
+            )
     found, expected = analyze(network), analyze(pizza)
-    assert (found.verdict.label, found.verdict.sentence) == (expected.verdict.label, expected.verdict.sentence)
+    assert (found.verdict.label, found.verdict.sentence) == (
+        expected.verdict.label,
+        expected.verdict.sentence,
+    )
     assert found.verdict.label == "Pizza"
     assert found.accuracy == 1
     assert found.cautions[0].startswith("it multiplies modulo 23")
@@ -106,10 +131,18 @@ def test_training_learns_the_answers_by_name() -> None:
 
 
 def test_other_tasks_leave_ids_and_files_alone() -> None:
-    assert TaskSettings(59).to_dict().keys() == {"modulus", "separate_vocabularies", "equals_sign", "training_fraction"}
+    assert TaskSettings(59).to_dict().keys() == {
+        "modulus",
+        "separate_vocabularies",
+        "equals_sign",
+        "training_fraction",
+    }
     for task in TASKS.values():
         assert TaskSettings.from_dict(task.to_dict()) == task
-    ids = {RunSettings(task=TaskSettings(58, operation=name)).run_id for name in ("add", "subtract", "multiply")}
+    ids = {
+        RunSettings(task=TaskSettings(58, operation=name)).run_id
+        for name in ("add", "subtract", "multiply")
+    }
     assert len(ids) == 3
 
 
@@ -120,7 +153,10 @@ def test_other_tasks_leave_ids_and_files_alone() -> None:
         ({"modulus": 9, "operation": "multiply"}, "multiply modulo 10, which is not a prime"),
         ({"relabelling": (FIRST,)}, "two or three permutations"),
         ({"relabelling": (FIRST, (0, 1, 2, 3, 3))}, r"one of them is \(0, 1, 2, 3, 3\)"),
-        ({"relabelling": (FIRST, SECOND), "operation": "subtract"}, "a relabelling goes with 'add'"),
+        (
+            {"relabelling": (FIRST, SECOND), "operation": "subtract"},
+            "a relabelling goes with 'add'",
+        ),
         ({"outputs": "all"}, "outputs is 'all'; choose one of vocabulary, modulus"),
     ],
 )

@@ -1,4 +1,6 @@
-"""The transformer against a second, slow writing of the paper's formulas: one input, one position, one head at a time."""
+"""The transformer against a second, slow writing of the paper's formulas: one input, one
+position, one head at a time.
+"""
 
 import math
 
@@ -6,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.task import all_pairs, tokens
 from algophase.networks import Transformer, initialise
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.task import all_pairs, tokens
 
 SHAPES = [
     TransformerSettings(width=16, attention_rate=0.37),
@@ -37,21 +39,34 @@ def network_for(task: TaskSettings, settings: TransformerSettings, seed: int = 0
 def slow_logits(network: Transformer, sequence: list[int]) -> Tensor:
     """Appendix G with the attention of section 4.2, term by term."""
     settings, weights = network.settings, dict(network.named_parameters())
-    x = [weights["embed.W_E"][token] + weights["pos_embed.W_pos"][i] for i, token in enumerate(sequence)]
+    x = [
+        weights["embed.W_E"][token] + weights["pos_embed.W_pos"][i]
+        for i, token in enumerate(sequence)
+    ]
     for layer in range(settings.layers):
-        w = {name.split(".")[-1]: value for name, value in weights.items() if name.startswith(f"blocks.{layer}.")}
+        w = {
+            name.split(".")[-1]: value
+            for name, value in weights.items()
+            if name.startswith(f"blocks.{layer}.")
+        }
         after = []
         for i in range(len(x)):
             total = x[i].clone()
             for h in range(settings.heads):
                 query = x[i] @ w["W_Q"][h]
-                scores = torch.stack([query @ (x[j] @ w["W_K"][h]) for j in range(len(x))]) / math.sqrt(settings.head_size)
+                scores = torch.stack(
+                    [query @ (x[j] @ w["W_K"][h]) for j in range(len(x))]
+                ) / math.sqrt(settings.head_size)
                 attention = torch.exp(scores) / torch.exp(scores).sum()
                 for j in range(len(x)):
                     weight = settings.attention_rate * attention[j] + (1 - settings.attention_rate)
                     total = total + weight * (x[j] @ w["W_V"][h] @ w["W_O"][h])
             pre = total @ w["W_in"] + w["b_in"]
-            post = pre.clamp_min(0) if settings.activation == "relu" else pre * 0.5 * (1 + torch.erf(pre / math.sqrt(2)))
+            post = (
+                pre.clamp_min(0)
+                if settings.activation == "relu"
+                else pre * 0.5 * (1 + torch.erf(pre / math.sqrt(2)))
+            )
             after.append(total + post @ w["W_out"] + w["b_out"])
         x = after
     return x[-1] @ weights["unembed.W_U"]
@@ -70,14 +85,18 @@ def test_equals_the_formulas(task: TaskSettings, settings: TransformerSettings) 
 
 
 def test_activations_are_named_and_shaped_as_in_transformer_lens() -> None:
-    network = network_for(TaskSettings(modulus=5, equals_sign=True), TransformerSettings(width=16, layers=2))
+    network = network_for(
+        TaskSettings(modulus=5, equals_sign=True), TransformerSettings(width=16, layers=2)
+    )
     _, cache = network.run_with_cache()
     assert cache["hook_embed"].shape == (25, 3, 16)
     assert cache["blocks.1.attn.hook_q"].shape == (25, 3, 4, 4)
     assert cache["blocks.1.attn.hook_pattern"].shape == (25, 4, 3, 3)
     assert cache["blocks.1.mlp.hook_post"].shape == (25, 3, 64)
     assert cache["blocks.1.hook_resid_post"].shape == (25, 3, 16)
-    torch.testing.assert_close(cache["blocks.0.attn.hook_pattern"].sum(-1), torch.ones(25, 4, 3).double())
+    torch.testing.assert_close(
+        cache["blocks.0.attn.hook_pattern"].sum(-1), torch.ones(25, 4, 3).double()
+    )
 
 
 def test_constant_attention_has_weight_one_everywhere() -> None:
@@ -97,7 +116,9 @@ def test_initial_spread_is_the_published_one() -> None:
     expected = {"W_in": 1 / math.sqrt(1024), "W_U": 1 / math.sqrt(59), "b_in": 0.0, "b_out": 0.0}
     for name, value in network.state_dict().items():
         spread = expected.get(name.split(".")[-1], 1 / 16)
-        error = 4 * spread / math.sqrt(2 * value.numel())  # four standard errors of a standard deviation
+        error = (
+            4 * spread / math.sqrt(2 * value.numel())
+        )  # four standard errors of a standard deviation
         assert abs(value.std().item() - spread) <= error, name
         assert abs(value.mean().item()) <= 4 * spread / math.sqrt(value.numel()), name
 

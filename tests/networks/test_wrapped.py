@@ -1,4 +1,6 @@
-"""Modules from elsewhere are analysed as they answer, whatever way their operands enter; what cannot be cut says why."""
+"""Modules from elsewhere are analysed as they answer, whatever way their operands enter; what
+cannot be cut says why.
+"""
 
 import math
 from collections.abc import Callable
@@ -10,24 +12,28 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.gradients import by_autograd
-from algophase.analysis.grid import grid_logits
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.analysis.logits.gradients import by_autograd
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.networks.wrapped import Wrapped, wrap
-from algophase.settings import LinearSettings, TaskSettings
 
 P = 7
 
 
 class Attending(nn.Module):
-    """Layer norm, GELU, dropout, biases, two heads, positions, an equals sign; logits at every position."""
+    """Layer norm, GELU, dropout, biases, two heads, positions, an equals sign; logits at every
+    position.
+    """
 
     def __init__(self, outputs: int = P) -> None:
         super().__init__()
         self.embed, self.places = nn.Embedding(P + 1, 8), nn.Embedding(3, 8)
-        self.block = nn.TransformerEncoderLayer(8, 2, 20, dropout=0.5, activation="gelu", batch_first=True)
+        self.block = nn.TransformerEncoderLayer(
+            8, 2, 20, dropout=0.5, activation="gelu", batch_first=True
+        )
         self.norm, self.out = nn.LayerNorm(8), nn.Linear(8, outputs)
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -37,7 +43,11 @@ class Attending(nn.Module):
 class Tied(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.inner, self.out = nn.Embedding(P, 8), nn.Linear(8, 8), nn.Linear(8, P, bias=False)
+        self.embed, self.inner, self.out = (
+            nn.Embedding(P, 8),
+            nn.Linear(8, 8),
+            nn.Linear(8, P, bias=False),
+        )
         self.out.weight = self.embed.weight
 
     def forward(self, tokens: Tensor) -> dict[str, Tensor]:
@@ -75,11 +85,17 @@ class BareColumns(nn.Module):
 
 
 class OneHotInside(nn.Module):
-    """Makes its one-hot numbers itself, in float32, and multiplies by a tensor that is no buffer."""
+    """Makes its one-hot numbers itself, in float32, and multiplies by a tensor that is no
+    buffer.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.out, self.scale = nn.Linear(2 * P, 12), nn.Linear(12, P), torch.full((12,), 2.0)
+        self.first, self.out, self.scale = (
+            nn.Linear(2 * P, 12),
+            nn.Linear(12, P),
+            torch.full((12,), 2.0),
+        )
 
     def forward(self, tokens: Tensor) -> Tensor:
         return self.out(self.first(F.one_hot(tokens, P).float().flatten(1)).relu() * self.scale)
@@ -141,10 +157,17 @@ def test_gradients_are_those_of_the_embeddings(case: str) -> None:
     network = wrapped(case)[1].double().eval()
     first, second = (table.detach()[:3].clone() for table in network.operand_tables())
     _, to_first, to_second = by_autograd(network, first, second)
-    step = 1e-6 * torch.randn(first.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    for gradients, moved in ((to_first, (first + step, second)), (to_second, (first, second + step))):
+    step = 1e-6 * torch.randn(
+        first.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(0)
+    )
+    for gradients, moved in (
+        (to_first, (first + step, second)),
+        (to_second, (first, second + step)),
+    ):
         with torch.no_grad():
-            change = network.logits_from_embeddings(*moved) - network.logits_from_embeddings(first, second)
+            change = network.logits_from_embeddings(*moved) - network.logits_from_embeddings(
+                first, second
+            )
         expected = torch.einsum("ncd,nd->nc", gradients, step)
         torch.testing.assert_close(change[:, :P], expected, rtol=1e-3, atol=1e-9)
 
@@ -162,7 +185,10 @@ class Handmade(nn.Module):
 
     def __init__(self, network: Network) -> None:
         super().__init__()
-        self.numbers, self.network = nn.Embedding.from_pretrained(network.operand_tables()[0].detach()), network
+        self.numbers, self.network = (
+            nn.Embedding.from_pretrained(network.operand_tables()[0].detach()),
+            network,
+        )
 
     def forward(self, tokens: Tensor) -> Tensor:
         first, second = self.numbers(tokens).unbind(1)
@@ -182,7 +208,9 @@ def test_a_wrapped_algorithm_is_found(make: Callable[..., Network]) -> None:
         "single_frequency_fit",
         "phase_resultant",
     }  # which nobody named
-    expected = {name: math.nan if name in of_units else value for name, value in whole.metrics.items()}
+    expected = {
+        name: math.nan if name in of_units else value for name, value in whole.metrics.items()
+    }
     assert inside.metrics == pytest.approx(expected, abs=1e-9, nan_ok=True)
     assert inside.verdict.sentence == whole.verdict.sentence
 
@@ -241,7 +269,12 @@ def test_multiplication_and_subtraction(zeros: int) -> None:
     assert analysis.cautions[0].startswith("it multiplies modulo 11")
 
     module = Handmade(handmade_clock(11, (1, 2)))
-    subtracted = analyze(module, modulus=11, operation="subtract", tokens=lambda a, b: torch.stack([a, -b % 11], dim=1))
+    subtracted = analyze(
+        module,
+        modulus=11,
+        operation="subtract",
+        tokens=lambda a, b: torch.stack([a, -b % 11], dim=1),
+    )
     assert subtracted.verdict.sentence == "two Clocks"
 
     class Products(nn.Module):
@@ -293,7 +326,11 @@ class Leaking(nn.Module):
         (Tied, {"embedding": "embedding"}, "embedding is 'embedding'; module Tied has embed"),
         (Tied, {"tokens": "a a"}, "must name a and b"),
         (Tied, {"tokens": 3}, "give a template"),
-        (Tied, {"tokens": lambda a, b: (a + b)[:, None]}, "each operand must have a token of its own"),
+        (
+            Tied,
+            {"tokens": lambda a, b: (a + b)[:, None]},
+            "each operand must have a token of its own",
+        ),
         (Tied, {"answer": "scores"}, "the module gives hidden, logits"),
         (Tied, {"outputs": 3}, "keep at least 7"),
         (Tied, {"answer": 1.5}, "answer is 1.5"),
@@ -301,7 +338,9 @@ class Leaking(nn.Module):
         (lambda: handmade_clock(P), {}, "is a network already"),
     ],
 )
-def test_what_cannot_be_wrapped_says_why(module: Callable[[], nn.Module], how: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_wrapped_says_why(
+    module: Callable[[], nn.Module], how: dict[str, Any], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         wrap(module(), P, **how)
 
@@ -312,7 +351,9 @@ def test_a_module_without_a_modulus_is_told_how() -> None:
 
 
 class Normed(nn.Module):
-    """A Clock whose embeddings are brought to one length first: a part of them alone is blown up to it."""
+    """A Clock whose embeddings are brought to one length first: a part of them alone is blown up
+    to it.
+    """
 
     def __init__(self) -> None:
         super().__init__()

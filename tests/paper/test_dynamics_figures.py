@@ -4,10 +4,16 @@ import pandas
 import torch
 
 from algophase.analysis.specimen import Specimen
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_pizza
-from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.paper.dynamics_figures import (
+    draw_companions,
+    draw_population,
+    draw_stages,
+    draw_state,
+    stages,
+)
 
 
 def small(scale: float) -> Network:
@@ -35,7 +41,9 @@ def test_every_circle_is_drawn_with_what_it_is_worth() -> None:
     for item, axes in zip(circles, figure.axes[2:], strict=True):
         without = specimen.without([item]).accuracy
         assert axes.get_title() == f"alone {item.accuracy_alone:.1%}\nwithout it {without:.1%}"
-        assert axes.get_xlabel() == "a + b, along 3"  # the companion too: it answers on its Pizza's circle
+        assert (
+            axes.get_xlabel() == "a + b, along 3"
+        )  # the companion too: it answers on its Pizza's circle
 
 
 def test_populations_are_drawn_along_training() -> None:
@@ -58,6 +66,18 @@ def test_populations_are_drawn_along_training() -> None:
     ]
     table = pandas.DataFrame(rows)
     population, companions = draw_population(table), draw_companions(table)
-    assert [axes.get_ylabel() for axes in population.axes[2:]] == ["gradient symmetricity", "distance irrelevance"]
-    assert [text.get_text() for text in population.legends[0].get_texts()] == ["Pizza", "mixed", "Clock", "validation accuracy"]
-    assert [axes.get_ylabel() for axes in companions.axes] == ["share of runs", "accuracy over all pairs", "percentage points"]
+    assert [axes.get_ylabel() for axes in population.axes[2:]] == [
+        "gradient symmetricity",
+        "distance irrelevance",
+    ]
+    assert [text.get_text() for text in population.legends[0].get_texts()] == [
+        "Pizza",
+        "mixed",
+        "Clock",
+        "validation accuracy",
+    ]
+    assert [axes.get_ylabel() for axes in companions.axes] == [
+        "share of runs",
+        "accuracy over all pairs",
+        "percentage points",
+    ]

@@ -1,4 +1,6 @@
-"""Training dynamics: claims judged on populations made up to satisfy and to violate them, and pictures of small networks."""
+"""Training dynamics: claims judged on populations made up to satisfy and to violate them, and
+pictures of small networks.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,8 @@ import pandas
 import pytest
 import torch
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper import dynamics_items
@@ -16,7 +19,6 @@ from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.product import Claim
 from algophase.paper.sources import Missing, Sources
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.paper_spaces import PAPER_SPACES
@@ -35,7 +37,9 @@ def role(share: float) -> str:
     return "Pizza" if share > 2 / 3 else "Clock" if share < 1 / 3 else "mixed"
 
 
-def run_of(space: str, index: int, way: str = "dissolves", costs: tuple[float | None, ...] = (0,) * 5) -> list[dict[str, Any]]:
+def run_of(
+    space: str, index: int, way: str = "dissolves", costs: tuple[float | None, ...] = (0,) * 5
+) -> list[dict[str, Any]]:
     """One run's moments. The first pair is weak and always a Clock; the second is what `way` says.
 
     costs: points lost without its companion, None where it has none.
@@ -67,8 +71,12 @@ def run_of(space: str, index: int, way: str = "dissolves", costs: tuple[float | 
 
 
 def exhibits(gallery: Path) -> None:
-    """Small networks in the places of a rate-1 network along training and a rate-0 network after 600 epochs."""
-    run = RunSettings(TaskSettings(modulus=13), TransformerSettings(width=12), TrainingSettings(epochs=20_000))
+    """Small networks in the places of a rate-1 network along training and a rate-0 network after
+    600 epochs.
+    """
+    run = RunSettings(
+        TaskSettings(modulus=13), TransformerSettings(width=12), TrainingSettings(epochs=20_000)
+    )
     names = []
     for epoch in (200, 600, None):
         network = initialise(run)
@@ -110,25 +118,44 @@ def test_pizzas_that_dissolve_in_most_runs_support_the_picture(tmp_path: Path) -
     assert early.ours.startswith("93.8%")
     assert "up to 2,000" in early.note
     assert found["the pattern disappears during the run"].ours.startswith("100.0%")
-    assert found["the pattern disappears gradually"].ours == "median 1.00 at epoch 200, below a half at 2,000, 0.00 at the end"
+    assert (
+        found["the pattern disappears gradually"].ours
+        == "median 1.00 at epoch 200, below a half at 2,000, 0.00 at the end"
+    )
 
 
 def test_runs_that_do_otherwise_are_said_to(tmp_path: Path) -> None:
     found = clock_claims(tmp_path / "stay", *["stays"] * 12, "dissolves")
-    assert found["a Pizza-like pattern is there early in the training of a network with attention"].verdict == "supported"
+    assert (
+        found[
+            "a Pizza-like pattern is there early in the training of a network with attention"
+        ].verdict
+        == "supported"
+    )
     assert found["the pattern disappears during the run"].verdict == "not supported"
     assert (
         "12 Pizza, 1 Clock"
-        in found["a Pizza early that is gone at the end is the way of most networks with attention (our question)"].note
+        in found[
+            "a Pizza early that is gone at the end is the way of most networks with attention "
+            "(our question)"
+        ].note
     )
     found = clock_claims(tmp_path / "never", *["never"] * 12)
-    assert found["a Pizza-like pattern is there early in the training of a network with attention"].verdict == "not supported"
+    assert (
+        found[
+            "a Pizza-like pattern is there early in the training of a network with attention"
+        ].verdict
+        == "not supported"
+    )
     assert found["the pattern disappears during the run"].verdict == "not tested"
     assert found["the pattern disappears gradually"].verdict == "not tested"
     assert found["the pattern disappears gradually"].sample == 0
     found = clock_claims(tmp_path / "half", *["dissolves", "never"] * 5)
     assert (
-        found["a Pizza early that is gone at the end is the way of most networks with attention (our question)"].verdict
+        found[
+            "a Pizza early that is gone at the end is the way of most networks with attention "
+            "(our question)"
+        ].verdict
         == "undecided"
     )
     found = clock_claims(tmp_path / "back", *["back"] * 10)
@@ -137,7 +164,11 @@ def test_runs_that_do_otherwise_are_said_to(tmp_path: Path) -> None:
 
 
 def test_only_runs_with_an_end_count_and_the_strongest_pair_speaks() -> None:
-    rows = [row for index, way in enumerate(("dissolves", "stays")) for row in run_of("clock-training", index, way)]
+    rows = [
+        row
+        for index, way in enumerate(("dissolves", "stays"))
+        for row in run_of("clock-training", index, way)
+    ]
     table = followed(pandas.DataFrame(rows[:-1]))
     assert set(table["run_id"]) == {"run0"}
     assert table["role"].tolist() == ["Pizza", "Pizza", "Pizza", "Clock", "Clock"]
@@ -145,7 +176,9 @@ def test_only_runs_with_an_end_count_and_the_strongest_pair_speaks() -> None:
     assert (pizza["run0"], gone["run0"]) == (True, True)
     with pytest.raises(InputError, match="no run of these moments was followed to its end"):
         followed(pandas.DataFrame(rows[:3]))
-    with pytest.raises(InputError, match=r"no column accompanying, pairs\.role: they are another version's"):
+    with pytest.raises(
+        InputError, match=r"no column accompanying, pairs\.role: they are another version's"
+    ):
         followed(pandas.DataFrame(rows).drop(columns=["accompanying", "pairs.role"]))
 
 
@@ -154,7 +187,10 @@ def pizza_claims(tmp_path: Path, *costs: tuple[Any, ...]) -> dict[str, Claim]:
     return claims(accompanying_pizza(sources_with(tmp_path, "pizza-training", runs)).claims)
 
 
-EMERGES = "an accompanying Pizza emerges early in the training of a network without attention (at 600 epochs)"
+EMERGES = (
+    "an accompanying Pizza emerges early in the training of a network without attention "
+    "(at 600 epochs)"
+)
 USE = "it is of use: removing it at 600 epochs costs accuracy"
 LATER = "accompanying Pizzas are less helpful later"
 
@@ -173,9 +209,17 @@ def test_companions_that_are_worth_less_later_support_the_paper(tmp_path: Path) 
 
 def test_companions_that_stay_useful_do_not(tmp_path: Path) -> None:
     found = pizza_claims(tmp_path / "stay", *[(None, 0.0, 1.0, 2.0, 3.0)] * 12)
-    assert (found[EMERGES].verdict, found[USE].verdict, found[LATER].verdict) == ("supported", "not supported", "not supported")
+    assert (found[EMERGES].verdict, found[USE].verdict, found[LATER].verdict) == (
+        "supported",
+        "not supported",
+        "not supported",
+    )
     found = pizza_claims(tmp_path / "none", *[(None,) * 5] * 12)
-    assert (found[EMERGES].verdict, found[USE].verdict, found[LATER].verdict) == ("not supported", "not tested", "not tested")
+    assert (found[EMERGES].verdict, found[USE].verdict, found[LATER].verdict) == (
+        "not supported",
+        "not tested",
+        "not tested",
+    )
     assert found[USE].ours == "no runs"
 
 
@@ -187,10 +231,20 @@ def test_where_a_companion_is_gone_at_the_end_it_costs_nothing(tmp_path: Path) -
 
 def test_the_items_are_drawn_and_written(tmp_path: Path) -> None:
     gallery = tmp_path / "gallery"
-    sources_with(gallery, "clock-training", [run_of("clock-training", index, way) for index, way in enumerate(WAYS)])
-    costs: list[tuple[Any, ...]] = [(None, 1.8, 1.0, 0.5, 0.3), (None, 1.0, 1.0, 0.5, 0.3), (None,) * 5]
+    sources_with(
+        gallery,
+        "clock-training",
+        [run_of("clock-training", index, way) for index, way in enumerate(WAYS)],
+    )
+    costs: list[tuple[Any, ...]] = [
+        (None, 1.8, 1.0, 0.5, 0.3),
+        (None, 1.0, 1.0, 0.5, 0.3),
+        (None,) * 5,
+    ]
     sources = sources_with(
-        gallery, "pizza-training", [run_of("pizza-training", n, "stays", cost) for n, cost in enumerate(costs)]
+        gallery,
+        "pizza-training",
+        [run_of("pizza-training", n, "stays", cost) for n, cost in enumerate(costs)],
     )
     items = find_items(["clock-training", "accompanying-pizza"])
     assert not any(sources.lacking(item.needs) for item in items)
@@ -198,7 +252,12 @@ def test_the_items_are_drawn_and_written(tmp_path: Path) -> None:
     assert [one.problem for one in made] == [None, None]
     names = {path.name for one in made for path in one.files}
     for label in ("clock-training", "accompanying-pizza"):
-        assert {f"{label}.png", f"{label}.svg", f"{label}-population.png", f"{label}-population.md"} <= names
+        assert {
+            f"{label}.png",
+            f"{label}.svg",
+            f"{label}-population.png",
+            f"{label}-population.md",
+        } <= names
     table = (tmp_path / "out" / "accompanying-pizza-population.md").read_text()
     assert "| 600 | 3 | 67% |" in table
     assert "3 runs of pizza-training at 5 epochs each" in made[1].source
@@ -206,15 +265,27 @@ def test_the_items_are_drawn_and_written(tmp_path: Path) -> None:
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     runs = [run_of("pizza-training", 0, "stays", (None, 1.8, 1.0, 0.5, 0.3))]
-    sources = sources_with(tmp_path, "pizza-training", [[row for row in rows if row["epoch"] != 600] for rows in runs])
-    with pytest.raises(Missing, match="have no epoch 600; make them with: algophase sweep pizza-training --snapshot 600"):
+    sources = sources_with(
+        tmp_path, "pizza-training", [[row for row in rows if row["epoch"] != 600] for rows in runs]
+    )
+    with pytest.raises(
+        Missing,
+        match="have no epoch 600; make them with: algophase sweep pizza-training --snapshot 600",
+    ):
         accompanying_pizza(sources)
     with pytest.raises(Missing, match="there is no sweep of clock-training"):
         clock_training(sources)
-    SweepDirectory(tmp_path / "clock-training").describe(PAPER_SPACES["clock-training"].to_dict(), 0)
-    with pytest.raises(Missing, match="was not followed along training; make it with: algophase sweep clock-training"):
+    SweepDirectory(tmp_path / "clock-training").describe(
+        PAPER_SPACES["clock-training"].to_dict(), 0
+    )
+    with pytest.raises(
+        Missing,
+        match="was not followed along training; make it with: algophase sweep clock-training",
+    ):
         clock_training(sources)
-    (tmp_path / "exhibits.toml").write_text('[early-clock]\nwhat = "x"\n[early-pizza]\npaths = ["a"]\nwhat = "x"\n')
+    (tmp_path / "exhibits.toml").write_text(
+        '[early-clock]\nwhat = "x"\n[early-pizza]\npaths = ["a"]\nwhat = "x"\n'
+    )
     (tmp_path / "a").touch()
     broken = Sources(tmp_path)
     with pytest.raises(InputError, match=r"paths of early-clock is \[\]; it must be a list"):
@@ -232,11 +303,17 @@ def test_a_series_is_in_the_order_of_its_epochs(tmp_path: Path) -> None:
     assert list(series.networks) == [200, 600, 20_000]
     assert "2 snapshots (small)" in series.source
     save(handmade_pizza(7, (1,)), tmp_path / "unnamed")
-    (tmp_path / "exhibits.toml").write_text('[early-clock]\npath = "unnamed.safetensors"\nwhat = "x"\n')
+    (tmp_path / "exhibits.toml").write_text(
+        '[early-clock]\npath = "unnamed.safetensors"\nwhat = "x"\n'
+    )
     with pytest.raises(InputError, match="does not say after how many epochs it is"):
         Sources(tmp_path).series("early-clock")
 
 
 def test_the_published_model_a_is_judged(released: Path) -> None:
     (claim,) = dynamics_items._model_a(Sources(released=released))
-    assert (claim.verdict, claim.ours, claim.note) == ("reproduced", "99.7%", "3 accompanying circles removed")
+    assert (claim.verdict, claim.ours, claim.note) == (
+        "reproduced",
+        "99.7%",
+        "3 accompanying circles removed",
+    )

@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from algophase.core.fourier import circle
-from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation, on_face
+from algophase.paper.illustrations import (
+    draw_accompanying,
+    draw_algorithms,
+    draw_approximation,
+    on_face,
+)
 
 
 def test_a_clock_face_starts_at_the_top_and_runs_clockwise() -> None:
@@ -35,6 +40,10 @@ def test_a_pair_is_drawn_on_both_circles_with_its_factors() -> None:
 def test_the_approximation_and_its_error_are_drawn() -> None:
     top, bottom = draw_approximation().axes
     difference, wave = (torch.as_tensor(line.get_ydata()) for line in top.get_lines())
-    torch.testing.assert_close(torch.as_tensor(bottom.get_lines()[0].get_ydata()), difference - wave)
+    torch.testing.assert_close(
+        torch.as_tensor(bottom.get_lines()[0].get_ydata()), difference - wave
+    )
     s = (1 + math.sqrt(17)) / 4  # |cos t| + |sin t| where the error is largest
-    assert (difference - wave).abs().max().item() == pytest.approx((s - 1) * math.sqrt(2 - s * s), abs=1e-4)
+    assert (difference - wave).abs().max().item() == pytest.approx(
+        (s - 1) * math.sqrt(2 - s * s), abs=1e-4
+    )

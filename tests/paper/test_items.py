@@ -1,6 +1,6 @@
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.paper.items import ITEMS, find_items
 from algophase.paper.sources import ROLES
 from algophase.sweeps.paper_spaces import PAPER_SPACES
@@ -17,5 +17,7 @@ def test_items_stand_in_the_papers_order_and_need_what_there_can_be() -> None:
 def test_items_are_found_by_label() -> None:
     assert [item.label for item in find_items(["gelu", "approx", "gelu"])] == ["gelu", "approx"]
     assert find_items(["all"]) == list(ITEMS.values())
-    with pytest.raises(InputError, match="the paper has no item nothing; choose from all, algorithms"):
+    with pytest.raises(
+        InputError, match="the paper has no item nothing; choose from all, algorithms"
+    ):
         find_items(["nothing"])

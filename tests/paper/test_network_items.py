@@ -8,40 +8,63 @@ import torch
 from made_items import find, make_one, plant, write_networks
 
 from algophase.core.fourier import circle
+from algophase.core.settings import LinearSettings, RunSettings
 from algophase.networks import Network, initialise
 from algophase.paper.network_items import straightness
 from algophase.paper.sources import Sources
-from algophase.settings import LinearSettings, RunSettings
 
 
 def planted(table: torch.Tensor) -> Network:
-    return plant(initialise(RunSettings(network=LinearSettings(model="alpha", width=8, hidden=32))).double(), table)
+    return plant(
+        initialise(RunSettings(network=LinearSettings(model="alpha", width=8, hidden=32))).double(),
+        table,
+    )
 
 
 def test_non_circular_embeddings_are_drawn(tmp_path: Path) -> None:
-    line = torch.stack([2 * circle(59, 7)[:, 0], circle(59, 4)[:, 0], 0.5 * circle(59, 9)[:, 1]], dim=1)
-    curve = torch.stack(
-        [2 * circle(59, 7)[:, 0], circle(59, 14)[:, 1] + 1.2 * circle(59, 7)[:, 1], circle(59, 21)[:, 0]], dim=1
+    line = torch.stack(
+        [2 * circle(59, 7)[:, 0], circle(59, 4)[:, 0], 0.5 * circle(59, 9)[:, 1]], dim=1
     )
-    sources = write_networks(tmp_path, {"line-like": planted(line), "three-dimensional": planted(curve)})
+    curve = torch.stack(
+        [
+            2 * circle(59, 7)[:, 0],
+            circle(59, 14)[:, 1] + 1.2 * circle(59, 7)[:, 1],
+            circle(59, 21)[:, 0],
+        ],
+        dim=1,
+    )
+    sources = write_networks(
+        tmp_path, {"line-like": planted(line), "three-dimensional": planted(curve)}
+    )
     made = make_one("noncirc", sources, tmp_path / "out")
     assert [file.suffix for file in made.files] == [".png", ".svg"]
     # These have learned nothing, and waves of one axis each count as circular: the rules say so.
-    assert [claim.verdict for claim in made.claims] == ["not supported", "not tested", "not supported", "supported"]
+    assert [claim.verdict for claim in made.claims] == [
+        "not supported",
+        "not tested",
+        "not supported",
+        "supported",
+    ]
     assert (
         find(made.claims, "do not form a circle").ours
         == "Line-like: no circle; Three-dimensional: k = 7, purity 0.8447, roundness 0.60"
     )
     assert "wave of frequency 7" in find(made.claims, "line-like").ours
-    assert not [claim for claim in made.claims if "are found" in claim.text]  # there are no runs to count
+    assert not [
+        claim for claim in made.claims if "are found" in claim.text
+    ]  # there are no runs to count
 
 
 def test_shapes_are_counted_where_there_are_runs(gallery: Path, tmp_path: Path) -> None:
     made = make_one("noncirc", Sources(gallery.parent), tmp_path)
     assert (
-        find(made.claims, "3D Lissajous-like curves are found").sample == find(made.claims, "1D lines are found").sample == 2390
+        find(made.claims, "3D Lissajous-like curves are found").sample
+        == find(made.claims, "1D lines are found").sample
+        == 2390
     )
-    assert {claim.verdict for claim in made.claims if "do not form a circle" in claim.text} == {"not supported"}
+    assert {claim.verdict for claim in made.claims if "do not form a circle" in claim.text} == {
+        "not supported"
+    }
 
 
 def test_a_straight_line_is_found_in_any_order_of_the_tokens() -> None:

@@ -8,24 +8,27 @@ import torch
 from made_items import make_one, plant, write_networks
 from safetensors.torch import save as to_bytes
 
+from algophase.core.errors import InputError
 from algophase.core.fourier import circle
-from algophase.errors import InputError
+from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
 from algophase.report.figures import order_frequency
-from algophase.settings import RunSettings, TransformerSettings
 
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:
     wide = plant(
-        initialise(RunSettings(network=TransformerSettings(width=64))), torch.cat([circle(59, 3), circle(59, 5)], dim=1)
+        initialise(RunSettings(network=TransformerSettings(width=64))),
+        torch.cat([circle(59, 3), circle(59, 5)], dim=1),
     )
     sources = write_networks(tmp_path / "network", {"wide-pizza": wide})
     one = sources.network("wide-pizza")
     path = save_plates(take(one, one.evidence), tmp_path / "wide" / "some.plates")
-    (tmp_path / "exhibits.toml").write_text('[wide-pizza]\nplates = "wide/some.plates"\nwhat = "a wide one"\n')
+    (tmp_path / "exhibits.toml").write_text(
+        '[wide-pizza]\nplates = "wide/some.plates"\nwhat = "a wide one"\n'
+    )
     from_network = make_one("widepizza", sources, tmp_path / "out")
     from_plates = make_one("widepizza", Sources(tmp_path), tmp_path / "out")
     assert from_plates.claims == from_network.claims
@@ -46,7 +49,11 @@ def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:
 def test_a_file_without_plates_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nowhere is not there"):
         load_plates(tmp_path / "nowhere")
-    for content in (b"", b"not a safetensors file", to_bytes({"logits": torch.zeros(1, 3, 3)}, {"plates": "{}"})):
+    for content in (
+        b"",
+        b"not a safetensors file",
+        to_bytes({"logits": torch.zeros(1, 3, 3)}, {"plates": "{}"}),
+    ):
         (tmp_path / "broken").write_bytes(content)
         with pytest.raises(InputError, match="broken holds no plates of isolated circles"):
             load_plates(tmp_path / "broken")

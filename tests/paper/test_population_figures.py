@@ -8,12 +8,27 @@ from made_items import AS_TOLD, linear, transformers, write_linear, write_transf
 
 from algophase.paper.items import find_items
 from algophase.paper.make import make
-from algophase.paper.population_figures import by_verdict, linear_figure, metrics_figure, rates_figure, worst_circularity
+from algophase.paper.population_figures import (
+    by_verdict,
+    linear_figure,
+    metrics_figure,
+    rates_figure,
+    worst_circularity,
+)
 from algophase.paper.populations import by_circularity, transitions
 from algophase.paper.sources import Sources
 from algophase.runs.runs import Runs
 
-SPACES = ("fixed-width", "varying-width", "layers-2", "layers-3", "layers-4", "gelu", "separate-vocabularies", "equals-sign")
+SPACES = (
+    "fixed-width",
+    "varying-width",
+    "layers-2",
+    "layers-3",
+    "layers-4",
+    "gelu",
+    "separate-vocabularies",
+    "equals-sign",
+)
 
 
 def made(count: int = 60) -> Runs:
@@ -22,8 +37,13 @@ def made(count: int = 60) -> Runs:
 
 def test_every_run_is_drawn_in_its_kind() -> None:
     runs = made()
-    figure = rates_figure([("one", by_circularity(runs), transitions(runs)), ("two", by_verdict(runs), {})])
-    counts = [sum(numpy.shape(points.get_offsets())[0] for points in axes.collections) for axes in figure.axes]
+    figure = rates_figure(
+        [("one", by_circularity(runs), transitions(runs)), ("two", by_verdict(runs), {})]
+    )
+    counts = [
+        sum(numpy.shape(points.get_offsets())[0] for points in axes.collections)
+        for axes in figure.axes
+    ]
     verdicts = sum(map(len, by_verdict(runs).values()))
     assert counts == [60, 60, verdicts, verdicts]
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -33,7 +53,14 @@ def test_every_run_is_drawn_in_its_kind() -> None:
 def test_metrics_are_drawn_against_each_other_by_population() -> None:
     figure = metrics_figure({"one": made(), "two": made()})
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["one", "two", "circular", "not circular (pale)", "symmetricity 98%", "irrelevance 0.4"]
+    assert labels == [
+        "one",
+        "two",
+        "circular",
+        "not circular (pale)",
+        "symmetricity 98%",
+        "irrelevance 0.4",
+    ]
     assert figure.axes[1].get_title() == "close to 1"
 
 
@@ -68,6 +95,8 @@ def test_each_item_is_made_twice_the_same(tmp_path: Path) -> None:
         made = make(find_items(labels), Sources(gallery), out)
         assert [item.problem for item in made] == [None] * len(labels)
     names = sorted(path.name for path in outs[0].iterdir())
-    assert {f"{label}.{kind}" for label in labels for kind in ("png", "svg", "md", "json")} <= set(names)
+    assert {f"{label}.{kind}" for label in labels for kind in ("png", "svg", "md", "json")} <= set(
+        names
+    )
     for name in names:
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes(), name

@@ -1,4 +1,6 @@
-"""The items about populations: each statement of the paper can come out either way, and denominators are the paper's."""
+"""The items about populations: each statement of the paper can come out either way, and
+denominators are the paper's.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,7 @@ import pytest
 from made_items import claims_of, make_one, transformers, verdict, write_sweep, write_transformers
 from paper_fixtures import Told
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.sources import Missing, Sources
@@ -91,10 +93,14 @@ def test_noncirc2(tmp_path: Path) -> None:
     bad = claims_of("noncirc2", tmp_path / "bad")
     assert verdict(bad, "share circular") == "differs"
     for measure in ("symmetricity", "irrelevance"):
-        assert verdict(bad, "more noise", measure) == "undecided"  # there is no difference: the interval holds 0
+        assert (
+            verdict(bad, "more noise", measure) == "undecided"
+        )  # there is no difference: the interval holds 0
     runs.loc[runs["attention_rate"] < 0.3, "circularity"] = 0.999
     write_sweep(tmp_path / "high", "fixed-width", runs)
-    assert verdict(claims_of("noncirc2", tmp_path / "high"), "low attention rates") == "not supported"
+    assert (
+        verdict(claims_of("noncirc2", tmp_path / "high"), "low attention rates") == "not supported"
+    )
 
 
 def test_multilayers(tmp_path: Path) -> None:
@@ -102,7 +108,10 @@ def test_multilayers(tmp_path: Path) -> None:
     for seed, (space, share) in enumerate(shares.items()):
         write_transformers(tmp_path / "good", space, 400, seed, circular=share)
         write_transformers(tmp_path / "bad", space, 400, seed, circular=0.5, pizza_irrelevance=0.7)
-    good, bad = claims_of("multilayers", tmp_path / "good"), claims_of("multilayers", tmp_path / "bad")
+    good, bad = (
+        claims_of("multilayers", tmp_path / "good"),
+        claims_of("multilayers", tmp_path / "bad"),
+    )
     for layers, word in ((2, "two"), (3, "three"), (4, "four")):
         assert verdict(good, "share circular", word) == "reproduced"
         assert verdict(bad, "share circular", word) == "differs"
@@ -130,7 +139,9 @@ def test_a_transition_of_few_runs_is_undecided(told: Told) -> None:
 @pytest.mark.parametrize("label", ["onelayer", "noncirc2", "metricvs"])
 def test_a_missing_column_is_named(tmp_path: Path, label: str) -> None:
     write_sweep(tmp_path, "fixed-width", transformers(50).drop(columns="distance_irrelevance"))
-    with pytest.raises(InputError, match=r"the sweep of fixed-width has no column distance_irrelevance"):
+    with pytest.raises(
+        InputError, match=r"the sweep of fixed-width has no column distance_irrelevance"
+    ):
         claims_of(label, tmp_path)
 
 
@@ -149,5 +160,8 @@ def test_the_shipped_runs(tmp_path: Path) -> None:
     for measure in ("symmetricity", "irrelevance"):
         assert verdict(found["onelayer"], "clear transition", measure) == "supported"
     assert verdict(found["onelayer"], "most circular models") == "supported"
-    assert verdict(found["noncirc2"], "share circular") in ("reproduced", "differs")  # it lies at the edge of its interval
+    assert verdict(found["noncirc2"], "share circular") in (
+        "reproduced",
+        "differs",
+    )  # it lies at the edge of its interval
     assert (tmp_path / "metricvs.svg").stat().st_size < 1_000_000

@@ -6,7 +6,12 @@ from made_items import claims_of, write_transformers
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
 from algophase.paper.items import find_items
-from algophase.paper.population_released import printed_share, published_share, released_population, released_shift
+from algophase.paper.population_released import (
+    printed_share,
+    published_share,
+    released_population,
+    released_shift,
+)
 from algophase.paper.sources import Sources
 from algophase.runs.statistics import Share
 
@@ -15,9 +20,13 @@ def test_a_printed_share_is_compared_within_both_sampling_errors() -> None:
     assert printed_share(Share(343, 1000), "fixed-width").verdict == "reproduced"
     assert printed_share(Share(450, 1000), "fixed-width").verdict == "differs"
     assert printed_share(Share(0, 0), "fixed-width").verdict == "not tested"
-    assert printed_share(Share(2, 16), "layers-4").verdict == "undecided"  # no difference seen, but a large one might be there
+    assert (
+        printed_share(Share(2, 16), "layers-4").verdict == "undecided"
+    )  # no difference seen, but a large one might be there
     assert printed_share(Share(343, 1000), "fixed-width").published == "34.31%"
-    edge = printed_share(Share(643, 1725), "fixed-width")  # our interval alone leaves the printed share out
+    edge = printed_share(
+        Share(643, 1725), "fixed-width"
+    )  # our interval alone leaves the printed share out
     assert edge.verdict == "reproduced"
     assert "outside our interval" in edge.note
 
@@ -48,7 +57,10 @@ def test_released_runs_are_taken_by_their_settings(released: Path) -> None:
 def test_released_runs_give_the_printed_shares(tmp_path: Path, released: Path) -> None:
     for space in ("fixed-width", "layers-2", "layers-3", "layers-4", "equals-sign"):
         write_transformers(tmp_path, space, 150)
-    claims = (*claims_of("noncirc2", tmp_path, released), *claims_of("multilayers", tmp_path, released))
+    claims = (
+        *claims_of("noncirc2", tmp_path, released),
+        *claims_of("multilayers", tmp_path, released),
+    )
     theirs = [claim for claim in claims if "released table" in claim.text]
     assert [claim.verdict for claim in theirs] == ["reproduced"] * 4
     assert [claim.published for claim in theirs] == ["34.31%", "9.95%", "11.55%", "6.08%"]

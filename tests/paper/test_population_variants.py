@@ -23,7 +23,10 @@ LINEAR = [
 
 @pytest.mark.parametrize(("words", "otherwise"), LINEAR)
 def test_lineararchs(
-    linear_claims: tuple[Claim, ...], tmp_path: Path, words: tuple[str, ...], otherwise: dict[str, tuple[float, float]]
+    linear_claims: tuple[Claim, ...],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    otherwise: dict[str, tuple[float, float]],
 ) -> None:
     assert verdict(linear_claims, *words) == "supported"
     write_linear(tmp_path, {**AS_TOLD, **otherwise})
@@ -37,7 +40,12 @@ VARIANTS = {"gelu": "gelu", "diff-vocab": "separate-vocabularies", "eqn-sign": "
 def test_variants(told: Told, label: str) -> None:
     same = told(label, VARIANTS[label], 200, beside=400, circular=0.0)
     assert {claim.verdict for claim in same} == {"supported"}
-    how = {"at": 0.25, "clock_symmetricity": 0.8, "clock_irrelevance": 0.62, "pizza_irrelevance": 0.45}
+    how = {
+        "at": 0.25,
+        "clock_symmetricity": 0.8,
+        "clock_irrelevance": 0.62,
+        "pizza_irrelevance": 0.45,
+    }
     other = told(label, VARIANTS[label], 200, beside=400, **how)
     assert verdict(other, "Pizzas") == "not supported"
     assert verdict(other, "where the phase ends", "symmetricity") == "not supported"

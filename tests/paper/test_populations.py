@@ -1,4 +1,6 @@
-"""Populations: which side of a line runs lie on, where a phase ends, and whether its boundary over width bends."""
+"""Populations: which side of a line runs lie on, where a phase ends, and whether its boundary
+over width bends.
+"""
 
 from pathlib import Path
 
@@ -7,7 +9,7 @@ import pytest
 from made_items import transformers, write_sweep, write_transformers
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.paper.populations import (
     ASYMMETRIC,
     HIGH,
@@ -43,7 +45,10 @@ def test_sides_of_the_papers_lines_in_its_own_words() -> None:
         "irrelevance < 0.6",
         "irrelevance >= 0.6",
     ]
-    assert PHASES == {SYMMETRICITY: "gradient symmetricity > 98%", IRRELEVANCE: "distance irrelevance < 0.6"}
+    assert PHASES == {
+        SYMMETRICITY: "gradient symmetricity > 98%",
+        IRRELEVANCE: "distance irrelevance < 0.6",
+    }
 
 
 def test_a_run_within_rounding_of_a_line_lies_on_it_and_one_without_a_value_on_no_side() -> None:
@@ -63,7 +68,9 @@ def test_a_population_has_both_metrics_and_what_is_asked_for(tmp_path: Path) -> 
     write_sweep(tmp_path, "gelu", transformers(20).drop(columns="distance_irrelevance"))
     sources = Sources(tmp_path)
     assert list(populations(sources, "fixed-width", "layers-2")) == ["fixed-width"]
-    with pytest.raises(InputError, match="the sweep of gelu has no column distance_irrelevance: make it again"):
+    with pytest.raises(
+        InputError, match="the sweep of gelu has no column distance_irrelevance: make it again"
+    ):
         population(sources, "gelu")
     with pytest.raises(InputError, match="the sweep of fixed-width has no column shape"):
         population(sources, "fixed-width", "shape")
@@ -79,16 +86,25 @@ def test_parts_of_a_population_are_joined_and_parted() -> None:
 def test_circles_of_each_run_are_read_together() -> None:
     runs = transformers(2)
     runs["circles.role"], runs["circles.frequency"] = [["Pizza", "Clock"], []], [[3, 5], []]
-    assert circles_of(Runs.of(runs, "made"), "role", "frequency") == [[("Pizza", 3), ("Clock", 5)], []]
+    assert circles_of(Runs.of(runs, "made"), "role", "frequency") == [
+        [("Pizza", 3), ("Clock", 5)],
+        [],
+    ]
 
 
 def test_transitions_are_observed_missing_or_undecided() -> None:
-    clear, never, few = (transitions(made(count, at=at)) for count, at in ((400, 0.55), (400, 2.0), (6, 0.55)))
+    clear, never, few = (
+        transitions(made(count, at=at)) for count, at in ((400, 0.55), (400, 2.0), (6, 0.55))
+    )
     assert clear[SYMMETRICITY].rate == pytest.approx(0.55, abs=0.05)
     holds = [found[SYMMETRICITY].observed(clear=True) for found in (clear, never, few)]
     assert holds == [True, False, "undecided"]
     claim = transition_claim("a transition", clear[IRRELEVANCE], clear=True)
-    assert (claim.text, claim.verdict, claim.sample) == ("a transition, by distance irrelevance", "supported", 400)
+    assert (claim.text, claim.verdict, claim.sample) == (
+        "a transition, by distance irrelevance",
+        "supported",
+        400,
+    )
     table = transition_table({"clear": clear, "never": never})
     assert [row[0] for row in table.rows] == ["clear", "clear", "never", "never"]
     assert table.rows[2][3:] == ("-", "-", "-")
@@ -107,7 +123,9 @@ def test_a_difference_of_medians_has_an_interval() -> None:
 def test_a_bend_needs_a_boundary_and_widths() -> None:
     assert bend(made(100), SYMMETRICITY) is None
     assert bend(made(100, widths=True, at=2.0), IRRELEVANCE) is None
-    straight, bent = (bend(made(800, widths=True, per_doubling=0.05, bend=by), IRRELEVANCE) for by in (0.0, 0.09))
+    straight, bent = (
+        bend(made(800, widths=True, per_doubling=0.05, bend=by), IRRELEVANCE) for by in (0.0, 0.09)
+    )
     assert straight is not None
     assert bent is not None
     assert straight.largest.value < 0.05 < bent.largest.value

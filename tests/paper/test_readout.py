@@ -9,11 +9,28 @@ from algophase.paper.readout import printed_coefficients
 
 def test_the_released_readout_is_the_printed_one(published: dict[str, Made]) -> None:
     claims = {claim.text: claim for claim in published["approx2"].claims}
-    numbers = [claims[number(name).text] for name in ("beta-columns", "beta-readout-amplitude", "beta-readout-phase")]
+    numbers = [
+        claims[number(name).text]
+        for name in ("beta-columns", "beta-readout-amplitude", "beta-readout-phase")
+    ]
     assert [claim.ours for claim in numbers] == ["44", "7.62", "2.04"]
-    expected = [*["reproduced"] * 3, *["supported"] * 3, "not supported", "supported", "supported", "differs"]
-    assert verdicts(published["approx2"]) == [*expected, "paper contradicts itself", "supported", "reproduced", "differs"]
-    # One ReLU is half an absolute value; 8 is the readout on the unit circle, of pairs it is nearly twice that.
+    expected = [
+        *["reproduced"] * 3,
+        *["supported"] * 3,
+        "not supported",
+        "supported",
+        "supported",
+        "differs",
+    ]
+    assert verdicts(published["approx2"]) == [
+        *expected,
+        "paper contradicts itself",
+        "supported",
+        "reproduced",
+        "differs",
+    ]
+    # One ReLU is half an absolute value; 8 is the readout on the unit circle, of pairs it is nearly
+    # twice that.
     assert claims["after the ReLU each entry is an absolute value ..."].verdict == "not supported"
     assert claims[number("beta-pair-amplitude").text].ours == "14.1"
     biases, coefficients = published["approx2"].claims[-2:]

@@ -30,11 +30,21 @@ ROUNDED = 1e-12  # by which processors may differ
 
 @pytest.mark.parametrize(
     ("holds", "verdict"),
-    [(True, "supported"), (False, "not supported"), ("undecided", "undecided"), (None, "not tested")],
+    [
+        (True, "supported"),
+        (False, "not supported"),
+        ("undecided", "undecided"),
+        (None, "not tested"),
+    ],
 )
 def test_a_statement_is_judged_by_whether_its_rule_holds(holds: bool | None, verdict: str) -> None:
     claim = statement("text", holds, "ours", "note", published="theirs", sample=3)
-    assert (claim.text, claim.published, claim.ours, claim.verdict) == ("text", "theirs", "ours", verdict)
+    assert (claim.text, claim.published, claim.ours, claim.verdict) == (
+        "text",
+        "theirs",
+        "ours",
+        verdict,
+    )
     assert (claim.sample, claim.note) == (3, "note")
 
 
@@ -63,7 +73,9 @@ def test_newcombe_is_the_published_example() -> None:
         ((0.5 - ROUNDED, 0.7), False),
     ],
 )
-def test_an_interval_lies_within_limits_outside_or_is_undecided(interval: tuple[float, float], holds: object) -> None:
+def test_an_interval_lies_within_limits_outside_or_is_undecided(
+    interval: tuple[float, float], holds: object
+) -> None:
     assert decided(Estimate(0.0, interval), low=0.0, high=0.5) == holds
     assert decided(Estimate(0.0, None), low=0.0) is None
 
@@ -81,7 +93,9 @@ def test_shares_are_judged_by_their_interval() -> None:
         "not supported",
     ]
     assert share_claim("t", Share(0, 0), MOST, "w").verdict == "not tested"
-    assert [some_claim("t", Share(*share), "w").verdict for share in ((1, 9), (0, 9), (0, 900), (0, 0))] == [
+    assert [
+        some_claim("t", Share(*share), "w").verdict for share in ((1, 9), (0, 9), (0, 900), (0, 0))
+    ] == [
         "supported",
         "undecided",
         "not supported",
@@ -89,7 +103,9 @@ def test_shares_are_judged_by_their_interval() -> None:
     ]
 
 
-@pytest.mark.parametrize(("off", "verdict"), [(ROUNDED, "supported"), (0.0, "supported"), (1e-6, "not supported")])
+@pytest.mark.parametrize(
+    ("off", "verdict"), [(ROUNDED, "supported"), (0.0, "supported"), (1e-6, "not supported")]
+)
 def test_a_value_within_rounding_of_a_line_reaches_it(off: float, verdict: str) -> None:
     assert approximated("t", APPROXIMATES - off, "ours").verdict == verdict
     assert for_each("t", [1.0, APPROXIMATES - off], APPROXIMATES, "{}", "r").verdict == verdict
@@ -97,14 +113,20 @@ def test_a_value_within_rounding_of_a_line_reaches_it(off: float, verdict: str) 
 
 def test_every_value_is_asked_for_and_shown_as_a_range() -> None:
     claim = for_each("t", [0.5, 0.75], 0.5, "explains {} of it", "at least half")
-    assert (claim.verdict, claim.ours, claim.note) == ("supported", "explains 50.0% to 75.0% of it", "rule: at least half")
+    assert (claim.verdict, claim.ours, claim.note) == (
+        "supported",
+        "explains 50.0% to 75.0% of it",
+        "rule: at least half",
+    )
     assert for_each("t", [], 0.5, "{}", "r") == judged("t", False, "no circle", "r")
     assert spread_of([0.5, 0.5]) == "50.0%"
 
 
 def test_a_number_of_another_network_is_not_judged() -> None:
     name, network = "model-a-symmetricity", handmade_pizza(13, (1,))
-    own, other = (Exhibit(network, "model-a", "made", published=published) for published in (True, False))
+    own, other = (
+        Exhibit(network, "model-a", "made", published=published) for published in (True, False)
+    )
     value = number(name).value
     assert measured(name, own, value, "shown").verdict == "reproduced"
     assert measured(name, own, value + 0.01, "shown").verdict == "differs"

@@ -1,4 +1,6 @@
-"""Where data comes from: roles, series, sweeps of the user's own, and what is said where something is not there."""
+"""Where data comes from: roles, series, sweeps of the user's own, and what is said where
+something is not there.
+"""
 
 from pathlib import Path
 
@@ -7,18 +9,24 @@ from made_items import make_one, transformers, write_networks, write_sweep
 from typer.testing import CliRunner
 
 from algophase.cli import app
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.sources import Exhibit, Missing, Sources, optional, source_of
 
 
 def test_a_network_is_studied_once(tmp_path: Path) -> None:
-    sources = write_networks(tmp_path, {"model-a": handmade_pizza(13, (1, 5)), "model-b": handmade_clock(13, (1, 5))})
+    sources = write_networks(
+        tmp_path, {"model-a": handmade_pizza(13, (1, 5)), "model-b": handmade_clock(13, (1, 5))}
+    )
     a, b = sources.network("model-a"), sources.network("model-b")
     assert a is sources.network("model-a")
     assert a.analysis is sources.network("model-a").analysis
     assert a is not Sources(tmp_path).network("model-a")
-    assert (a.name, a.published, a.source) == ("Model A", False, "our network model-a.safetensors (planted)")
+    assert (a.name, a.published, a.source) == (
+        "Model A",
+        False,
+        "our network model-a.safetensors (planted)",
+    )
     assert source_of(a, b) == f"Model A: {a.source}; Model B: {b.source}"
     assert source_of(a) == a.source
 
@@ -49,14 +57,18 @@ def test_runs_are_read_once_and_name_what_they_lack(tmp_path: Path) -> None:
     runs = sources.runs("gelu", "circularity")
     assert (len(runs), runs.source) == (5, "5 runs of gelu (gelu)")
     assert runs.frame is sources.runs("gelu").frame
-    with pytest.raises(InputError, match="the sweep of gelu has no column shape: make it again with this version"):
+    with pytest.raises(
+        InputError, match="the sweep of gelu has no column shape: make it again with this version"
+    ):
         sources.runs("gelu", "shape")
     assert sources.released_runs is None
 
 
 def test_a_role_without_a_network_is_named(tmp_path: Path) -> None:
     (tmp_path / "exhibits.toml").write_text("")
-    with pytest.raises(Missing, match=r"the gallery has no line-like yet \(a non-circular network whose first"):
+    with pytest.raises(
+        Missing, match=r"the gallery has no line-like yet \(a non-circular network whose first"
+    ):
         Sources(tmp_path).network("line-like")
     with pytest.raises(InputError, match="nowhere is not a directory"):
         Sources(tmp_path / "nowhere")
@@ -65,19 +77,27 @@ def test_a_role_without_a_network_is_named(tmp_path: Path) -> None:
         Sources(tmp_path).network("line-like")
 
 
-def test_without_a_gallery_the_user_is_told_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_gallery_the_user_is_told_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("algophase.paper.sources.default_gallery", lambda: None)
     made = make_one("noncirc", Sources(), tmp_path)
     assert made.problem is not None
-    assert "there is no gallery here: it comes with a clone of the project, and is given with --gallery DIR" in made.problem
+    assert (
+        "there is no gallery here: it comes with a clone of the project, and is given with "
+        "--gallery DIR" in made.problem
+    )
     assert Sources().lacking(("sweep:gelu",)) == [
-        "there is no sweep of gelu; make one with: algophase sweep gelu, and give it with --from DIR, "
+        "there is no sweep of gelu; make one with: algophase sweep gelu, and give it with "
+        "--from DIR, "
         "or take the project's own with --gallery DIR"
     ]
 
 
 def test_a_sweep_that_no_item_asks_for_is_named(tmp_path: Path) -> None:
     own = write_sweep(tmp_path / "own", "gelu", transformers(5))
-    result = CliRunner().invoke(app, ["paper", "approx", "--from", str(own), "--out", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        app, ["paper", "approx", "--from", str(own), "--out", str(tmp_path / "out")]
+    )
     assert result.exit_code == 0, result.output
     assert f"{own} was not used: it holds space gelu" in result.stderr

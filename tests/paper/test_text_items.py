@@ -31,39 +31,61 @@ def test_settings_are_what_the_runs_record(tmp_path: Path) -> None:
     assert (rate.verdict, rate.ours) == ("differs", "0.001, 0.01")
 
 
-def test_the_gallery_has_the_papers_settings_and_took_less_time(gallery: Path, tmp_path: Path) -> None:
+def test_the_gallery_has_the_papers_settings_and_took_less_time(
+    gallery: Path, tmp_path: Path
+) -> None:
     made, text = make(find_items(["settings", "text"]), Sources(gallery.parent), tmp_path)
     claims = made.claims
     assert {claim.verdict for claim in claims} <= {"reproduced", "supported", "not tested"}
     cost = find(claims, "fewer resources")
     assert (cost.verdict, cost.published) == ("supported", "226 GPU days")
     assert cost.sample > 4000
-    assert find(text.claims, "the correct logits").verdict == "not tested"  # without the authors' table
+    assert (
+        find(text.claims, "the correct logits").verdict == "not tested"
+    )  # without the authors' table
 
 
-def test_the_linear_widths_of_the_released_networks_contradict_the_text(released: Path, tmp_path: Path) -> None:
+def test_the_linear_widths_of_the_released_networks_contradict_the_text(
+    released: Path, tmp_path: Path
+) -> None:
     made, text = make(find_items(["settings", "text"]), Sources(released=released), tmp_path)
     width = find(made.claims, "linear models")
-    assert (width.verdict, width.ours.endswith("delta (released): 128, 256 and 256")) == ("paper contradicts itself", True)
+    assert (width.verdict, width.ours.endswith("delta (released): 128, 256 and 256")) == (
+        "paper contradicts itself",
+        True,
+    )
     logit = find(text.claims, "the correct logits")
     assert logit.verdict == "paper contradicts itself"
-    assert "largest wrong logit 0.0" in logit.ours  # the released column is that one's, not the definition's
+    assert (
+        "largest wrong logit 0.0" in logit.ours
+    )  # the released column is that one's, not the definition's
 
 
 def words_of(
-    tmp_path: Path, roles: list[list[str]], frequencies: list[list[int]], companions: list[list[int | None]]
+    tmp_path: Path,
+    roles: list[list[str]],
+    frequencies: list[list[int]],
+    companions: list[list[int | None]],
 ) -> tuple[Claim, ...]:
     count = len(roles)
     runs = transformers(count, circular=1.0).assign(paper_label="Pizza", pizza_share=1.0)
-    runs["circles.role"], runs["circles.frequency"], runs["circles.accompanies"] = roles, frequencies, companions
+    runs["circles.role"], runs["circles.frequency"], runs["circles.accompanies"] = (
+        roles,
+        frequencies,
+        companions,
+    )
     runs["circles.accuracy_alone"] = [[0.3] * len(each) for each in roles]
     write_sweep(tmp_path, "fixed-width", with_settings(runs))
     return claims_of("text", tmp_path)
 
 
 @pytest.mark.parametrize(("companion", "expected"), [(3, "supported"), (None, "not supported")])
-def test_companions_are_counted_by_network(tmp_path: Path, companion: int | None, expected: str) -> None:
-    claims = words_of(tmp_path, [["Pizza", "accompanying"]] * 30, [[3, 6]] * 30, [[None, companion]] * 30)
+def test_companions_are_counted_by_network(
+    tmp_path: Path, companion: int | None, expected: str
+) -> None:
+    claims = words_of(
+        tmp_path, [["Pizza", "accompanying"]] * 30, [[3, 6]] * 30, [[None, companion]] * 30
+    )
     assert find(claims, "usually come with").verdict == expected
     assert find(claims, "multiple, imperfect copies").verdict == "not supported"  # one pizza each
 

@@ -15,8 +15,17 @@ def test_the_inside_of_a_linear_pizza_is_opened() -> None:
     found = parsed(page)
     assert "100.0%, 100.0%" in found.texts["td"]  # the readout is cos 2t, on both axes
     # The unembedding has the frequencies of the accompanying circles too, but these are no Pizzas.
-    assert any("Other circles, with another role or not in the unembedding: 2" in line for line in found.texts["p"])
-    assert sum("first axis: 100.0% of it is A cos(2t + φ)" in caption for caption in found.texts["figcaption"]) == 2
+    assert any(
+        "Other circles, with another role or not in the unembedding: 2" in line
+        for line in found.texts["p"]
+    )
+    assert (
+        sum(
+            "first axis: 100.0% of it is A cos(2t + φ)" in caption
+            for caption in found.texts["figcaption"]
+        )
+        == 2
+    )
     drawn, fitted = readout_panel(anatomy.pizzas[0]).figure.data
     assert drawn.y == pytest.approx(fitted.y, abs=0.02)
     assert Specimen(handmade_clock(7, (1,))).analysis.anatomy is None

@@ -1,7 +1,12 @@
 import pytest
 from report_pages import made_runs
 
-from algophase.report.by_setting import MOST_VALUES, panels_by_setting, shares_by_rate, shares_by_setting
+from algophase.report.by_setting import (
+    MOST_VALUES,
+    panels_by_setting,
+    shares_by_rate,
+    shares_by_setting,
+)
 from algophase.runs.runs import Runs
 
 
@@ -9,18 +14,28 @@ def test_every_value_of_a_grid_has_a_bar_that_adds_up_to_all_its_runs() -> None:
     population = Runs.of(made_runs(90, modulus=[60, 59, 113] * 30), "made")
     figure = shares_by_setting(population, "modulus")
     assert figure.layout.xaxis.ticktext == ("59", "60", "113")  # by number, not by text
-    assert {tuple(trace.x) for trace in figure.data} == {figure.layout.xaxis.tickvals} == {(0, 1, 2)}
-    assert [sum(heights) for heights in zip(*(trace.y for trace in figure.data), strict=True)] == pytest.approx([1, 1, 1])
+    assert (
+        {tuple(trace.x) for trace in figure.data} == {figure.layout.xaxis.tickvals} == {(0, 1, 2)}
+    )
+    assert [
+        sum(heights) for heights in zip(*(trace.y for trace in figure.data), strict=True)
+    ] == pytest.approx([1, 1, 1])
     clocks = next(trace for trace in figure.data if trace.name == "Clock")
     of_60 = population["_verdict"][population["modulus"] == 60]
     assert clocks.y[1] == (of_60 == "Clock").mean()
-    assert [(note.x, note.text) for note in figure.layout.annotations] == [(0, "30"), (1, "30"), (2, "30")]
+    assert [(note.x, note.text) for note in figure.layout.annotations] == [
+        (0, "30"),
+        (1, "30"),
+        (2, "30"),
+    ]
 
 
 def test_only_settings_of_a_few_values_get_a_picture() -> None:
     runs = made_runs(2 * (MOST_VALUES + 1))
     assert panels_by_setting(Runs.of(runs, "made")) == []  # rates are drawn from an interval
-    decays = runs.assign(weight_decay=[0.0, 0.5] * (MOST_VALUES + 1), heads=["many", "few"] * (MOST_VALUES + 1))
+    decays = runs.assign(
+        weight_decay=[0.0, 0.5] * (MOST_VALUES + 1), heads=["many", "few"] * (MOST_VALUES + 1)
+    )
     (panel,) = panels_by_setting(Runs.of(decays, "made"))
     assert panel.caption == "verdicts by weight decay; above each bar: its number of runs"
     assert panel.alt == "Shares of the verdicts for each weight decay: 0, 0.5."
@@ -30,7 +45,9 @@ def test_verdicts_are_stacked_along_the_attention_rate() -> None:
     population = Runs.of(made_runs(400), "made")
     figure = shares_by_rate(population)
     assert figure.layout.xaxis.ticktext[:3] == ("0", "0.1", "0.2")
-    assert [sum(heights) for heights in zip(*(trace.y for trace in figure.data), strict=True)] == pytest.approx([1] * 10)
+    assert [
+        sum(heights) for heights in zip(*(trace.y for trace in figure.data), strict=True)
+    ] == pytest.approx([1] * 10)
     assert sum(int(note.text) for note in figure.layout.annotations) == 400
     low = shares_by_rate(Runs.of(made_runs(50).assign(attention_rate=0.25), "made"))
     assert low.layout.xaxis.ticktext == ("0.2 to 0.3",)

@@ -5,7 +5,7 @@ import pandas
 import pytest
 from matplotlib.image import imread
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.report.comparison import comparison_figure, draw_comparison
 from algophase.report.style import house_style
 from algophase.runs.comparison import Comparison, compare
@@ -20,14 +20,17 @@ def runs(seed: int, **settings: object) -> pandas.DataFrame:
             "attention_rate": rate,
             "validation_accuracy": 1.0,
             "gradient_symmetricity": numpy.where(late, 0.6, 0.99),
-            "distance_irrelevance_wrong_logit": numpy.where(late, 0.8, 0.2) + 0.02 * generator.normal(size=200),
+            "distance_irrelevance_wrong_logit": numpy.where(late, 0.8, 0.2)
+            + 0.02 * generator.normal(size=200),
             "circularity": numpy.where(generator.uniform(size=200) < 0.5, 0.998, 0.9),
             **settings,
         }
     )
 
 
-def compared(*pairs: tuple[pandas.DataFrame, pandas.DataFrame], names: tuple[str, str] = ("ours", "theirs")) -> Comparison:
+def compared(
+    *pairs: tuple[pandas.DataFrame, pandas.DataFrame], names: tuple[str, str] = ("ours", "theirs")
+) -> Comparison:
     ours, theirs = (pandas.concat([pair[side] for pair in pairs]) for side in (0, 1))
     return compare(ours, theirs, names, resamples=100)
 
@@ -37,7 +40,9 @@ def one_depth() -> Comparison:
 
 
 def several_depths() -> Comparison:
-    return compared(*((runs(10 + depth, layers=depth), runs(20 + depth, layers=depth)) for depth in range(1, 7)))
+    return compared(
+        *((runs(10 + depth, layers=depth), runs(20 + depth, layers=depth)) for depth in range(1, 7))
+    )
 
 
 def many_widths() -> Comparison:
@@ -46,7 +51,9 @@ def many_widths() -> Comparison:
 
 
 def no_rates() -> Comparison:
-    return compared((runs(1).drop(columns="attention_rate"), runs(2).drop(columns="attention_rate")))
+    return compared(
+        (runs(1).drop(columns="attention_rate"), runs(2).drop(columns="attention_rate"))
+    )
 
 
 def bare() -> Comparison:
@@ -76,7 +83,9 @@ def test_groups_beyond_the_fourth_are_counted() -> None:
 
 def test_symmetricity_is_the_one_that_both_sides_have() -> None:
     ours, theirs = runs(1, equals_sign=True), runs(2, equals_sign=True)
-    theirs = theirs.rename(columns={"gradient_symmetricity": "gradient_symmetricity_without_equals_sign"})
+    theirs = theirs.rename(
+        columns={"gradient_symmetricity": "gradient_symmetricity_without_equals_sign"}
+    )
     with house_style():
         apart = comparison_figure(compared((ours, theirs)))
         ours["gradient_symmetricity_without_equals_sign"] = ours["gradient_symmetricity"]
@@ -94,7 +103,10 @@ def test_irrelevance_is_the_papers_where_both_sides_have_it() -> None:
     with house_style():
         both = comparison_figure(compared((ours, theirs)))
         one = comparison_figure(compared((ours, runs(2))))
-    assert [axes.get_ylabel() for axes in both.axes[2:4]] == ["distance irrelevance", "share with\nirrelevance < 0.6"]
+    assert [axes.get_ylabel() for axes in both.axes[2:4]] == [
+        "distance irrelevance",
+        "share with\nirrelevance < 0.6",
+    ]
     wrong = ["distance irrelevance\n(wrong logit)", "share with\nirrelevance < 0.6\n(wrong logit)"]
     assert [axes.get_ylabel() for axes in one.axes[2:4]] == wrong
     assert not any(axes.get_title(loc="right") for axes in one.axes)
@@ -105,13 +117,24 @@ def test_the_title_says_how_many_of_how_many_tests_differ() -> None:
     shifted["gradient_symmetricity"] -= 0.1
     other = compared((runs(1), shifted))
     with house_style():
-        titles = [comparison_figure(comparison).get_suptitle().splitlines()[0] for comparison in (same, other)]
-    assert titles[0] == f"indistinguishable at a family-wise level of 0.01 ({len(same.findings)} tests)"
-    assert titles[1] == f"{len(other.rejected)} of {len(other.findings)} tests differ at a family-wise level of 0.01"
+        titles = [
+            comparison_figure(comparison).get_suptitle().splitlines()[0]
+            for comparison in (same, other)
+        ]
+    assert (
+        titles[0]
+        == f"indistinguishable at a family-wise level of 0.01 ({len(same.findings)} tests)"
+    )
+    assert titles[1] == (
+        f"{len(other.rejected)} of {len(other.findings)} tests differ at a family-wise level "
+        "of 0.01"
+    )
 
 
 def test_the_same_comparison_gives_the_same_file(tmp_path: Path) -> None:
-    first, second = (draw_comparison(one_depth(), tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
+    first, second = (
+        draw_comparison(one_depth(), tmp_path / name).read_bytes() for name in ("a.svg", "b.svg")
+    )
     assert first == second
 
 

@@ -4,11 +4,11 @@ import pytest
 from matplotlib.image import imread
 
 from algophase.analysis.analyze import analyze
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.report.figures import circle_order, draw_all
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 
 
 def names(network: Network, directory: Path, image_format: str = "png") -> set[str]:
@@ -20,11 +20,20 @@ def names(network: Network, directory: Path, image_format: str = "png") -> set[s
 
 def test_each_network_gets_the_pictures_that_apply(tmp_path: Path) -> None:
     everyone = {"correct_logits", "gradients", "program"}
-    assert names(handmade_clock(11, (1, 2)), tmp_path / "clock") == {*everyone, "circles", "isolated_logits"}
+    assert names(handmade_clock(11, (1, 2)), tmp_path / "clock") == {
+        *everyone,
+        "circles",
+        "isolated_logits",
+    }
     pizza = names(handmade_pizza(12, (1, 5), accompanied=True), tmp_path / "pizza")
     assert pizza >= {*everyone, "circles", "isolated_logits"}
-    for task in (TaskSettings(modulus=11, equals_sign=True), TaskSettings(modulus=11, separate_vocabularies=True)):
-        untrained = initialise(RunSettings(task=task, network=TransformerSettings(width=64, layers=2)))
+    for task in (
+        TaskSettings(modulus=11, equals_sign=True),
+        TaskSettings(modulus=11, separate_vocabularies=True),
+    ):
+        untrained = initialise(
+            RunSettings(task=task, network=TransformerSettings(width=64, layers=2))
+        )
         assert names(untrained, tmp_path / untrained.id) >= {*everyone, "attention"}
 
 

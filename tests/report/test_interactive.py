@@ -5,9 +5,10 @@ import pytest
 import torch
 from report_pages import numbers
 
-from algophase.analysis.circles import isolate_circles
-from algophase.analysis.grid import correct_logits, grid_logits
+from algophase.analysis.circles.find import isolate_circles
+from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
 from algophase.analysis.specimen import Specimen
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.report.interactive import (
@@ -20,7 +21,6 @@ from algophase.report.interactive import (
     main_order,
     ring_labels,
 )
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
 
 def drawn(figure: object) -> dict[str, list[dict[str, object]]]:
@@ -32,7 +32,11 @@ def test_a_circle_says_its_tokens_on_hover() -> None:
     specimen = Specimen(network)
     trace = circle_panel(specimen, specimen.evidence[0]).figure.data[0]
     assert sorted(map(int, trace.customdata)) == list(range(13))
-    assert list(trace.customdata)[:3] == ["0", "7", "1"]  # neighbours on the circle of frequency 2 are 7 apart
+    assert list(trace.customdata)[:3] == [
+        "0",
+        "7",
+        "1",
+    ]  # neighbours on the circle of frequency 2 are 7 apart
     assert "token %{customdata}" in trace.hovertemplate
     radii = numpy.hypot(trace.x, trace.y)
     assert radii.std() < 1e-3 * radii.mean()
@@ -76,7 +80,11 @@ def test_rows_and_columns_go_in_steps_of_the_spacing() -> None:
 
 
 def untrained(task: TaskSettings, layers: int = 1) -> Network:
-    return initialise(RunSettings(task=task, network=TransformerSettings(width=32, attention_rate=0.5, layers=layers)))
+    return initialise(
+        RunSettings(
+            task=task, network=TransformerSettings(width=32, attention_rate=0.5, layers=layers)
+        )
+    )
 
 
 def test_attention_shows_what_the_answer_takes() -> None:
@@ -97,12 +105,20 @@ def test_two_operand_tables_are_two_markers() -> None:
     network = untrained(TaskSettings(modulus=7, separate_vocabularies=True))
     specimen = Specimen(network)
     for item in specimen.evidence:
-        assert {trace.marker.symbol for trace in circle_panel(specimen, item).figure.data} == {"circle", "square"}
+        assert {trace.marker.symbol for trace in circle_panel(specimen, item).figure.data} == {
+            "circle",
+            "square",
+        }
 
 
 def test_training_curves_leave_out_what_is_not_there() -> None:
     history: dict[str, list[float | None]]
-    history = {"epochs": [0, 10], "training_loss": [4.0, 0.1], "validation_loss": [None, None], "parameter_norm": [3.0, None]}
+    history = {
+        "epochs": [0, 10],
+        "training_loss": [4.0, 0.1],
+        "validation_loss": [None, None],
+        "parameter_norm": [3.0, None],
+    }
     losses, norm = history_panels(history)
     assert [trace.name for trace in losses.figure.data] == ["training"]
     assert losses.figure.layout.yaxis.type == "log"

@@ -2,7 +2,13 @@ import pandas
 import pytest
 from report_pages import made_runs, parsed
 
-from algophase.report.moments_section import add_moments, followed_metrics, quartiles, quartiles_by_epoch, verdicts_by_epoch
+from algophase.report.moments_section import (
+    add_moments,
+    followed_metrics,
+    quartiles,
+    quartiles_by_epoch,
+    verdicts_by_epoch,
+)
 from algophase.report.page import Page
 
 
@@ -17,7 +23,10 @@ def test_runs_followed_along_training_are_shown_by_epoch() -> None:
     assert "Along training" in found.texts["h3"]
     assert "40 runs at 3 epochs each." in found.texts["p"]
     assert "share of each verdict by epoch" in found.texts["figcaption"]
-    assert "gradient symmetricity by epoch: median, and the middle half of the runs" in found.texts["figcaption"]
+    assert (
+        "gradient symmetricity by epoch: median, and the middle half of the runs"
+        in found.texts["figcaption"]
+    )
     assert len(found.figures) == 1 + len(followed_metrics())
 
 
@@ -31,7 +40,10 @@ def test_medians_and_shares_are_those_of_each_epoch() -> None:
 
 def test_moments_without_epochs_are_not_drawn() -> None:
     moments = followed()
-    for broken in (moments.drop(columns="epoch").assign(epoch="x"), moments[moments["epoch"] == 100]):
+    for broken in (
+        moments.drop(columns="epoch").assign(epoch="x"),
+        moments[moments["epoch"] == 100],
+    ):
         page = Page("page")
         add_moments(page, broken)
         assert "Along training" not in parsed(page).texts.get("h3", [])

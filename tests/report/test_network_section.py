@@ -7,13 +7,19 @@ from report_pages import ATTACK, Parsed, made_runs, parsed
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.network_section import add_index, add_network, add_population, odd_numbers, read_history
+from algophase.report.network_section import (
+    add_index,
+    add_network,
+    add_population,
+    odd_numbers,
+    read_history,
+)
 from algophase.report.page import Page
 from algophase.runs.runs import Runs
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 
 
 def of_network(specimen: Specimen) -> Parsed:
@@ -28,7 +34,11 @@ def test_a_network_is_told_in_plain_words() -> None:
     found = of_network(Specimen(network, analysis))
     assert found.texts["h2"] == [f"{analysis.id}: two Pizzas"]
     assert any("It learned the Pizza" in words for words in found.texts["strong"])
-    assert [reason for reason in (*analysis.verdict.general, *analysis.paper.reasons) if reason not in found.texts["li"]] == []
+    assert [
+        reason
+        for reason in (*analysis.verdict.general, *analysis.paper.reasons)
+        if reason not in found.texts["li"]
+    ] == []
     headings = [
         "Instances",
         "Program",
@@ -41,7 +51,8 @@ def test_a_network_is_told_in_plain_words() -> None:
         "Correct logits",
     ]
     assert found.texts["h3"] == headings
-    # Shares, profiles, each instance alone, circles, their readouts, the whole network, each circle alone.
+    # Shares, profiles, each instance alone, circles, their readouts, the whole network, each circle
+    # alone.
     assert len(found.figures) == 1 + 2 + 2 + 2 + 2 + 1 + 2
     cells = found.texts["td"]
     for item in analysis.circles:
@@ -74,7 +85,10 @@ def test_a_network_is_set_among_its_population() -> None:
     add_network(page, 1, Specimen(network), Runs.of(made_runs(200), "made <b>"))
     found = parsed(page)
     assert "percentile" in found.texts["th"]
-    assert any("Percentiles are those among" in line and "accurate runs of made <b>." in line for line in found.texts["p"])
+    assert any(
+        "Percentiles are those among" in line and "accurate runs of made <b>." in line
+        for line in found.texts["p"]
+    )
     assert any("Unlike the runs of made <b>, this network has" in line for line in found.texts["p"])
     captions = found.texts["figcaption"]
     assert sum("percentile" in caption for caption in captions) == 2
@@ -92,7 +106,9 @@ def test_networks_without_a_rate_are_said_not_to_be_drawn() -> None:
 
 def test_several_networks_get_an_index() -> None:
     page = Page("page")
-    specimens = [Specimen(network) for network in (handmade_clock(7, (1,)), handmade_pizza(7, (2,)))]
+    specimens = [
+        Specimen(network) for network in (handmade_clock(7, (1,)), handmade_pizza(7, (2,)))
+    ]
     add_index(page, specimens)
     for number, item in enumerate(specimens, 1):
         add_network(page, number, item, None, of=len(specimens))
@@ -101,7 +117,10 @@ def test_several_networks_get_an_index() -> None:
     targets = [attributes["href"] for tag, attributes in found.tags if tag == "a"]
     ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert targets[:3] == ["#main", "#networks", "#network-1"]
-    assert targets[-2:] == ["#network-1", "#network-2"]  # of the table; those before are the table of contents
+    assert targets[-2:] == [
+        "#network-1",
+        "#network-2",
+    ]  # of the table; those before are the table of contents
     assert len(ids) == len(set(ids))
     assert {str(target).removeprefix("#") for target in targets} <= set(ids)
     headings = found.texts["h2"] + found.texts["h3"]
@@ -113,10 +132,14 @@ def test_numbers_that_no_share_can_have_are_explained() -> None:
     assert odd_numbers(analysis) == []
     first, second = analysis.instances.instances
     overlapping = replace(first, share=1.2, energy=0.5), replace(second, share=-0.1)
-    odd = replace(analysis, instances=replace(analysis.instances, instances=overlapping, remainder=-0.1))
+    odd = replace(
+        analysis, instances=replace(analysis.instances, instances=overlapping, remainder=-0.1)
+    )
     negative, beyond, kept = odd_numbers(odd)
     assert negative.startswith("A negative share:")
-    assert beyond == "The shares exceed 100% by 10.00%: instances overlap, so what they share is counted twice."
+    assert beyond == (
+        "The shares exceed 100% by 10.00%: instances overlap, so what they share is counted twice."
+    )
     assert kept.startswith("Kept above 100%:")
     page = Page("page")
     add_network(page, 1, Specimen(handmade_clock(13, (1, 5)), odd), None)
@@ -126,7 +149,11 @@ def test_numbers_that_no_share_can_have_are_explained() -> None:
 def test_histories_are_read_or_refused(tmp_path: Path) -> None:
     network, path = handmade_clock(7, (1,)), tmp_path / "a.safetensors"
     assert read_history(network, path) is None
-    record = {"format": "algophase-history", "version": 1, "history": {"epochs": [0, 1], "training_loss": [4.0, None]}}
+    record = {
+        "format": "algophase-history",
+        "version": 1,
+        "history": {"epochs": [0, 1], "training_loss": [4.0, None]},
+    }
     (tmp_path / f"{network.id}.history.json").write_text(json.dumps(record))
     history = read_history(network, path)
     assert history == {"epochs": [0, 1], "training_loss": [4.0, None]}
@@ -160,9 +187,14 @@ def test_a_deeper_network_says_where_its_instances_mix() -> None:
     instance = analyze(handmade_pizza(11, (2,))).instances.instances[0]
     found = replace(specimen.analysis.instances, instances=(instance,))
     specimen.analysis = replace(
-        specimen.analysis, instances=found, verdict=replace(specimen.analysis.verdict, forms=("Pizza",))
+        specimen.analysis,
+        instances=found,
+        verdict=replace(specimen.analysis.verdict, forms=("Pizza",)),
     )
     page = Page("page")
     add_network(page, 1, specimen, None)
     cells = parsed(page).texts["td"]
-    assert [cells[cells.index(place) + 1][-1] for place in ("in the embedding", "after 1 layer", "after 2 layers")] == ["%"] * 3
+    assert [
+        cells[cells.index(place) + 1][-1]
+        for place in ("in the embedding", "after 1 layer", "after 2 layers")
+    ] == ["%"] * 3

@@ -8,7 +8,7 @@ import pytest
 from report_pages import ATTACK, Parsed, made_runs, parsed
 
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock
 from algophase.report.network_section import add_network
 from algophase.report.page import Link, Page, figure_json, table
@@ -43,7 +43,9 @@ def test_only_the_pages_own_scripts_may_run() -> None:
     assert scripts is not None
     assert "unsafe-inline" not in scripts[1]
     own = re.findall(r"<script(?: [^>]*)?>(.*?)</script>", content, re.DOTALL)
-    digests = {base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in own}
+    digests = {
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in own
+    }
     assert {digest for digest in digests if f"'sha256-{digest}'" in scripts[1]} == digests
 
 
@@ -55,7 +57,9 @@ def test_pictures_cannot_close_their_script() -> None:
 
 
 def test_tables_escape_every_cell() -> None:
-    found = Parsed(f"<body>{table([ATTACK, 'b'], [[ATTACK, Link('a', ATTACK)]], ATTACK, numbers=(1,))}</body>")
+    found = Parsed(
+        f"<body>{table([ATTACK, 'b'], [[ATTACK, Link('a', ATTACK)]], ATTACK, numbers=(1,))}</body>"
+    )
     assert found.count("script") == found.count("img") == 0
     assert found.texts["td"] == [ATTACK, ATTACK]
     assert found.texts["a"] == [ATTACK]
@@ -72,7 +76,9 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 def test_a_page_is_not_written_over_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"is a directory; give the name of a file, such as .*report\.html"):
+    with pytest.raises(
+        InputError, match=r"is a directory; give the name of a file, such as .*report\.html"
+    ):
         Page("page").write(tmp_path)
 
 

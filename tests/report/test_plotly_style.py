@@ -3,18 +3,24 @@ import sys
 import pytest
 from report_pages import ATTACK
 
-from algophase.analysis.verdict import OUTCOMES
-from algophase.errors import InputError
+from algophase.analysis.verdict.decide import OUTCOMES
+from algophase.core.errors import InputError
 from algophase.report.plotly_style import VERDICTS, graph_objects, plain
 
 
 def test_verdicts_differ_in_colour_and_shape() -> None:
     assert set(VERDICTS) == set(OUTCOMES)
-    assert len({colour for colour, _ in VERDICTS.values()}) == len({shape for _, shape in VERDICTS.values()}) == len(VERDICTS)
+    assert (
+        len({colour for colour, _ in VERDICTS.values()})
+        == len({shape for _, shape in VERDICTS.values()})
+        == len(VERDICTS)
+    )
 
 
 def test_text_from_files_is_inert() -> None:
-    assert plain(ATTACK) == "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;"
+    assert (
+        plain(ATTACK) == "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(2)&gt;"
+    )
     assert plain("%{x} $a$\x00\u2028") == "%&#123;x} &#36;a&#36;  "
     assert len(plain("a" * 10_000)) == 200
 

@@ -46,7 +46,9 @@ def test_attention_has_a_panel_for_each_head() -> None:
 def test_an_analysis_is_enough_for_its_program() -> None:
     analysis = algophase.analyze(handmade_clock(11, (2,)))
     drawn = algophase.plot_program(analysis)
-    assert [axes.get_title() for axes in drawn.axes] == [axes.get_title() for axes in analysis.plot().axes]
+    assert [axes.get_title() for axes in drawn.axes] == [
+        axes.get_title() for axes in analysis.plot().axes
+    ]
 
 
 def test_a_population_is_read_by_name_or_given() -> None:
@@ -58,7 +60,9 @@ def test_a_population_is_read_by_name_or_given() -> None:
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    with pytest.raises(InputError, match="has no attention to draw: it is a Linear, not a Transformer"):
+    with pytest.raises(
+        InputError, match="has no attention to draw: it is a Linear, not a Transformer"
+    ):
         algophase.plot_attention(handmade_pizza(11, (1,)))
     constant = algophase.wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 5, 5).double(), 5)
     with pytest.raises(InputError, match="has no circles to draw"):
@@ -73,7 +77,9 @@ def test_what_cannot_be_drawn_is_said() -> None:
 def test_labels_of_an_uneven_circle_do_not_overlap(modulus: int) -> None:
     angles = 2 * torch.pi * 7 * torch.arange(modulus) / modulus
     circle = torch.stack([angles.cos(), angles.sin()], dim=1).double()
-    points = circle + 0.1 * torch.randn(modulus, 2, generator=torch.Generator().manual_seed(0)).double()
+    points = (
+        circle + 0.1 * torch.randn(modulus, 2, generator=torch.Generator().manual_seed(0)).double()
+    )
     with house_style():
         figure = new_figure(2.6, 2.6)
         axes = figure.subplots()

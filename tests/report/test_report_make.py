@@ -4,13 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock
 from algophase.report.make import report
 from algophase.storage import save
 
 
-def test_what_cannot_be_read_is_logged_and_the_rest_is_written(tmp_path: Path, said: list[str]) -> None:
+def test_what_cannot_be_read_is_logged_and_the_rest_is_written(
+    tmp_path: Path, said: list[str]
+) -> None:
     save(handmade_clock(7, (1,)), tmp_path / "networks" / "clock")
     (tmp_path / "networks" / "torn.safetensors").write_bytes(b"torn")
     made = report([tmp_path / "networks"], tmp_path / "page.html", title="A page")

@@ -6,9 +6,18 @@ import pytest
 
 from algophase.analysis import card
 from algophase.analysis.profiles import kind_of
-from algophase.analysis.verdict import OUTCOMES, Form
-from algophase.errors import InputError
-from algophase.report.style import FORMATS, FORMS, VERDICTS, check_format, house_style, new_figure, save_figure, set_title
+from algophase.analysis.verdict.decide import OUTCOMES, Form
+from algophase.core.errors import InputError
+from algophase.report.style import (
+    FORMATS,
+    FORMS,
+    VERDICTS,
+    check_format,
+    house_style,
+    new_figure,
+    save_figure,
+    set_title,
+)
 
 
 def test_the_house_style_ends_with_its_block() -> None:
@@ -20,12 +29,20 @@ def test_the_house_style_ends_with_its_block() -> None:
 
 def test_every_verdict_has_a_colour_and_a_marker_of_its_own() -> None:
     assert set(VERDICTS) == set(OUTCOMES) - {"not analysed"}
-    assert len({colour for colour, _ in VERDICTS.values()}) == len({marker for _, marker in VERDICTS.values()}) == len(VERDICTS)
+    assert (
+        len({colour for colour, _ in VERDICTS.values()})
+        == len({marker for _, marker in VERDICTS.values()})
+        == len(VERDICTS)
+    )
 
 
 def test_every_form_has_a_colour_and_a_marker_of_its_own() -> None:
     assert set(FORMS) == {kind_of(form) for form in get_args(Form)}
-    assert len({colour for colour, _ in FORMS.values()}) == len({marker for _, marker in FORMS.values()}) == len(FORMS)
+    assert (
+        len({colour for colour, _ in FORMS.values()})
+        == len({marker for _, marker in FORMS.values()})
+        == len(FORMS)
+    )
     assert {kind: FORMS[kind][0] for kind in card.COLOURS} == card.COLOURS
 
 

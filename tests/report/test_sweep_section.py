@@ -20,7 +20,10 @@ def test_runs_of_one_rate_get_no_picture_by_rate() -> None:
         found = parsed(page)
         captions = found.texts["figcaption"]
         assert (
-            sum(caption.endswith("95% interval") or "dotted: the paper's line" in caption for caption in captions)
+            sum(
+                caption.endswith("95% interval") or "dotted: the paper's line" in caption
+                for caption in captions
+            )
             == by_rate + 1
         )
         assert ("transition at rate" in found.texts["th"]) == (by_rate > 0)
@@ -33,17 +36,31 @@ def test_between_three_rates_no_transition_is_fitted() -> None:
     add_sweep(page, Sweep(Path("made"), runs, Runs.of(runs, "made"), None, ()))
     found = parsed(page)
     assert "transition at rate" not in found.texts["th"]
-    assert "verdicts by attention rate; above each bar: its number of runs" in found.texts["figcaption"]
+    assert (
+        "verdicts by attention rate; above each bar: its number of runs"
+        in found.texts["figcaption"]
+    )
 
 
 def test_a_sweep_is_told_with_its_shares_and_transitions(tmp_path: Path) -> None:
     page = Page("page")
     add_sweep(page, read_sweep(made_sweep(tmp_path / "made", made_runs(400), title="some runs")))
     found = parsed(page)
-    headings = ["Shares", "Phase diagrams", "Transitions", "Histograms", "Networks of these runs", "Where the runs come from"]
+    headings = [
+        "Shares",
+        "Phase diagrams",
+        "Transitions",
+        "Histograms",
+        "Networks of these runs",
+        "Where the runs come from",
+    ]
     assert found.texts["h3"] == headings
-    assert "averages its inputs and reads the sum off their middle" in found.texts["td"]  # what a Pizza is
-    assert found.texts["pre"] == [f"algophase retrain {tmp_path / 'made'} INDEX --out networks/"]  # none was kept
+    assert (
+        "averages its inputs and reads the sum off their middle" in found.texts["td"]
+    )  # what a Pizza is
+    assert found.texts["pre"] == [
+        f"algophase retrain {tmp_path / 'made'} INDEX --out networks/"
+    ]  # none was kept
     assert any("space made-up (some runs), seed 0: 400 runs" in line for line in found.texts["li"])
     first = found.figures["figure-1"]
     assert first["layout"]["xaxis"]["title"]["text"] == "attention rate"
@@ -58,7 +75,9 @@ def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_
     path, rows = tmp_path / "made", runs.to_dict("records")
     SweepDirectory(path).describe({"name": "made-up"}, 0)
     lost = {"verdict": None, "paper_label": None}
-    SweepDirectory(path).add([rows[0] | lost, *(row | {"diverged_at": None} for row in rows[1:])], {})
+    SweepDirectory(path).add(
+        [rows[0] | lost, *(row | {"diverged_at": None} for row in rows[1:])], {}
+    )
     for place in (0, 3):
         network = handmade_clock(7, (1,))
         network.id = str(runs["run_id"][place])
@@ -70,7 +89,10 @@ def test_networks_that_were_kept_are_named_with_the_command_that_opens_them(tmp_
     first = path / "networks" / f"{runs['run_id'][0]}.safetensors"
     assert found.texts["pre"][0].splitlines()[0] == f"algophase report {first} -o network.html"
     cells = found.texts["td"]
-    assert [cells[cells.index(str(runs["run_id"][place])) + 2] for place in (0, 3)] == ["diverged", runs["verdict"][3]]
+    assert [cells[cells.index(str(runs["run_id"][place])) + 2] for place in (0, 3)] == [
+        "diverged",
+        runs["verdict"][3],
+    ]
     assert any("The weights of 2 of these runs were kept" in line for line in found.texts["p"])
 
 
@@ -79,12 +101,26 @@ def test_settings_with_which_nothing_was_learned_get_one_line(tmp_path: Path) ->
     page = Page("page")
     add_sweep(page, read_sweep(made_sweep(tmp_path / "made", runs)))
     found = parsed(page)
-    assert "No run of layers 2 reached full accuracy: there is no phase diagram to draw." in found.texts["p"]
-    assert [head for head in found.texts["h3"] if head.startswith("Phase diagrams")] == ["Phase diagrams (layers 1)"]
+    assert (
+        "No run of layers 2 reached full accuracy: there is no phase diagram to draw."
+        in found.texts["p"]
+    )
+    assert [head for head in found.texts["h3"] if head.startswith("Phase diagrams")] == [
+        "Phase diagrams (layers 1)"
+    ]
 
 
 @pytest.mark.parametrize(
-    "missing", ["verdict", "attention_rate", "gradient_symmetricity", "circularity", "run_id", "validation_accuracy", "width"]
+    "missing",
+    [
+        "verdict",
+        "attention_rate",
+        "gradient_symmetricity",
+        "circularity",
+        "run_id",
+        "validation_accuracy",
+        "width",
+    ],
 )
 def test_a_column_that_is_missing_costs_its_pictures_only(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "made"
@@ -116,9 +152,18 @@ def test_a_crafted_sweep_gives_an_inert_page(tmp_path: Path) -> None:
     runs["verdict"] = [ATTACK, "Clock", "</script><!--"] * 20
     runs["activation"] = ["relu", ATTACK] * 30
     runs[ATTACK] = 1
-    about = {"device": ATTACK, "date": ATTACK, "command": ATTACK, "runs": ATTACK, "commit": [ATTACK], "shards": None}
+    about = {
+        "device": ATTACK,
+        "date": ATTACK,
+        "command": ATTACK,
+        "runs": ATTACK,
+        "commit": [ATTACK],
+        "shards": None,
+    }
     page = Page(ATTACK)
-    add_sweep(page, read_sweep(made_sweep(tmp_path / "made", runs, about, title=ATTACK, runs=ATTACK)))
+    add_sweep(
+        page, read_sweep(made_sweep(tmp_path / "made", runs, about, title=ATTACK, runs=ATTACK))
+    )
     content = page.render().decode()
     found = Parsed(content)
     assert found.count("script") == len(found.figures) + 2
@@ -131,7 +176,11 @@ def test_a_crafted_sweep_gives_an_inert_page(tmp_path: Path) -> None:
 
 
 def test_sittings_that_are_no_records_are_left_out(tmp_path: Path) -> None:
-    sweep = read_sweep(made_sweep(tmp_path / "made", made_runs(30), {"shards": ["text", 3, {"device": "a device"}]}))
+    sweep = read_sweep(
+        made_sweep(
+            tmp_path / "made", made_runs(30), {"shards": ["text", 3, {"device": "a device"}]}
+        )
+    )
     assert sweep.sittings == ({"device": "a device"},)
 
 

@@ -27,7 +27,9 @@ def test_weights_are_repetitions() -> None:
     design = numpy.stack([numpy.ones_like(rates), rates], axis=1)
     counts = numpy.random.default_rng(2).integers(0, 3, 60)
     weighted, _ = fit(design, inside, counts[:, None].astype(float))
-    repeated, _ = fit(design.repeat(counts, axis=0), inside.repeat(counts), numpy.ones((counts.sum(), 1)))
+    repeated, _ = fit(
+        design.repeat(counts, axis=0), inside.repeat(counts), numpy.ones((counts.sum(), 1))
+    )
     assert weighted == pytest.approx(repeated, rel=1e-6)
 
 
@@ -68,7 +70,13 @@ def test_with_width_the_boundary_is_a_line() -> None:
     generator = numpy.random.default_rng(4)
     rates, widths = generator.uniform(0, 1, 3000), 2 ** generator.uniform(5, 9, 3000)
     chance = 1 / (1 + numpy.exp(14 * (rates - 0.5 - 0.08 * (numpy.log2(widths) - 7))))
-    boundary = phase_boundary(rates, (generator.uniform(size=3000) < chance).astype(float), widths, width=128, resamples=500)
+    boundary = phase_boundary(
+        rates,
+        (generator.uniform(size=3000) < chance).astype(float),
+        widths,
+        width=128,
+        resamples=500,
+    )
     assert boundary.rate is not None
     assert boundary.slope is not None
     assert boundary.width == pytest.approx(128)
@@ -91,7 +99,8 @@ def test_perfect_separation_is_reported_with_its_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inside", "word"), [(numpy.ones(6), "all of 6"), (numpy.zeros(6), "none of 6"), (numpy.ones(0), "no runs")]
+    ("inside", "word"),
+    [(numpy.ones(6), "all of 6"), (numpy.zeros(6), "none of 6"), (numpy.ones(0), "no runs")],
 )
 def test_one_class_has_no_boundary(inside: Floats, word: str) -> None:
     boundary = phase_boundary(numpy.linspace(0, 1, len(inside)), inside)

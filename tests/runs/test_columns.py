@@ -7,7 +7,7 @@ import numpy
 import pyarrow
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.columns import column_of
 from algophase.runs.selection import OPERATORS, Condition, kind_of, matches, read_condition
 
@@ -53,7 +53,9 @@ def test_a_condition_is_met_by_the_same_runs_as_in_a_list(name: str, operator: s
 def test_numbers_are_what_can_be_drawn() -> None:
     column = column_of(LISTS["decimals"])
     assert column is not None
-    assert numpy.array_equal(column.numbers, [0.5, math.nan, 1.5, math.nan, math.nan], equal_nan=True)
+    assert numpy.array_equal(
+        column.numbers, [0.5, math.nan, 1.5, math.nan, math.nan], equal_nan=True
+    )
     flags = column_of(LISTS["flags"])
     assert flags is not None
     assert numpy.array_equal(flags.numbers, [1, math.nan, 0, 1, 1], equal_nan=True)

@@ -6,7 +6,7 @@ import pandas
 import pytest
 from populations_made import made_runs
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.findings import CIRCULAR, NOT_CIRCULAR
 from algophase.runs.released_table import read_released_table
@@ -22,18 +22,29 @@ def test_equal_populations_are_indistinguishable() -> None:
     result = compare(made_runs(600, 1), made_runs(800, 2), ("a", "b"))
     assert result.indistinguishable
     text = str(result)
-    assert text.startswith("a and b are indistinguishable at a family-wise level of 1% (82 tests)\n")
+    assert text.startswith(
+        "a and b are indistinguishable at a family-wise level of 1% (82 tests)\n"
+    )
     assert "95% Wilson intervals" in text
     assert "detectable" in text
     record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert record["indistinguishable"] is True
-    assert len(record["tests"]) == 82  # 2 shares; 10 tenths of 3 metrics circular and not, of the norm and of circularity
-    assert {test["measure"] for test in record["tests"]} >= {"full_accuracy", "circular", "parameter_norm", "circularity"}
+    assert (
+        len(record["tests"]) == 82
+    )  # 2 shares; 10 tenths of 3 metrics circular and not, of the norm and of circularity
+    assert {test["measure"] for test in record["tests"]} >= {
+        "full_accuracy",
+        "circular",
+        "parameter_norm",
+        "circularity",
+    }
 
 
 def test_whole_and_broken_numbers_are_listed_in_one_order() -> None:
     decays = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0]
-    result = quick(made_runs(60, 1).assign(weight_decay=decays * 10), made_runs(60, 2).assign(weight_decay=2.0))
+    result = quick(
+        made_runs(60, 1).assign(weight_decay=decays * 10), made_runs(60, 2).assign(weight_decay=2.0)
+    )
     assert "weight_decay differs: 0 to 4 (6 values) in ours, 2 in theirs" in result.notes
 
 
@@ -53,12 +64,16 @@ def test_a_different_share_is_found() -> None:
 
 @pytest.mark.slow
 def test_the_family_wise_level_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("algophase.runs.comparison._boundary_rows", lambda *_: [])  # not of the family, and slow
+    monkeypatch.setattr(
+        "algophase.runs.comparison._boundary_rows", lambda *_: []
+    )  # not of the family, and slow
     generator = numpy.random.default_rng(0)
     alarms = 0
     for _ in range(60):
         ours, theirs = generator.integers(1_000_000, size=2)
-        alarms += not quick(made_runs(250, ours), made_runs(250, theirs), level=0.2).indistinguishable
+        alarms += not quick(
+            made_runs(250, ours), made_runs(250, theirs), level=0.2
+        ).indistinguishable
     assert alarms <= 20  # 12 expected at most; 20 or more has a chance of 1%
 
 
@@ -77,28 +92,47 @@ def test_different_rates_are_no_different_shares() -> None:
 def test_rates_that_do_not_meet_cannot_be_compared() -> None:
     ours, theirs = made_runs(600, 1), made_runs(600, 2)
     theirs["validation_accuracy"] = 0.5 + 0.5 * (theirs.index % 3 == 0)
-    with pytest.raises(InputError, match=r"no tenth of the attention rate in common \(0 to 0.5 in ours, 0.5 to 1 in theirs\)$"):
+    with pytest.raises(
+        InputError,
+        match=r"no tenth of the attention rate in common \(0 to 0.5 in ours, 0.5 to 1 in theirs\)$",
+    ):
         quick(ours[ours["attention_rate"] < 0.5], theirs[theirs["attention_rate"] >= 0.5])
-    ours, theirs = (pandas.concat([made_runs(30, seed + layers, layers=layers) for layers in (1, 2)]) for seed in (1, 3))
+    ours, theirs = (
+        pandas.concat([made_runs(30, seed + layers, layers=layers) for layers in (1, 2)])
+        for seed in (1, 3)
+    )
     ours["attention_rate"] = numpy.where(ours["layers"] == 1, 0.0, 0.25)
     theirs["attention_rate"] = numpy.where(theirs["layers"] == 1, 1.0, numpy.nan)
-    with pytest.raises(InputError, match=r"\(layers 1: 0 in ours, 1 in theirs; layers 2: 0.25 in ours, none in theirs\)$"):
+    with pytest.raises(
+        InputError,
+        match=r"\(layers 1: 0 in ours, 1 in theirs; layers 2: 0.25 in ours, none in theirs\)$",
+    ):
         quick(ours, theirs)
 
 
 def test_networks_without_a_rate_are_not_compared_with_others_and_what_differs_is_named() -> None:
-    ours, theirs = made_runs(100, 1), made_runs(100, 2, kind="linear", width=256).drop(columns="attention_rate")
+    ours, theirs = (
+        made_runs(100, 1),
+        made_runs(100, 2, kind="linear", width=256).drop(columns="attention_rate"),
+    )
     with pytest.raises(InputError) as caught:
         quick(ours[(ours["attention_rate"] * 10 // 1).isin([0, 1, 4])], theirs)
     told = str(caught.value)
     assert "(0 to 0.2, 0.4 to 0.5 in ours, none in theirs)" in told
-    assert "kind differs: transformer in ours, linear in theirs; width differs: 128 in ours, 256 in theirs" in told
+    assert (
+        "kind differs: transformer in ours, linear in theirs; width differs: 128 in ours, 256 "
+        "in theirs" in told
+    )
 
 
 def test_a_boundary_that_one_side_lacks_among_the_rates_is_no_agreement() -> None:
     ours, theirs = made_runs(600, 1), made_runs(800, 2)
-    chance = 1 / (1 + numpy.exp(15 * (theirs["attention_rate"] - 1.1)))  # theirs would end beyond rate 1
-    theirs["gradient_symmetricity"] = 0.5 + 0.49 * (numpy.random.default_rng(0).uniform(size=800) < chance)
+    chance = 1 / (
+        1 + numpy.exp(15 * (theirs["attention_rate"] - 1.1))
+    )  # theirs would end beyond rate 1
+    theirs["gradient_symmetricity"] = 0.5 + 0.49 * (
+        numpy.random.default_rng(0).uniform(size=800) < chance
+    )
     result = compare(ours, theirs, resamples=200)
     (row,) = (row for row in result.boundaries if row.measure == "gradient_symmetricity")
     assert row.sides[1] is not None
@@ -135,27 +169,44 @@ def test_symmetricity_without_the_equals_sign_stands_in_where_a_side_has_no_othe
     ours[BARE], theirs[BARE] = ours["gradient_symmetricity"], theirs["gradient_symmetricity"] - 0.2
     both = quick(ours, theirs)
     assert both.indistinguishable
-    assert BARE not in {test.measure for test in both.findings} | {row.measure for row in both.boundaries}
-    released = quick(ours, theirs.assign(gradient_symmetricity=numpy.nan))  # as the released table is read
+    assert BARE not in {test.measure for test in both.findings} | {
+        row.measure for row in both.boundaries
+    }
+    released = quick(
+        ours, theirs.assign(gradient_symmetricity=numpy.nan)
+    )  # as the released table is read
     assert {test.measure for test in released.rejected} == {BARE}
     assert "gradient_symmetricity" not in {test.measure for test in released.findings}
-    assert "gradient symmetricity is not tested: theirs has no gradient_symmetricity" in released.notes
+    assert (
+        "gradient symmetricity is not tested: theirs has no gradient_symmetricity" in released.notes
+    )
     old = quick(ours.drop(columns=BARE), theirs.assign(gradient_symmetricity=numpy.nan))
-    assert f"gradient symmetricity (without the equals sign) is not tested: ours has no {BARE}" in old.notes
+    assert (
+        f"gradient symmetricity (without the equals sign) is not tested: ours has no {BARE}"
+        in old.notes
+    )
 
 
 def test_what_is_missing_is_said_of_each_group_and_of_runs_that_lack_it() -> None:
     ours, theirs = (
-        pandas.concat([made_runs(200, seed), made_runs(200, seed + 5, equals_sign=True)], ignore_index=True) for seed in (1, 2)
+        pandas.concat(
+            [made_runs(200, seed), made_runs(200, seed + 5, equals_sign=True)], ignore_index=True
+        )
+        for seed in (1, 2)
     )
     for side in (ours, theirs):
         side["equals_sign"] = side["equals_sign"].fillna(False).astype(bool)
     theirs.loc[theirs["equals_sign"], "gradient_symmetricity"] = numpy.nan
     ours.loc[~ours["equals_sign"] & (ours.index % 2 == 0), "distance_irrelevance"] = numpy.nan
     notes = quick(ours, theirs).notes
-    assert "gradient symmetricity is not tested, equals sign yes: theirs has no gradient_symmetricity" in notes
+    assert (
+        "gradient symmetricity is not tested, equals sign yes: theirs has no gradient_symmetricity"
+        in notes
+    )
     assert any(
-        note.startswith("distance irrelevance is known of ") and note.endswith("of ours, equals sign no") for note in notes
+        note.startswith("distance irrelevance is known of ")
+        and note.endswith("of ours, equals sign no")
+        for note in notes
     )
 
 
@@ -165,13 +216,28 @@ def test_missing_and_added_columns() -> None:
     bare = theirs[["attention_rate", "validation_accuracy", "gradient_symmetricity"]]
     result = quick(ours, bare)
     assert {test.measure for test in result.findings} == {"full_accuracy", "gradient_symmetricity"}
-    assert {test.among for test in result.findings} == {"all runs", "accurate runs"}  # no circularity, no split
+    assert {test.among for test in result.findings} == {
+        "all runs",
+        "accurate runs",
+    }  # no circularity, no split
     assert any("theirs has no column activation: taken to be relu" in note for note in result.notes)
 
 
 def test_depths_are_compared_with_their_own() -> None:
-    ours = pandas.concat([made_runs(300, 1, layers=2), made_runs(100, 2, layers=3, shift=0.2), made_runs(50, 3, layers=4)])
-    theirs = pandas.concat([made_runs(100, 4, layers=2), made_runs(300, 5, layers=3, shift=0.2), made_runs(70, 6, layers=1)])
+    ours = pandas.concat(
+        [
+            made_runs(300, 1, layers=2),
+            made_runs(100, 2, layers=3, shift=0.2),
+            made_runs(50, 3, layers=4),
+        ]
+    )
+    theirs = pandas.concat(
+        [
+            made_runs(100, 4, layers=2),
+            made_runs(300, 5, layers=3, shift=0.2),
+            made_runs(70, 6, layers=1),
+        ]
+    )
     result = quick(ours, theirs)
     assert [group.label for group in result.groups] == ["layers 2", "layers 3"]
     assert result.indistinguishable
@@ -182,7 +248,9 @@ def test_depths_are_compared_with_their_own() -> None:
 
 def test_settings_without_a_common_value() -> None:
     ours, theirs = made_runs(300, 1), made_runs(300, 2, activation="gelu", epochs=5)
-    with pytest.raises(InputError, match="no runs to compare: activation is relu in ours, gelu in theirs"):
+    with pytest.raises(
+        InputError, match="no runs to compare: activation is relu in ours, gelu in theirs"
+    ):
         quick(ours, theirs, same_settings=True)
     result = quick(ours, theirs)
     assert "activation differs: relu in ours, gelu in theirs" in result.notes
@@ -222,8 +290,13 @@ def test_runs_without_a_width_are_left_out_where_widths_vary(width: float | None
 
 
 def test_a_width_of_nothing_does_not_make_widths_continuous() -> None:
-    ours, theirs = (pandas.concat([made_runs(50, 4 * seed + i, width=32 * i) for i in range(5)]) for seed in (1, 2))
-    assert [group.label for group in quick(ours, theirs).groups] == [f"width {width}" for width in (0, 128, 32, 64, 96)]
+    ours, theirs = (
+        pandas.concat([made_runs(50, 4 * seed + i, width=32 * i) for i in range(5)])
+        for seed in (1, 2)
+    )
+    assert [group.label for group in quick(ours, theirs).groups] == [
+        f"width {width}" for width in (0, 128, 32, 64, 96)
+    ]
 
 
 def test_circularity_is_not_used_where_it_is_not_defined() -> None:
@@ -237,7 +310,10 @@ def test_circularity_is_not_used_where_it_is_not_defined() -> None:
 
 
 def test_runs_without_a_rate_are_one_stratum() -> None:
-    ours, theirs = (made_runs(100, seed, kind="linear", model="beta").drop(columns="attention_rate") for seed in (1, 2))
+    ours, theirs = (
+        made_runs(100, seed, kind="linear", model="beta").drop(columns="attention_rate")
+        for seed in (1, 2)
+    )
     result = quick(ours, theirs)
     assert {test.where for test in result.findings} == {"all rates", "no rate"}
     assert result.boundaries == ()
@@ -264,16 +340,24 @@ def test_what_is_left_out_and_skipped_is_listed() -> None:
 
 def test_the_same_runs_on_both_sides_are_noted() -> None:
     runs = made_runs(200, 1)
-    assert any("200 runs have the same settings and seed" in note for note in quick(runs, runs).notes)
+    assert any(
+        "200 runs have the same settings and seed" in note for note in quick(runs, runs).notes
+    )
 
 
 def test_useless_tables_are_refused() -> None:
     runs = made_runs(100, 1)
     with pytest.raises(InputError, match="theirs has no finished run"):
         quick(runs, runs[:0])
-    with pytest.raises(InputError, match=r"need the column validation_accuracy or accuracy; .* theirs has no columns"):
+    with pytest.raises(
+        InputError,
+        match=r"need the column validation_accuracy or accuracy; .* theirs has no columns",
+    ):
         quick(runs, pandas.DataFrame())
-    with pytest.raises(InputError, match=r"too few runs for any test: .* ours has \d+ and theirs 3, and a test needs 5"):
+    with pytest.raises(
+        InputError,
+        match=r"too few runs for any test: .* ours has \d+ and theirs 3, and a test needs 5",
+    ):
         quick(runs, runs[:3])
     with pytest.raises(InputError, match="column circularity of ours is not all numbers"):
         quick(runs.assign(circularity="round"), runs)
@@ -281,13 +365,19 @@ def test_useless_tables_are_refused() -> None:
         with pytest.raises(InputError, match="level is"):
             quick(runs, runs, level=level)
     for resamples in (-1, 0, 1, 99):
-        with pytest.raises(InputError, match=f"bootstrap is {resamples}; choose at least 100 resamples"):
+        with pytest.raises(
+            InputError, match=f"bootstrap is {resamples}; choose at least 100 resamples"
+        ):
             compare(runs, runs, resamples=resamples)
 
 
-@pytest.mark.parametrize(("level", "told"), [(0.00001, "0.001%"), (0.005, "0.5%"), (0.07, "7%"), (0.9999, "99.99%")])
+@pytest.mark.parametrize(
+    ("level", "told"), [(0.00001, "0.001%"), (0.005, "0.5%"), (0.07, "7%"), (0.9999, "99.99%")]
+)
 def test_the_level_is_told_as_it_was_given(level: float, told: str) -> None:
-    assert f"at a family-wise level of {told} (" in str(quick(made_runs(100, 1), made_runs(100, 2), level=level))
+    assert f"at a family-wise level of {told} (" in str(
+        quick(made_runs(100, 1), made_runs(100, 2), level=level)
+    )
 
 
 def test_halves_of_the_released_table_are_one_population(released: Path) -> None:

@@ -6,7 +6,7 @@ import numpy
 import pandas
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.emergence import arrivals, emergence
 
 EPOCHS = (10, 20, 30, 40)
@@ -15,7 +15,9 @@ EPOCHS = (10, 20, 30, 40)
 def moments(**values: Sequence[Sequence[float]]) -> pandas.DataFrame:
     """values: of each column, a list over runs of lists over epochs."""
     runs = len(next(iter(values.values())))
-    frame = pandas.DataFrame([{"run_id": f"r{run}", "epoch": epoch} for run in range(runs) for epoch in EPOCHS])
+    frame = pandas.DataFrame(
+        [{"run_id": f"r{run}", "epoch": epoch} for run in range(runs) for epoch in EPOCHS]
+    )
     for name, rows in values.items():
         frame[name] = [value for row in rows for value in row]
     return frame.sample(frac=1, random_state=0)  # in any order
@@ -29,12 +31,19 @@ def test_a_quantity_arrives_when_it_stays() -> None:
 
 def test_the_lead_is_counted_over_runs_in_which_both_arrive() -> None:
     early, late, never = [0, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]
-    found = emergence(moments(held_out_answers=[early, early, late, early], validation_accuracy=[late, early, early, never]))
+    found = emergence(
+        moments(
+            held_out_answers=[early, early, late, early],
+            validation_accuracy=[late, early, early, never],
+        )
+    )
     assert (found.earlier.count, found.later.count, found.earlier.total, found.open) == (1, 1, 3, 1)
     assert found.lead.value == 0
     assert found.lead.interval == (-20, 20)
     assert found.arrived == (20, 20)
-    assert str(found).startswith("median epoch 20 and 20, 0 epochs earlier [-20, 20]; earlier in 33.3%")
+    assert str(found).startswith(
+        "median epoch 20 and 20, 0 epochs earlier [-20, 20]; earlier in 33.3%"
+    )
 
 
 def test_always_earlier() -> None:

@@ -11,16 +11,23 @@ import pytest
 from commands import call, invoke
 from runs_made import row, sweep_of
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.task import counts_as
 from algophase.networks import initialise
 from algophase.runs import law_tests
-from algophase.runs.law_tests import KeySets, doubling_law, equal_law, key_sets, number_law, start_laws
+from algophase.runs.law_tests import (
+    KeySets,
+    doubling_law,
+    equal_law,
+    key_sets,
+    number_law,
+    start_laws,
+)
 from algophase.runs.laws import selection_laws
 from algophase.runs.runs import Runs
 from algophase.runs.starts import initial_powers
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.sweeps.spaces import Space
-from algophase.task import counts_as
 
 P, COUNT = 23, 11  # doubling goes once around all 11 frequencies
 
@@ -41,14 +48,20 @@ def planted(networks: int, seed: int, preference: float) -> KeySets:
     """Sets that are `preference` times as likely for each pair k, 2k."""
     sets, random = uniform_sets(20 * networks, seed), np.random.default_rng(seed)
     weights = preference ** sets.pairs(sets.member)
-    return KeySets(P, sets.member[random.choice(len(sets.member), networks, p=weights / weights.sum())])
+    return KeySets(
+        P, sets.member[random.choice(len(sets.member), networks, p=weights / weights.sum())]
+    )
 
 
 def test_pairs_are_counted_up_to_sign() -> None:
-    sets = key_sets(11, [(1, 2), (3, 5), (1, 2, 4), (1, 3), (4, 3, 5)])  # 2 * 3 = -5, 2 * 4 = -3 modulo 11
+    sets = key_sets(
+        11, [(1, 2), (3, 5), (1, 2, 4), (1, 3), (4, 3, 5)]
+    )  # 2 * 3 = -5, 2 * 4 = -3 modulo 11
     assert sets.pairs(sets.member).tolist() == [1, 1, 2, 0, 2]
     assert sets.pairs(sets.member, 3).tolist() == [0, 0, 1, 1, 1]  # 3 * 4 = 1, 3 * 5 = 4, 3 * 1 = 3
-    with pytest.raises(InputError, match=r"a key frequency modulo 11 is one of \[1, 6\]; it must be from 1 to 5"):
+    with pytest.raises(
+        InputError, match=r"a key frequency modulo 11 is one of \[1, 6\]; it must be from 1 to 5"
+    ):
         key_sets(11, [(1, 6)])
 
 
@@ -72,7 +85,9 @@ def test_a_planted_doubling_is_found_with_its_sign(preference: float) -> None:
 
 
 def test_doubling_does_not_make_frequencies_unequal() -> None:
-    """Every network has some k and 2k: as far from independent as can be, and yet all k are equally likely."""
+    """Every network has some k and 2k: as far from independent as can be, and yet all k are
+    equally likely.
+    """
     random = np.random.default_rng(0)
     keys = [(k, min(2 * k % P, -2 * k % P)) for k in random.integers(1, COUNT + 1, 300).tolist()]
     assert equal_law([key_sets(P, keys)], 0.01).p_value > 0.01
@@ -81,14 +96,18 @@ def test_doubling_does_not_make_frequencies_unequal() -> None:
 
 def test_a_planted_preference_of_frequencies_is_found() -> None:
     sets, random = uniform_sets(300, 0), np.random.default_rng(0)
-    likely = KeySets(P, sets.drawn(sets.sizes, random, np.log(np.where(np.arange(COUNT) < 5, 2.0, 1.0))))
+    likely = KeySets(
+        P, sets.drawn(sets.sizes, random, np.log(np.where(np.arange(COUNT) < 5, 2.0, 1.0)))
+    )
     law = equal_law([likely, uniform_sets(50, 1, 29)], 0.01)
     assert law.p_value < 0.01
     assert law.value > law.chance
     assert law.runs == 350
 
 
-def test_powers_know_the_size_of_the_effect_and_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_powers_know_the_size_of_the_effect_and_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     few, many = ([uniform_sets(count, 2)] for count in (30, 500))
     assert doubling_law(few, 0.01).power < doubling_law(many, 0.01).power
     assert equal_law(few, 0.01).power < equal_law(many, 0.01).power
@@ -115,7 +134,9 @@ def test_the_number_of_keys_goes_with_a_planted_setting() -> None:
 
 def test_a_start_that_decides_is_found_and_one_that_does_not_is_not() -> None:
     random = np.random.default_rng(0)
-    starts = [{"W_E": random.normal(size=COUNT), "W_U": random.normal(size=COUNT)} for _ in range(100)]
+    starts = [
+        {"W_E": random.normal(size=COUNT), "W_U": random.normal(size=COUNT)} for _ in range(100)
+    ]
     keys = [tuple(int(k) + 1 for k in start["W_E"].argsort()[-3:]) for start in starts]
     decides, silent = start_laws(starts, keys, 0.01)
     assert (decides.value, decides.p_value < 1e-10) == (1.0, True)
@@ -131,7 +152,11 @@ def test_a_start_that_decides_is_found_and_one_that_does_not_is_not() -> None:
     [
         RunSettings(TaskSettings(11), TransformerSettings(8), seed=3),
         RunSettings(TaskSettings.multiplication(11), TransformerSettings(8), seed=3),
-        RunSettings(TaskSettings(11, separate_vocabularies=True, equals_sign=True), TransformerSettings(8), seed=3),
+        RunSettings(
+            TaskSettings(11, separate_vocabularies=True, equals_sign=True),
+            TransformerSettings(8),
+            seed=3,
+        ),
         RunSettings(TaskSettings(11), LinearSettings("alpha-prime", 8, 8), seed=3),
     ],
 )
@@ -143,10 +168,13 @@ def test_powers_are_those_of_the_tables_in_the_order_in_which_numbers_add(run: R
     tables = [*(table.detach().double().numpy() for table in network.operand_tables()), answers[:p]]
 
     def power(place: int, k: int) -> float:
-        return float((np.abs(np.exp(2j * np.pi * k * counts[place] / p) @ tables[place]) ** 2).sum())
+        return float(
+            (np.abs(np.exp(2j * np.pi * k * counts[place] / p) @ tables[place]) ** 2).sum()
+        )
 
     embedding, unembedding = (
-        np.array([sum(power(place, k) for place in places) for k in range(1, p // 2 + 1)]) for places in ((0, 1), (2,))
+        np.array([sum(power(place, k) for place in places) for k in range(1, p // 2 + 1)])
+        for places in ((0, 1), (2,))
     )
     np.testing.assert_allclose(found["W_U"], unembedding / unembedding.mean(), rtol=1e-9)
     if len(network.distinct_tables()) == 1 and counts[0] is counts[1]:
@@ -154,10 +182,20 @@ def test_powers_are_those_of_the_tables_in_the_order_in_which_numbers_add(run: R
     assert found["W_E"].shape == (p // 2,)
 
 
-def made(networks: int = 60, modulus: int = P, column: str = "program.frequencies", **more: Any) -> pandas.DataFrame:
+def made(
+    networks: int = 60, modulus: int = P, column: str = "program.frequencies", **more: Any
+) -> pandas.DataFrame:
     member = uniform_sets(networks, 5, modulus).member
     keys = [[int(k) + 1 for k in each.nonzero()[0]] for each in member]
-    return pandas.DataFrame({"validation_accuracy": 1.0, "modulus": modulus, "kind": "transformer", column: keys, **more})
+    return pandas.DataFrame(
+        {
+            "validation_accuracy": 1.0,
+            "modulus": modulus,
+            "kind": "transformer",
+            column: keys,
+            **more,
+        }
+    )
 
 
 def test_a_table_is_tested_as_far_as_it_goes() -> None:
@@ -165,7 +203,9 @@ def test_a_table_is_tested_as_far_as_it_goes() -> None:
     laws = selection_laws(Runs.of(frame, "made"), starts=False)
     assert [law.name for law in laws.laws] == ["number and modulus", "equal", "doubling"]
     assert [law.runs for law in laws.laws] == [90, 60, 60]
-    assert laws.notes == ("30 networks of a modulus that is composite or below 7: which frequencies are keys",)
+    assert laws.notes == (
+        "30 networks of a modulus that is composite or below 7: which frequencies are keys",
+    )
     text = str(laws)
     assert text.index("stated before looking") < text.index("found, with 95% intervals")
     assert "no sign of one" in text
@@ -178,7 +218,9 @@ def test_a_table_is_tested_as_far_as_it_goes() -> None:
 
 def test_circles_without_companions_stand_in_for_keys() -> None:
     frame = made(column="circles.frequency")
-    frame["circles.role"] = [["accompanying", *["Pizza"] * (len(each) - 1)] for each in frame["circles.frequency"]]
+    frame["circles.role"] = [
+        ["accompanying", *["Pizza"] * (len(each) - 1)] for each in frame["circles.frequency"]
+    ]
     laws = selection_laws(Runs.of(frame, "made"), starts=False)
     assert laws.source == "circles.frequency"
     assert [law.name for law in laws.laws] == ["equal"]
@@ -187,7 +229,9 @@ def test_circles_without_companions_stand_in_for_keys() -> None:
 
 
 def test_what_cannot_be_tested_is_said() -> None:
-    with pytest.raises(InputError, match="made has 3 accurate networks with key frequencies; laws need at least 20"):
+    with pytest.raises(
+        InputError, match="made has 3 accurate networks with key frequencies; laws need at least 20"
+    ):
         selection_laws(Runs.of(made(3), "made"))
     with pytest.raises(InputError, match=r"level is 1.5; it must be between 0 and 1"):
         selection_laws(Runs.of(made(), "made"), level=1.5)
@@ -211,5 +255,7 @@ def test_the_command_states_tests_and_finds(tmp_path: Path) -> None:
     answers = {law["name"]: law["answer"] for law in found["laws"]}
     assert answers["start of W_E"] == "a law"
     assert answers["equal"] == "no sign of one"
-    assert not any(isinstance(law["power"], float) and math.isnan(law["power"]) for law in found["laws"])
+    assert not any(
+        isinstance(law["power"], float) and math.isnan(law["power"]) for law in found["laws"]
+    )
     assert "start of W_E" not in call("laws", tmp_path / "sweep", "--no-starts").stdout

@@ -31,7 +31,9 @@ from algophase.runs.overview import (
     ],
     ids=str,
 )
-def test_finished_is_the_first_runs_of_a_space_or_of_a_part(indices: list[int], finished: bool) -> None:
+def test_finished_is_the_first_runs_of_a_space_or_of_a_part(
+    indices: list[int], finished: bool
+) -> None:
     assert is_finished(indices) is finished
 
 
@@ -49,20 +51,28 @@ def test_finished_is_the_first_runs_of_a_space_or_of_a_part(indices: list[int], 
     ],
     ids=str,
 )
-def test_a_part_is_finished_if_the_shards_say_it_is_one(indices: list[int], parts: list[Any], finished: bool) -> None:
-    assert is_finished(indices, [{} if part is None else {"part": part} for part in parts]) is finished
+def test_a_part_is_finished_if_the_shards_say_it_is_one(
+    indices: list[int], parts: list[Any], finished: bool
+) -> None:
+    assert (
+        is_finished(indices, [{} if part is None else {"part": part} for part in parts]) is finished
+    )
 
 
 def test_an_unfinished_sweep_whose_width_varies_is_no_fair_sample() -> None:
     described: dict[str, Any] = {"space": TINY.to_dict(), "seed": 3}
-    assert describe_space(described, {"index": [0, 1]}) == ["space tiny (made up), seed 3: 2 of the 12 runs"]
+    assert describe_space(described, {"index": [0, 1]}) == [
+        "space tiny (made up), seed 3: 2 of the 12 runs"
+    ]
     first, gap, fair = describe_space(described, {"index": [0, 1, 7]})
     assert first.endswith("3 of the 12 runs")
     assert gap == "unfinished: runs between index 0 and 7 are missing"
     assert "one shape after the other" in fair
     assert "as width varies, these runs are not a fair sample" in fair
     described["space"]["network"]["width"] = 8
-    assert len(describe_space(described, {"index": [0, 1, 7]})) == 2  # only the rate varies: any runs are as good as others
+    assert (
+        len(describe_space(described, {"index": [0, 1, 7]})) == 2
+    )  # only the rate varies: any runs are as good as others
 
 
 def test_what_varies() -> None:
@@ -78,9 +88,16 @@ def test_verdicts_and_shares() -> None:
         "validation_accuracy": [1.0, 1.0, 0.5, None, 1.0, 1.0],
         "circularity": [0.999, 0.2, 0.999, None, None, 0.995],
     }
-    assert verdict_counts(table) == {"Pizza": 2, "Clock": 1, "diverged": 1, "not analysed": 1, "new verdict": 1}
+    assert verdict_counts(table) == {
+        "Pizza": 2,
+        "Clock": 1,
+        "diverged": 1,
+        "not analysed": 1,
+        "new verdict": 1,
+    }
     assert describe_outcomes(table) == [
-        "Clock 1 (16.7%), Pizza 2 (33.3%), diverged 1 (16.7%), not analysed 1 (16.7%), new verdict 1 (16.7%)",
+        "Clock 1 (16.7%), Pizza 2 (33.3%), diverged 1 (16.7%), not analysed 1 (16.7%), new "
+        "verdict 1 (16.7%)",
         "full validation accuracy 4 (66.7%), of which circular 2 (66.7%)",
     ]
 
@@ -92,11 +109,18 @@ def test_outcomes_without_some_columns() -> None:
         "full validation accuracy 1 (50.0%), circularity undefined"
     ]
     undefined: dict[str, list[Any]] = {"validation_accuracy": [1.0], "circularity": [None]}
-    assert describe_outcomes(undefined) == ["full validation accuracy 1 (100.0%), circularity undefined"]
+    assert describe_outcomes(undefined) == [
+        "full validation accuracy 1 (100.0%), circularity undefined"
+    ]
 
 
 def test_origin_is_a_line_for_each_device_and_version() -> None:
-    sittings = [about("H200", "2026-01-02", 5), about("H200", "2026-01-04T05", 6), about("CPU", "2026-01-03", 7), {}]
+    sittings = [
+        about("H200", "2026-01-02", 5),
+        about("H200", "2026-01-04T05", 6),
+        about("CPU", "2026-01-03", 7),
+        {},
+    ]
     assert describe_origin(sittings) == [
         "made 2026-01-02 to 2026-01-04 on H200 by version 0.1.0, commit abc: 11 runs",
         "made 2026-01-03 on CPU by version 0.1.0, commit abc: 7 runs",

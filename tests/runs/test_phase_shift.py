@@ -4,13 +4,15 @@ import numpy as np
 import pandas
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.phase_shift import phase_shifts
 from algophase.runs.runs import Runs
 
 
 def table(count: int = 400, seed: int = 0) -> pandas.DataFrame:
-    """Symmetric below rate 0.6, noisily. `disc_cka` turns there, `torus_cka` at 0.3 whatever the phase; the rest is noise."""
+    """Symmetric below rate 0.6, noisily. `disc_cka` turns there, `torus_cka` at 0.3 whatever the
+    phase; the rest is noise.
+    """
     draw = np.random.default_rng(seed)
     rate = draw.uniform(0, 1, count)
     inside = rate + 0.08 * draw.standard_normal(count) < 0.6
@@ -65,15 +67,31 @@ def test_ties_and_one_rate() -> None:
 
 
 def test_tables_without_what_is_needed_are_refused() -> None:
-    with pytest.raises(InputError, match="made needs the columns single_frequency_fit, phase_resultant; sweep it again"):
-        phase_shifts(Runs.of(table(), "made"))
-    with pytest.raises(InputError, match="made has 19 accurate runs with disc likeness; at least 20 are needed"):
-        phase_shifts(Runs.of(table(19), "made"), ("disc_cka",))
-    deep, of_two_layers = "no accurate run of layers-2 has phase resultant", ("disc_cka", "product_share")
     with pytest.raises(
-        InputError, match=f"{deep}: not every network has one; ask for disc_cka, torus_cka, product_share, sing"
+        InputError,
+        match="made needs the columns single_frequency_fit, phase_resultant; sweep it again",
+    ):
+        phase_shifts(Runs.of(table(), "made"))
+    with pytest.raises(
+        InputError, match="made has 19 accurate runs with disc likeness; at least 20 are needed"
+    ):
+        phase_shifts(Runs.of(table(19), "made"), ("disc_cka",))
+    deep, of_two_layers = (
+        "no accurate run of layers-2 has phase resultant",
+        ("disc_cka", "product_share"),
+    )
+    with pytest.raises(
+        InputError,
+        match=f"{deep}: not every network has one; ask for disc_cka, torus_cka, product_share, "
+        "sing",
     ):
         phase_shifts(Runs.read("layers-2"))
-    with pytest.raises(InputError, match="made needs the column gradient_symmetricity; sweep it again"):
-        phase_shifts(Runs.of(table().assign(gradient_symmetricity=float("nan")), "made"), ("disc_cka",))
-    assert [each.column for each in phase_shifts(Runs.read("layers-2"), of_two_layers, resamples=100)[1]] == [*of_two_layers]
+    with pytest.raises(
+        InputError, match="made needs the column gradient_symmetricity; sweep it again"
+    ):
+        phase_shifts(
+            Runs.of(table().assign(gradient_symmetricity=float("nan")), "made"), ("disc_cka",)
+        )
+    assert [
+        each.column for each in phase_shifts(Runs.read("layers-2"), of_two_layers, resamples=100)[1]
+    ] == [*of_two_layers]

@@ -21,15 +21,39 @@ from algophase.sweeps.merge import merge
 from algophase.sweeps.spaces import Space
 
 
-def run(index: int, verdict: str | None, x: Any, y: Any, accuracy: float = 1.0, **more: Any) -> dict[str, Any]:
-    metrics = {"gradient_symmetricity": x, "distance_irrelevance": y, "validation_accuracy": accuracy}
-    return {**row(index), "verdict": verdict, "paper_label": verdict, "diverged_at": None, **metrics, **more}
+def run(
+    index: int, verdict: str | None, x: Any, y: Any, accuracy: float = 1.0, **more: Any
+) -> dict[str, Any]:
+    metrics = {
+        "gradient_symmetricity": x,
+        "distance_irrelevance": y,
+        "validation_accuracy": accuracy,
+    }
+    return {
+        **row(index),
+        "verdict": verdict,
+        "paper_label": verdict,
+        "diverged_at": None,
+        **metrics,
+        **more,
+    }
 
 
 def test_it_says_what_a_sweep_is_and_where_each_run_lies(tmp_path: Path) -> None:
-    first = [run(0, "Clock", 0.3, 0.9), run(1, "Pizza", 0.99, 0.2), run(2, None, None, None, 0.0, diverged_at=7)]
+    first = [
+        run(0, "Clock", 0.3, 0.9),
+        run(1, "Pizza", 0.99, 0.2),
+        run(2, None, None, None, 0.0, diverged_at=7),
+    ]
     second = [run(3, "not learned", float("nan"), 0.5, 0.4)]
-    directory = sweep_of(tmp_path / "mine", first, second, space=replace(TINY, title="", runs=9), seed=3, commit="one")
+    directory = sweep_of(
+        tmp_path / "mine",
+        first,
+        second,
+        space=replace(TINY, title="", runs=9),
+        seed=3,
+        commit="one",
+    )
     found = read_population(directory.path)
     assert (found.name, found.runs, found.planned, found.accurate) == ("mine", 4, 9, 2)
     assert found.counts == {"Clock": 1, "Pizza": 1, "not learned": 1, "diverged": 1}
@@ -41,11 +65,17 @@ def test_it_says_what_a_sweep_is_and_where_each_run_lies(tmp_path: Path) -> None
 
 
 def test_a_sweep_says_what_varies_or_its_title(tmp_path: Path) -> None:
-    space = {"name": "a", "task": {"modulus": 7}, "network": {"width": 8, "attention_rate": {"uniform": [0, 1]}}}
+    space = {
+        "name": "a",
+        "task": {"modulus": 7},
+        "network": {"width": 8, "attention_rate": {"uniform": [0, 1]}},
+    }
     told = "transformer, modulus 7, width 8, varying attention rate"
     for place, title in (("untitled", ""), ("titled", "a title")):
         made = Space.from_dict({**space, **({"title": title} if title else {})})
-        assert read_population(sweep_of(tmp_path / place, [row(0)], space=made).path).about == (title or told)
+        assert read_population(sweep_of(tmp_path / place, [row(0)], space=made).path).about == (
+            title or told
+        )
 
 
 def test_runs_of_merged_sweeps_keep_their_origins(tmp_path: Path) -> None:
@@ -63,7 +93,9 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_shown(tmp_path: Path) -> No
     half = read_population(directory.path)
     assert half.runs == 1
     assert "not a readable Parquet file" in half.problems[0]
-    assert read_population(sweep_of(tmp_path / "empty").path).problems == ("no run is finished yet",)
+    assert read_population(sweep_of(tmp_path / "empty").path).problems == (
+        "no run is finished yet",
+    )
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "sweep.json").write_text('{"format": "other"}')
     assert "format is 'other'" in read_population(tmp_path / "odd").problems[0]
@@ -103,8 +135,16 @@ def places(svg: str) -> Sequence[tuple[int, int]]:
 
 
 def test_a_picture_has_every_run_inside_and_points_on_one_pixel_once() -> None:
-    points = {"Clock": [(0.0, 1.0), (0.0, 1.0), (-0.2, 1.7)], "Pizza": [(1.0, 0.0)], "a new one": [(0.5, 0.5)]}
-    drawn = places(draw_population(Population(Path("a"), "a", runs=5, points=points, counts={"Clock": 3, "Pizza": 1})))
+    points = {
+        "Clock": [(0.0, 1.0), (0.0, 1.0), (-0.2, 1.7)],
+        "Pizza": [(1.0, 0.0)],
+        "a new one": [(0.5, 0.5)],
+    }
+    drawn = places(
+        draw_population(
+            Population(Path("a"), "a", runs=5, points=points, counts={"Clock": 3, "Pizza": 1})
+        )
+    )
     assert len(drawn) == 3
     assert all(0 < x < WIDE and 0 < y < HIGH for x, y in drawn)
     (left, high), (right, low) = drawn[0], drawn[1]
@@ -128,11 +168,15 @@ def test_shares_fill_the_bar() -> None:
 
 def test_text_from_files_is_text() -> None:
     evil = '<script>alert("1")</script>'
-    population = Population(Path("a"), evil, evil, 9, 1, counts={evil: 1}, points={evil: [(0.5, 0.5)]}, problems=(evil,))
+    population = Population(
+        Path("a"), evil, evil, 9, 1, counts={evil: 1}, points={evil: [(0.5, 0.5)]}, problems=(evil,)
+    )
     made = card(population, f"/sweep/{evil}/")
     assert "<script" not in made
     assert 'alert("' not in made
     ElementTree.fromstring(made)
     assert "1 of 9 runs" in made
     assert "by the paper" not in made
-    assert "by the paper&#x27;s labels" in card(replace(population, verdict_name="paper's label"), "/")
+    assert "by the paper&#x27;s labels" in card(
+        replace(population, verdict_name="paper's label"), "/"
+    )

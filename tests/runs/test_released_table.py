@@ -3,11 +3,12 @@ from pathlib import Path
 import pandas
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.released_table import read_released_table
 
 HEADER = (
-    "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,gradient_sim,circularity,distance_irrelevance,validation_accuracy"
+    "C,act_fn,attn_coeff,d_model,diff_vocab,eqn_sign,n_layers,"
+    "gradient_sim,circularity,distance_irrelevance,validation_accuracy"
 )
 ROW = "59,ReLU,0.25,128,0,1,2,0.99,0.998,0.3,1"
 
@@ -17,7 +18,12 @@ def test_columns_get_our_names(tmp_path: Path) -> None:
     path.write_text(f"{HEADER},added\n{ROW},7\n59,ReLU,0.5,128,1,0,1,,,,,7\n")
     table = read_released_table(path)
     first = table.iloc[0]
-    assert (first["modulus"], first["activation"], first["attention_rate"], first["layers"]) == (59, "relu", 0.25, 2)
+    assert (first["modulus"], first["activation"], first["attention_rate"], first["layers"]) == (
+        59,
+        "relu",
+        0.25,
+        2,
+    )
     assert table["separate_vocabularies"].tolist() == [False, True]
     assert table["equals_sign"].tolist() == [True, False]
     assert "added" not in table
@@ -32,7 +38,9 @@ def test_its_distance_irrelevance_is_the_wrong_logits(tmp_path: Path) -> None:
     assert "distance_irrelevance" not in table
 
 
-def test_its_symmetricity_of_a_network_with_an_equals_sign_was_measured_without_one(tmp_path: Path) -> None:
+def test_its_symmetricity_of_a_network_with_an_equals_sign_was_measured_without_one(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "table.csv"
     path.write_text(f"{HEADER}\n{ROW}\n59,ReLU,0.5,128,1,0,1,0.8,0.9,0.3,1\n")
     table = read_released_table(path)
@@ -48,7 +56,10 @@ def test_its_symmetricity_of_a_network_with_an_equals_sign_was_measured_without_
         (b"", "is not a readable CSV file"),
         (b"\xff\xfe\x00\x01", "is not a readable CSV file"),
         (b"a,b\n1,2\n", "has no column C, act_fn, attn_coeff"),
-        (f"{HEADER}\n{ROW.replace('0.99,', 'high,')}\n".encode(), "column gradient_sim of .* is not all numbers"),
+        (
+            f"{HEADER}\n{ROW.replace('0.99,', 'high,')}\n".encode(),
+            "column gradient_sim of .* is not all numbers",
+        ),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, content: bytes | None, message: str) -> None:

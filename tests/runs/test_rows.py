@@ -8,11 +8,17 @@ import pytest
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.summary import summary
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row, settings_columns
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.runs_table import read_runs, read_table, write_shard
 from algophase.sweeps.paper_spaces import PAPER_SPACES
 from algophase.training.run.train import train
@@ -25,7 +31,12 @@ RUNS = [
         TrainingSettings(epochs=3),
         seed=2**48 - 1,
     ),
-    RunSettings(TaskSettings(7), LinearSettings("delta", 8, 12), TrainingSettings(3, 1e-2, 0.5, 0.8, 0.9, 1e-7, 4), seed=1),
+    RunSettings(
+        TaskSettings(7),
+        LinearSettings("delta", 8, 12),
+        TrainingSettings(3, 1e-2, 0.5, 0.8, 0.9, 1e-7, 4),
+        seed=1,
+    ),
     RunSettings(TaskSettings(7), LinearSettings("alpha", 8, 8), TrainingSettings(0), seed=0),
 ]
 
@@ -78,11 +89,16 @@ def test_through_a_table_of_mixed_kinds_where_integers_become_floats(
     assert [run_from_row(record) for record in frame.to_dict("records")] == RUNS
     assert [run_from_row(dict(frame.loc[place])) for place in range(len(RUNS))] == RUNS
     assert [run_from_row(record) for record in read_table(tmp_path).to_pylist()] == RUNS
-    assert [run_from_row(record).run_id for record in frame.to_dict("records")] == [run.run_id for run in RUNS]
+    assert [run_from_row(record).run_id for record in frame.to_dict("records")] == [
+        run.run_id for run in RUNS
+    ]
 
 
 def test_a_table_gives_a_relabelling_back(tmp_path: Path) -> None:
-    run = RunSettings(TaskSettings(5, relabelling=((0, 2, 1, 3, 4), (0, 1, 2, 3, 4))), TransformerSettings(width=8))
+    run = RunSettings(
+        TaskSettings(5, relabelling=((0, 2, 1, 3, 4), (0, 1, 2, 3, 4))),
+        TransformerSettings(width=8),
+    )
     write_shard(tmp_path / "a.parquet", [{**settings_columns(run), "run_id": run.run_id}], {})
     records = [*read_runs(tmp_path).to_dict("records"), *read_table(tmp_path).to_pylist()]
     assert [run_from_row(record) for record in records] == [run, run]
@@ -92,7 +108,9 @@ def test_a_table_gives_a_relabelling_back(tmp_path: Path) -> None:
 
 
 def test_even_a_table_of_floats_gives_the_run_back(rows: list[dict[str, Any]]) -> None:
-    row = {name: float(value) if isinstance(value, int) else value for name, value in rows[0].items()}
+    row = {
+        name: float(value) if isinstance(value, int) else value for name, value in rows[0].items()
+    }
     assert run_from_row(row) == RUNS[0]
 
 
@@ -104,7 +122,14 @@ def test_every_paper_run_comes_back_from_its_columns(name: str) -> None:
 
 def test_a_setting_without_a_column_has_its_default() -> None:
     run = RunSettings(network=TransformerSettings(attention_rate=0.5), seed=3)
-    old = {"kind": "transformer", "attention_rate": 0.5, "seed": 3, "run_id": run.run_id, "beta2": None, "layers": math.nan}
+    old = {
+        "kind": "transformer",
+        "attention_rate": 0.5,
+        "seed": 3,
+        "run_id": run.run_id,
+        "beta2": None,
+        "layers": math.nan,
+    }
     assert run_from_row(old) == run
     linear = RunSettings(network=LinearSettings("gamma"))
     assert run_from_row({"kind": "linear", "model": "gamma", "run_id": linear.run_id}) == linear
@@ -113,7 +138,10 @@ def test_a_setting_without_a_column_has_its_default() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": 5}, "the settings of run .* give .*: its row was changed, or is another version's"),
+        (
+            {"seed": 5},
+            "the settings of run .* give .*: its row was changed, or is another version's",
+        ),
         ({"attention_rate": 0.25}, "its row was changed"),
         ({"attention_rate": 2.0}, r"attention_rate is 2.0; it must be a number in \[0, 1\]"),
         ({"run_id": "000000000000"}, "the settings of run 000000000000 give"),
@@ -127,12 +155,16 @@ def test_a_setting_without_a_column_has_its_default() -> None:
     ],
     ids=str,
 )
-def test_a_row_that_was_changed_is_refused(rows: list[dict[str, Any]], change: dict[str, Any], message: str) -> None:
+def test_a_row_that_was_changed_is_refused(
+    rows: list[dict[str, Any]], change: dict[str, Any], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         run_from_row({**rows[0], **change})
 
 
-def test_a_diverged_run_has_no_metrics_and_says_when(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+def test_a_diverged_run_has_no_metrics_and_says_when(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
     run = replace(RUNS[0], training=TrainingSettings(epochs=4, learning_rate=1e30))
     (trained,) = train([run], device="cpu")
     assert trained.diverged_at is not None
@@ -150,9 +182,13 @@ def test_a_diverged_run_has_no_metrics_and_says_when(tmp_path: Path, rows: list[
 def test_a_row_gives_its_verdict_instances_and_program_back(
     tmp_path: Path, outcomes: list[tuple[TrainedRun, Analysis]], rows: list[dict[str, Any]]
 ) -> None:
-    """All that a person reads, and other lines without another analysis; what is left out are functions and anatomy."""
+    """All that a person reads, and other lines without another analysis; what is left out are
+    functions and anatomy.
+    """
     trained, _ = outcomes[2]
-    for place, network in enumerate((handmade_pizza(7, (1, 3), accompanied=True), handmade_clock(7, (1,)))):
+    for place, network in enumerate(
+        (handmade_pizza(7, (1, 3), accompanied=True), handmade_clock(7, (1,)))
+    ):
         analysis = replace(analyze(network), id=trained.id, anatomy=None)
         write_shard(tmp_path / f"{place}.parquet", [make_row("made", 0, trained, analysis)], {})
         (row,) = read_table(tmp_path / f"{place}.parquet").to_pylist()
@@ -164,13 +200,23 @@ def test_a_row_gives_its_verdict_instances_and_program_back(
         assert again.decide(lines).verdict == analysis.decide(lines).verdict
         assert again.decide(lines).paper == analysis.decide(lines).paper
         assert again.program.profiles.size == 0
-        np.testing.assert_allclose(again.program.drawn_profiles, analysis.program.profiles, atol=0.05 * analysis.program.norm)
-    changes: list[dict[str, Any]] = [{"instances.form": []}, {"verdict": "magic"}, {"program.harmonics": [["x"]]}]
+        np.testing.assert_allclose(
+            again.program.drawn_profiles,
+            analysis.program.profiles,
+            atol=0.05 * analysis.program.norm,
+        )
+    changes: list[dict[str, Any]] = [
+        {"instances.form": []},
+        {"verdict": "magic"},
+        {"program.harmonics": [["x"]]},
+    ]
     for change in changes:
         assert analysis_of_row({**row, **change}) is None
 
 
-def test_an_older_row_is_decided_again_from_its_numbers(outcomes: list[tuple[TrainedRun, Analysis]]) -> None:
+def test_an_older_row_is_decided_again_from_its_numbers(
+    outcomes: list[tuple[TrainedRun, Analysis]],
+) -> None:
     """Before there were short cycles, a circle of three points was called a Clock."""
     trained, _ = outcomes[2]
     analysis = replace(analyze(handmade_clock(15, (2, 5))), id=trained.id, anatomy=None)
@@ -180,30 +226,60 @@ def test_an_older_row_is_decided_again_from_its_numbers(outcomes: list[tuple[Tra
     assert again is not None
     assert summary(again) == summary(analysis)
     assert again.instances.instances[1].period == 3
-    older = {**row, "sentence": "two Clocks", "instances.form": ["Clock", "Clock"], "pizza_logit_share": 0.5}
+    older = {
+        **row,
+        "sentence": "two Clocks",
+        "instances.form": ["Clock", "Clock"],
+        "pizza_logit_share": 0.5,
+    }
     assert decided(older) == decided(row) == row
-    reworded = analysis_of_row({**row, "sentence": "a Clock and a short one", "reasons": ["for it is one"] * 9})
+    reworded = analysis_of_row(
+        {**row, "sentence": "a Clock and a short one", "reasons": ["for it is one"] * 9}
+    )
     assert reworded is not None
     assert reworded.verdict == again.verdict  # in the words of this version
-    by_other_lines = analysis_of_row({**row, "sentence": "a Clock, just so", "nearest_distance": 0.01})
+    by_other_lines = analysis_of_row(
+        {**row, "sentence": "a Clock, just so", "nearest_distance": 0.01}
+    )
     assert by_other_lines is not None
     assert by_other_lines.verdict.headline == "a Clock, just so (borderline)"
     unknown = {**row, "verdict": None}
     assert decided(unknown) is unknown
 
 
-def test_the_verdict_of_an_older_table_is_the_papers_label(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
-    ours = ("sentence", "additivity", "outstanding", "named_share", "nearest_", "pizza_logit", "program.", "instances.")
+def test_the_verdict_of_an_older_table_is_the_papers_label(
+    tmp_path: Path, rows: list[dict[str, Any]]
+) -> None:
+    ours = (
+        "sentence",
+        "additivity",
+        "outstanding",
+        "named_share",
+        "nearest_",
+        "pizza_logit",
+        "program.",
+        "instances.",
+    )
     older = {name: value for name, value in rows[0].items() if not name.startswith(ours)}
     older |= {"verdict": older.pop("paper_label"), "reasons": older.pop("paper_reasons")}
     write_shard(tmp_path / "runs-old.parquet", [older], {"device": "old"})
     (row,) = read_table(tmp_path).to_pylist()
-    assert (row["paper_label"], row["paper_reasons"]) == (rows[0]["paper_label"], rows[0]["paper_reasons"])
+    assert (row["paper_label"], row["paper_reasons"]) == (
+        rows[0]["paper_label"],
+        rows[0]["paper_reasons"],
+    )
     assert "verdict" not in row
     again = analysis_of_row(row)
     assert again is not None
-    assert (again.label, again.verdict.label, again.verdict.known) == (row["paper_label"], "not analysed", False)
+    assert (again.label, again.verdict.label, again.verdict.known) == (
+        row["paper_label"],
+        "not analysed",
+        False,
+    )
     assert "by the paper's rules" in repr(again)
     assert read_table(tmp_path, ["paper_label", "index"]).column_names == ["paper_label", "index"]
     write_shard(tmp_path / "runs-new.parquet", [rows[1]], {})
-    assert [row["verdict"] for row in read_table(tmp_path).to_pylist()] == [rows[1]["verdict"], None]
+    assert [row["verdict"] for row in read_table(tmp_path).to_pylist()] == [
+        rows[1]["verdict"],
+        None,
+    ]

@@ -4,7 +4,7 @@ import pytest
 from report_pages import ATTACK, made_runs, made_sweep
 
 from algophase.analysis.catalogue import CIRCULARITY, SYMMETRICITY
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.runs import Runs, inside_phase
 
 
@@ -18,11 +18,17 @@ def test_where_circularity_is_null_all_accurate_runs_count() -> None:
 
 def test_settings_of_few_values_make_groups() -> None:
     population = Runs.of(made_runs(90, layers=[1, 2, 2] * 30), "made")
-    assert [(group.label, len(group)) for group in population.groups()] == [("layers 2", 60), ("layers 1", 30)]
+    assert [(group.label, len(group)) for group in population.groups()] == [
+        ("layers 2", 60),
+        ("layers 1", 30),
+    ]
 
 
 def test_tables_that_cannot_be_used_say_why() -> None:
-    with pytest.raises(InputError, match="made needs the column validation_accuracy or accuracy; it has index, run_id"):
+    with pytest.raises(
+        InputError,
+        match="made needs the column validation_accuracy or accuracy; it has index, run_id",
+    ):
         Runs.of(made_runs(3).drop(columns=["validation_accuracy", "accuracy"]), "made")
     with pytest.raises(InputError, match="column circularity of made is not all numbers"):
         Runs.of(made_runs(3).assign(circularity="round"), "made")
@@ -33,7 +39,9 @@ def test_tables_that_cannot_be_used_say_why() -> None:
 
 
 def test_runs_that_count_are_told_from_those_left_out() -> None:
-    table = made_runs(6, validation_accuracy=[1.0, 1.0, 0.5, None, None, 1.0], diverged_at=[None] * 4 + [7, None])
+    table = made_runs(
+        6, validation_accuracy=[1.0, 1.0, 0.5, None, None, 1.0], diverged_at=[None] * 4 + [7, None]
+    )
     table.loc[5, "run_id"] = table.loc[0, "run_id"]
     runs = Runs.of(table, "made")
     assert runs.to_dict() == {
@@ -52,7 +60,10 @@ def test_runs_that_count_are_told_from_those_left_out() -> None:
 
 
 def test_circular_runs_are_counted_among_all_and_among_accurate_ones() -> None:
-    runs = Runs.of(made_runs(4, circularity=[0.999, 0.995, 0.9, 0.999], validation_accuracy=[1, 1, 1, 0.5]), "made")
+    runs = Runs.of(
+        made_runs(4, circularity=[0.999, 0.995, 0.9, 0.999], validation_accuracy=[1, 1, 1, 0.5]),
+        "made",
+    )
     assert runs.core_name == "circular accurate runs"
     assert len(runs.core) == len(runs.circular) == 2
     assert (runs.circular_share.count, runs.circular_share.total) == (3, 4)
@@ -62,7 +73,11 @@ def test_circular_runs_are_counted_among_all_and_among_accurate_ones() -> None:
 
 def test_a_phase_lies_on_the_pizzas_side_of_its_line() -> None:
     runs = Runs.of(made_runs(3, gradient_symmetricity=[0.97, 0.98, 0.99]), "made")
-    assert inside_phase(runs.frame, SYMMETRICITY).tolist() == [False, False, True]  # a value on the line is not inside
+    assert inside_phase(runs.frame, SYMMETRICITY).tolist() == [
+        False,
+        False,
+        True,
+    ]  # a value on the line is not inside
     assert runs.share(inside_phase(runs.frame, SYMMETRICITY)).count == 1
     assert Runs.of(made_runs(300), "made").boundary(SYMMETRICITY, resamples=20).within
 
@@ -71,5 +86,7 @@ def test_a_sweep_is_read_and_asked_for_its_columns(tmp_path: Path) -> None:
     runs = Runs.read(made_sweep(tmp_path / "made", made_runs(5)))
     assert (runs.name, len(runs), "width" in runs) == ("made", 5, True)
     assert runs.require(["width"]) is runs
-    with pytest.raises(InputError, match="made has no column depth: make it again with this version"):
+    with pytest.raises(
+        InputError, match="made has no column depth: make it again with this version"
+    ):
         runs.require(["depth"])

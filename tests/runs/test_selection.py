@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from runs_made import row, sweep_of
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.selection import Condition, read_columns, read_condition, select
 from algophase.storage.runs_table import write_shard
 
@@ -39,9 +39,13 @@ def test_conditions_are_read(text: str, condition: Condition) -> None:
     assert read_condition(text) == condition
 
 
-@pytest.mark.parametrize("text", ["", "rate", "<0.5", "rate<", "rate ~ 3", "__import__('os').system('ls')", "a b=3"])
+@pytest.mark.parametrize(
+    "text", ["", "rate", "<0.5", "rate<", "rate ~ 3", "__import__('os').system('ls')", "a b=3"]
+)
 def test_what_is_no_condition_is_named(text: str) -> None:
-    with pytest.raises(InputError, match=r"condition is .*; write COLUMN, one of = != < <= > >=, and a value"):
+    with pytest.raises(
+        InputError, match=r"condition is .*; write COLUMN, one of = != < <= > >=, and a value"
+    ):
         read_condition(text)
 
 
@@ -84,15 +88,25 @@ def test_conditions_compare_as_the_column_does(conditions: list[str], rows: list
     ("text", "message"),
     [
         ("rat<1", "there is no column 'rat'; did you mean rate"),
-        ("zzz=1", "there is no column 'zzz'; choose from index, rate, width, flag, verdict, list, nothing"),
-        ("rate<low", "condition is 'rate<low'; column rate holds numbers: compare it with one, or with null"),
+        (
+            "zzz=1",
+            "there is no column 'zzz'; choose from index, rate, width, flag, verdict, list, "
+            "nothing",
+        ),
+        (
+            "rate<low",
+            "condition is 'rate<low'; column rate holds numbers: compare it with one, or with null",
+        ),
         ("rate=nan", "column rate holds numbers"),
         ("flag=1", "condition is 'flag=1'; column flag holds true and false"),
         ("flag<true", "column flag holds true and false: use = or !="),
         ("verdict<Pizza", "column verdict holds text: use = or !="),
         ("rate<null", "null has no order: use = or !="),
         ("list<null", "null has no order: use = or !="),
-        ("list=1", "condition is 'list=1'; column list holds no single values: compare it with null only"),
+        (
+            "list=1",
+            "condition is 'list=1'; column list holds no single values: compare it with null only",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_named(text: str, message: str) -> None:

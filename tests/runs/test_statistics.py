@@ -29,7 +29,9 @@ from algophase.runs.statistics import (
         (29, 29, 0.8830, 1.0),
     ],
 )
-def test_wilson_gives_the_published_intervals(count: int, total: int, low: float, high: float) -> None:
+def test_wilson_gives_the_published_intervals(
+    count: int, total: int, low: float, high: float
+) -> None:
     assert wilson(count, total) == pytest.approx((low, high), abs=5e-5)
 
 
@@ -42,23 +44,35 @@ def test_a_share_of_nothing_is_unknown() -> None:
 
 
 def test_tenths_of_the_rate() -> None:
-    assert tenths(numpy.array([0.0, 0.0999, 0.1, 0.95, 1.0, math.nan])).tolist() == [0, 0, 1, 9, 9, NO_RATE]
+    assert tenths(numpy.array([0.0, 0.0999, 0.1, 0.95, 1.0, math.nan])).tolist() == [
+        0,
+        0,
+        1,
+        9,
+        9,
+        NO_RATE,
+    ]
 
 
 @given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 12), st.integers(0, 12))
 def test_one_stratum_is_fishers_test(a: int, b: int, c: int, d: int) -> None:
-    assert equal_shares([(a, a + b, c, c + d)]) == pytest.approx(fisher_exact([[a, b], [c, d]])[1], abs=1e-9)
+    assert equal_shares([(a, a + b, c, c + d)]) == pytest.approx(
+        fisher_exact([[a, b], [c, d]])[1], abs=1e-9
+    )
 
 
 def test_strata_are_not_taken_for_a_difference() -> None:
-    # Shares are equal in each stratum, but the sides weigh the strata differently: pooled, they look different.
+    # Shares are equal in each stratum, but the sides weigh the strata differently: pooled, they
+    # look different.
     strata = [(90, 100, 9, 10), (1, 10, 10, 100)]
     assert equal_shares(strata) > 0.9
     assert equal_shares([(91, 110, 19, 110)]) < 1e-9
 
 
 def test_a_stratum_with_one_side_says_nothing() -> None:
-    assert equal_shares([(3, 10, 9, 12), (0, 0, 5, 9), (0, 0, 0, 0)]) == pytest.approx(equal_shares([(3, 10, 9, 12)]))
+    assert equal_shares([(3, 10, 9, 12), (0, 0, 5, 9), (0, 0, 0, 0)]) == pytest.approx(
+        equal_shares([(3, 10, 9, 12)])
+    )
     assert equal_shares([]) == 1
 
 
@@ -76,16 +90,23 @@ def test_holm_by_hand() -> None:
 
 
 def test_kolmogorov_smirnov_is_exact_and_takes_ties() -> None:
-    assert same_distribution(numpy.arange(5.0), numpy.arange(5.0) + 10) == pytest.approx((1.0, 2 / math.comb(10, 5)))
+    assert same_distribution(numpy.arange(5.0), numpy.arange(5.0) + 10) == pytest.approx(
+        (1.0, 2 / math.comb(10, 5))
+    )
     tied = numpy.array([1.0, 1, 1, 2, 2, 2])
     assert same_distribution(tied, tied) == (0.0, 1.0)
     ours, theirs = numpy.linspace(0, 1, 7), numpy.linspace(0.3, 1.4, 9)
-    assert same_distribution(ours, theirs)[1] == pytest.approx(ks_2samp(ours, theirs, method="exact").pvalue)
+    assert same_distribution(ours, theirs)[1] == pytest.approx(
+        ks_2samp(ours, theirs, method="exact").pvalue
+    )
 
 
 def test_ties_never_make_a_p_value_too_small() -> None:
     generator = numpy.random.default_rng(0)
-    rejected = sum(same_distribution(*generator.integers(0, 3, (2, 20)).astype(float))[1] < 0.05 for _ in range(400))
+    rejected = sum(
+        same_distribution(*generator.integers(0, 3, (2, 20)).astype(float))[1] < 0.05
+        for _ in range(400)
+    )
     assert rejected / 400 < 0.05
 
 
@@ -95,7 +116,10 @@ def test_a_detectable_difference_is_detected() -> None:
     assert distance is not None
     generator = numpy.random.default_rng(0)
     found = sum(
-        same_distribution(generator.uniform(0, 1, 60), generator.uniform(distance, 1 + distance, 80))[1] < level
+        same_distribution(
+            generator.uniform(0, 1, 60), generator.uniform(distance, 1 + distance, 80)
+        )[1]
+        < level
         for _ in range(300)
     )
     assert found / 300 > 0.87  # 0.9 within the noise of 300

@@ -1,4 +1,6 @@
-"""Networks analysed one after the other: what cannot be used is named, and does not stop the others."""
+"""Networks analysed one after the other: what cannot be used is named, and does not stop the
+others.
+"""
 
 import json
 from pathlib import Path
@@ -9,11 +11,18 @@ import torch
 from commands import call
 
 from algophase.analysis.analyze import analyze
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import analyses, save
-from algophase.storage.analyses import Analysed, Unusable, analyze_files, distinct, names, network_files
+from algophase.storage.analyses import (
+    Analysed,
+    Unusable,
+    analyze_files,
+    distinct,
+    names,
+    network_files,
+)
 from algophase.storage.formats import find
 from algophase.storage.formats.contents import Contents, Format
 
@@ -22,7 +31,9 @@ def test_every_file_gets_its_analysis_or_its_problem(tmp_path: Path) -> None:
     for network in (handmade_clock(7, (1,)), handmade_pizza(7, (1,))):
         save(network, tmp_path / network.id)
     (tmp_path / "broken.safetensors").write_bytes(b"not tensors")
-    files, problems = network_files([tmp_path, tmp_path / "absent", tmp_path / "clock-p7-k1.safetensors"])
+    files, problems = network_files(
+        [tmp_path, tmp_path / "absent", tmp_path / "clock-p7-k1.safetensors"]
+    )
     assert problems == []
     assert [file.name for file in files] == [
         "broken.safetensors",
@@ -60,7 +71,9 @@ FAILING = {
 
 
 @pytest.mark.parametrize("kind", FAILING)
-def test_any_exception_of_a_reader_is_that_file_s_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_any_exception_of_a_reader_is_that_file_s_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     save(handmade_clock(7, (1,)), tmp_path / "ours")
     torch.save({"x": torch.zeros(3)}, tmp_path / "theirs.pt")
     known = {**find.formats(), "failing": FAILING[kind]}
@@ -71,14 +84,20 @@ def test_any_exception_of_a_reader_is_that_file_s_problem(tmp_path: Path, monkey
     message = str(theirs.problem)
     assert "theirs.pt" in message
     assert "\n" not in message
-    assert "is not a network" in message if kind == "nothing" else "AttributeError: 'list' object" in message
+    assert (
+        "is not a network" in message
+        if kind == "nothing"
+        else "AttributeError: 'list' object" in message
+    )
     result = call("analyze", tmp_path, "--json")
     assert [network["id"] for network in json.loads(result.stdout)] == ["clock-p7-k1"]
     assert result.returncode == 1
     assert len(result.stderr.split("\n\n")[0].splitlines()) == 1
 
 
-def test_an_analysis_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_analysis_that_fails_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for network in (handmade_clock(7, (1,)), handmade_pizza(7, (1,))):
         save(network, tmp_path / network.id)
 
@@ -91,7 +110,9 @@ def test_an_analysis_that_fails_does_not_stop_the_others(tmp_path: Path, monkeyp
     clock, pizza = analyze_files(network_files([tmp_path])[0])
     assert isinstance(clock, Analysed)
     assert isinstance(pizza, Unusable)
-    assert "pizza-p7-k1.safetensors cannot be analysed: ZeroDivisionError: division by zero" in str(pizza.problem)
+    assert "pizza-p7-k1.safetensors cannot be analysed: ZeroDivisionError: division by zero" in str(
+        pizza.problem
+    )
 
 
 def test_a_name_that_is_too_long_is_a_problem(tmp_path: Path) -> None:
@@ -109,5 +130,7 @@ def test_a_directory_without_networks_is_a_problem(tmp_path: Path) -> None:
 
 def test_networks_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "file")
-    assert distinct([tmp_path / "file", tmp_path / "link", tmp_path / "x" / ".." / "file"]) == [tmp_path / "file"]
+    assert distinct([tmp_path / "file", tmp_path / "link", tmp_path / "x" / ".." / "file"]) == [
+        tmp_path / "file"
+    ]
     assert names(["a", "b", "a"], [Path("1"), Path("2"), Path("3")]) == ["a (1)", "b", "a (3)"]

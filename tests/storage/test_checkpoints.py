@@ -12,8 +12,15 @@ import torch
 from safetensors import safe_open
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
@@ -24,7 +31,10 @@ EPOCHS = 40
 
 
 def runs_of(network: NetworkSettings, count: int = 2) -> list[RunSettings]:
-    return [RunSettings(TaskSettings(modulus=7), network, TrainingSettings(epochs=EPOCHS), seed) for seed in range(count)]
+    return [
+        RunSettings(TaskSettings(modulus=7), network, TrainingSettings(epochs=EPOCHS), seed)
+        for seed in range(count)
+    ]
 
 
 TRANSFORMERS = runs_of(TransformerSettings(width=12, attention_rate=0.4))
@@ -40,7 +50,9 @@ def interrupt_at(epoch: int) -> Callable[[Progress], None]:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DirectoryCheckpoints:
-    monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)  # an epoch a chunk: interruptions hit any epoch
+    monkeypatch.setattr(
+        "algophase.training.run.loop.CHUNK_SECONDS", 0.0
+    )  # an epoch a chunk: interruptions hit any epoch
     return DirectoryCheckpoints(tmp_path / "checkpoints")
 
 
@@ -53,7 +65,10 @@ def assert_same(first: Sequence[TrainedRun], second: Sequence[TrainedRun]) -> No
         assert one.network is not None
         assert other.network is not None
         assert list(one.snapshots) == list(other.snapshots)
-        networks = [(one.network, other.network), *((one.snapshots[e], other.snapshots[e]) for e in one.snapshots)]
+        networks = [
+            (one.network, other.network),
+            *((one.snapshots[e], other.snapshots[e]) for e in one.snapshots),
+        ]
         for mine, theirs in networks:
             for name, value in mine.state_dict().items():
                 assert torch.equal(value, theirs.state_dict()[name]), name
@@ -75,7 +90,15 @@ def test_going_on_is_the_same_as_never_having_stopped(
 ) -> None:
     straight = train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20))
     with pytest.raises(TrainingInterrupted, match="which is saved and can be continued") as caught:
-        train(runs, engine, "cpu", history_stride=6, snapshot_epochs=(5, 20), checkpoint=kept, progress=interrupt_at(17))
+        train(
+            runs,
+            engine,
+            "cpu",
+            history_stride=6,
+            snapshot_epochs=(5, 20),
+            checkpoint=kept,
+            progress=interrupt_at(17),
+        )
     assert caught.value.saved
     assert [partial.epochs for partial in caught.value.partial] == [17] * len(runs)
     assert [held.epoch for held in kept.pending()] == [17]
@@ -87,16 +110,25 @@ def test_going_on_is_the_same_as_never_having_stopped(
 
 
 def test_a_diverged_network_stays_frozen(kept: DirectoryCheckpoints) -> None:
-    runs = [TRANSFORMERS[0], replace(TRANSFORMERS[1], training=replace(TRANSFORMERS[1].training, learning_rate=1e30))]
+    runs = [
+        TRANSFORMERS[0],
+        replace(TRANSFORMERS[1], training=replace(TRANSFORMERS[1].training, learning_rate=1e30)),
+    ]
     straight = train(runs, device="cpu")
     with pytest.raises(TrainingInterrupted):
         train(runs, device="cpu", checkpoint=kept, progress=interrupt_at(9))
     resumed = train(runs, device="cpu", checkpoint=kept)
-    assert [outcome.diverged_at for outcome in resumed] == [outcome.diverged_at for outcome in straight] == [None, 2]
+    assert (
+        [outcome.diverged_at for outcome in resumed]
+        == [outcome.diverged_at for outcome in straight]
+        == [None, 2]
+    )
     assert_same(straight[:1], resumed[:1])
 
 
-def test_finished_ensembles_stay_finished_and_the_interrupted_one_keeps_its_members(kept: DirectoryCheckpoints) -> None:
+def test_finished_ensembles_stay_finished_and_the_interrupted_one_keeps_its_members(
+    kept: DirectoryCheckpoints,
+) -> None:
     runs = runs_of(TransformerSettings(width=12), 5)
     straight = train(runs, device="cpu", ensemble_size=2)
 
@@ -108,7 +140,9 @@ def test_finished_ensembles_stay_finished_and_the_interrupted_one_keeps_its_memb
         train(runs, device="cpu", ensemble_size=2, checkpoint=kept, progress=second_ensemble)
     assert [outcome.run.seed for outcome in caught.value.finished] == [0, 1]
     assert [outcome.run.seed for outcome in caught.value.partial] == [2, 3]
-    left = train(runs[2:], device="cpu", ensemble_size=3, checkpoint=kept)  # the size of new ensembles does not matter to it
+    left = train(
+        runs[2:], device="cpu", ensemble_size=3, checkpoint=kept
+    )  # the size of new ensembles does not matter to it
     assert_same(straight[2:], left)
 
 
@@ -124,7 +158,12 @@ def test_interrupted_at_the_last_epoch_nothing_is_trained_twice(kept: DirectoryC
 def test_running_ensembles_are_saved_from_time_to_time(kept: DirectoryCheckpoints) -> None:
     kept.every_seconds = 0.0
     epochs: list[list[int]] = []
-    train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=lambda _: epochs.append([d.epoch for d in kept.pending()]))
+    train(
+        TRANSFORMERS,
+        device="cpu",
+        checkpoint=kept,
+        progress=lambda _: epochs.append([d.epoch for d in kept.pending()]),
+    )
     assert epochs[-1] == [EPOCHS - 1]
 
 
@@ -137,28 +176,42 @@ def test_running_ensembles_are_saved_from_time_to_time(kept: DirectoryCheckpoint
         ({"snapshot_epochs": (3,)}, r"its snapshot epochs is \[\], not \[3\]"),
     ],
 )
-def test_a_checkpoint_of_another_kind_is_refused(options: dict[str, object], reason: str, kept: DirectoryCheckpoints) -> None:
+def test_a_checkpoint_of_another_kind_is_refused(
+    options: dict[str, object], reason: str, kept: DirectoryCheckpoints
+) -> None:
     with pytest.raises(TrainingInterrupted):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
-    with pytest.raises(InputError, match=f"holds these runs at epoch 5 and cannot be continued: {reason}"):
+    with pytest.raises(
+        InputError, match=f"holds these runs at epoch 5 and cannot be continued: {reason}"
+    ):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, **options)  # type: ignore[arg-type]
 
 
 def test_a_checkpoint_of_a_retired_engine_is_refused_by_name(kept: DirectoryCheckpoints) -> None:
     checkpoint = Ensemble(plan(TRANSFORMERS, device="cpu")[0], Watch()).checkpoint()
-    description = replace(checkpoint.description, engine="fused", device_type="cuda", precision="tf32")
+    description = replace(
+        checkpoint.description, engine="fused", device_type="cuda", precision="tf32"
+    )
     kept.write(replace(checkpoint, description=description))
-    with pytest.raises(InputError, match=r"cannot be continued: the fused engine no longer has precision tf32; .* remove it"):
+    with pytest.raises(
+        InputError,
+        match=r"cannot be continued: the fused engine no longer has precision tf32; .* remove it",
+    ):
         train(TRANSFORMERS, device="cpu", checkpoint=kept)
 
 
 def test_other_runs_are_not_restored_into_an_ensemble() -> None:
-    ours, theirs = (Ensemble(plan(runs, device="cpu")[0], Watch()) for runs in (TRANSFORMERS, TRANSFORMERS[::-1]))
+    ours, theirs = (
+        Ensemble(plan(runs, device="cpu")[0], Watch())
+        for runs in (TRANSFORMERS, TRANSFORMERS[::-1])
+    )
     with pytest.raises(InputError, match="it holds other runs"):
         ours.restore(theirs.checkpoint())
 
 
-def test_checkpoints_of_other_runs_are_left_alone(kept: DirectoryCheckpoints, said: list[str]) -> None:
+def test_checkpoints_of_other_runs_are_left_alone(
+    kept: DirectoryCheckpoints, said: list[str]
+) -> None:
     with pytest.raises(TrainingInterrupted):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5))
     train(runs_of(TransformerSettings(width=8)), device="cpu", checkpoint=kept)
@@ -188,7 +241,13 @@ Tensors = dict[str, Tensor]
 def interrupted(kept: DirectoryCheckpoints) -> Path:
     """The checkpoint of an interrupted training, with a snapshot in it."""
     with pytest.raises(TrainingInterrupted):
-        train(TRANSFORMERS, device="cpu", checkpoint=kept, progress=interrupt_at(5), snapshot_epochs=(3,))
+        train(
+            TRANSFORMERS,
+            device="cpu",
+            checkpoint=kept,
+            progress=interrupt_at(5),
+            snapshot_epochs=(3,),
+        )
     (file,) = kept.directory.iterdir()
     return file
 
@@ -199,7 +258,9 @@ def tamper(file: Path, edit: Callable[[dict[str, Any], Tensors], object]) -> Non
         tensors = {name: held.get_tensor(name) for name in names}
     description = json.loads(header["ensemble"])
     edit(description, tensors)
-    unchecked = {name: header[name] for name in ("format", "version")}  # as an older version wrote it, without checksums
+    unchecked = {
+        name: header[name] for name in ("format", "version")
+    }  # as an older version wrote it, without checksums
     safetensors.torch.save_file(tensors, file, {**unchecked, "ensemble": json.dumps(description)})
 
 
@@ -217,7 +278,10 @@ def tamper(file: Path, edit: Callable[[dict[str, Any], Tensors], object]) -> Non
         ({"runs": ["ab"]}, "RunSettings is 'ab'; it must be a JSON object"),
         ({"runs": []}, r"its runs is \[\]; it must be a list of run settings"),
         ({"runs": 3}, "its runs is 3"),
-        ({"history_epochs": ["a"]}, r"its history_epochs is \['a'\]; it must be ascending integers from 0 to 5"),
+        (
+            {"history_epochs": ["a"]},
+            r"its history_epochs is \['a'\]; it must be ascending integers from 0 to 5",
+        ),
         ({"history_epochs": [0, 7]}, r"its history_epochs is \[0, 7\]"),
         ({"surprise": 1}, "it has no entry 'surprise'"),
     ],
@@ -227,7 +291,9 @@ def test_a_description_that_is_wrong_is_one_clear_line(
 ) -> None:
     file = interrupted(kept)
     tamper(file, lambda description, _: description.update(change))
-    with pytest.raises(InputError, match=f"^checkpoint {file}: .*{message}.*; remove it to start anew$"):
+    with pytest.raises(
+        InputError, match=f"^checkpoint {file}: .*{message}.*; remove it to start anew$"
+    ):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
 
 
@@ -244,13 +310,22 @@ def test_a_description_that_lacks_something_is_one_clear_line(kept: DirectoryChe
         (lambda held: held.pop("state/alive"), "tensor state/alive is missing"),
         (lambda held: held.pop("history/training_loss"), "tensor history/training_loss is missing"),
         (lambda held: held.pop("snapshot/3/embed.W_E"), r"tensor snapshot/3/embed\.W_E is missing"),
-        (lambda held: held.update({"surprise": torch.zeros(1)}), "tensor surprise does not belong to it"),
-        (lambda held: held.update({"snapshot/x/embed.W_E": torch.zeros(1)}), "tensor snapshot/x/embed.W_E does not belong"),
+        (
+            lambda held: held.update({"surprise": torch.zeros(1)}),
+            "tensor surprise does not belong to it",
+        ),
+        (
+            lambda held: held.update({"snapshot/x/embed.W_E": torch.zeros(1)}),
+            "tensor snapshot/x/embed.W_E does not belong",
+        ),
         (
             lambda held: held.update({"state/parameters": held["state/parameters"][:, 1:].clone()}),
             r"tensor state/parameters has shape \(2, \d+\); it must be \(2, \d+\)",
         ),
-        (lambda held: held.update({"state/first_moment": torch.zeros(1)}), r"tensor state/first_moment has shape \(1,\)"),
+        (
+            lambda held: held.update({"state/first_moment": torch.zeros(1)}),
+            r"tensor state/first_moment has shape \(1,\)",
+        ),
         (
             lambda held: held.update({"state/parameters": held["state/parameters"].int()}),
             r"tensor state/parameters is torch\.int32; it must be torch\.float32",
@@ -259,7 +334,10 @@ def test_a_description_that_lacks_something_is_one_clear_line(kept: DirectoryChe
             lambda held: held.update({"history/training_loss": torch.zeros(7, 2).double()}),
             r"tensor history/training_loss has shape \(7, 2\)",
         ),
-        (lambda held: held["state/steps"].fill_(4), "its optimiser has made 4 steps, and its epoch is 5"),
+        (
+            lambda held: held["state/steps"].fill_(4),
+            "its optimiser has made 4 steps, and its epoch is 5",
+        ),
     ],
 )
 def test_tensors_that_do_not_fit_are_named_before_any_is_taken(
@@ -276,14 +354,24 @@ def test_tensors_that_do_not_fit_are_named_before_any_is_taken(
     assert torch.equal(fresh.checkpoint().tensors["state/parameters"], before)
 
 
-def test_a_renamed_checkpoint_is_continued_under_its_name_and_removed(kept: DirectoryCheckpoints) -> None:
+def test_a_renamed_checkpoint_is_continued_under_its_name_and_removed(
+    kept: DirectoryCheckpoints,
+) -> None:
     straight = train(TRANSFORMERS, device="cpu", snapshot_epochs=(3,))
     renamed = interrupted(kept).rename(kept.directory / "mine.safetensors")
-    with pytest.raises(InputError, match=f"^{renamed} holds these runs at epoch 5 and cannot be continued"):
+    with pytest.raises(
+        InputError, match=f"^{renamed} holds these runs at epoch 5 and cannot be continued"
+    ):
         train(TRANSFORMERS, device="cpu", checkpoint=kept)
     again = DirectoryCheckpoints(kept.directory)
     with pytest.raises(TrainingInterrupted):
-        train(TRANSFORMERS, device="cpu", checkpoint=again, progress=interrupt_at(9), snapshot_epochs=(3,))
+        train(
+            TRANSFORMERS,
+            device="cpu",
+            checkpoint=again,
+            progress=interrupt_at(9),
+            snapshot_epochs=(3,),
+        )
     assert list(kept.directory.iterdir()) == [renamed]
     assert_same(straight, train(TRANSFORMERS, device="cpu", checkpoint=again, snapshot_epochs=(3,)))
     assert not kept.directory.exists()
@@ -293,7 +381,10 @@ def test_two_checkpoints_of_the_same_runs_are_refused(kept: DirectoryCheckpoints
     file = interrupted(kept)
     copied = kept.directory / "zz-copy.safetensors"
     copied.write_bytes(file.read_bytes())
-    with pytest.raises(InputError, match=f"^checkpoints {file} and {copied} hold the same runs; remove one of them$"):
+    with pytest.raises(
+        InputError,
+        match=f"^checkpoints {file} and {copied} hold the same runs; remove one of them$",
+    ):
         train(TRANSFORMERS, device="cpu", checkpoint=kept, snapshot_epochs=(3,))
 
 
@@ -305,5 +396,7 @@ def test_a_file_that_cannot_be_read_for_the_moment_is_not_called_broken(
 
     (tmp_path / "one.safetensors").write_bytes(b"")
     monkeypatch.setattr("algophase.storage.checkpoints.safe_open", busy)
-    with pytest.raises(InputError, match=r"^cannot read checkpoint .*one\.safetensors: Input/output error$"):
+    with pytest.raises(
+        InputError, match=r"^cannot read checkpoint .*one\.safetensors: Input/output error$"
+    ):
         list(DirectoryCheckpoints(tmp_path).pending())

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage import load
 from algophase.storage.files import read_bytes, remove_partials, write_atomically
 from algophase.storage.network_files import read_json
 from algophase.storage.runs_table import column_names, read_runs
 
 
-def test_the_directory_is_flushed_after_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_directory_is_flushed_after_the_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A rename that is only in memory is lost with the power; the file was flushed before it."""
     steps: list[str] = []
     flush, rename = os.fsync, os.replace
@@ -47,7 +49,9 @@ def test_what_is_being_written_is_not_taken_for_a_killed_writers(tmp_path: Path)
     assert set(tmp_path.iterdir()) == {link, other}
 
 
-def test_a_writer_is_locked_and_starts_anew_if_its_file_was_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_is_locked_and_starts_anew_if_its_file_was_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock, taken = fcntl.flock, list[Path]()
 
     def late(handle: int, how: int) -> None:
@@ -85,5 +89,7 @@ def test_a_directory_in_place_of_a_file_is_called_one(tmp_path: Path) -> None:
 def test_a_file_beyond_the_stated_size_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "holes.parquet").open("wb") as file:
         file.truncate(5 << 30)  # a sparse file takes no place
-    with pytest.raises(InputError, match=r"has 5,368,709,120 bytes; at most 1,073,741,824 are read"):
+    with pytest.raises(
+        InputError, match=r"has 5,368,709,120 bytes; at most 1,073,741,824 are read"
+    ):
         read_runs(tmp_path / "holes.parquet")

@@ -1,4 +1,5 @@
-"""Files of other groups' layouts, made up with random weights: each is found by its tensors and is the function it was.
+"""Files of other groups' layouts, made up with random weights: each is found by its tensors and is
+the function it was.
 
 The groups' own files, where they are at hand, give the answers that are known of them.
 """
@@ -16,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.grid import grid_logits
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.core.errors import InputError
 from algophase.networks import MLP, LensTransformer, Network, Transformer
 from algophase.networks.handmade import handmade_clock
 from algophase.storage import id_of, load, save
@@ -29,7 +30,9 @@ A, B = torch.arange(P).repeat_interleave(P), torch.arange(P).repeat(P)
 
 
 def drawn(*shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(math.prod(shape) + len(shape)))
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(math.prod(shape) + len(shape))
+    )
 
 
 def lens_tensors(
@@ -38,20 +41,33 @@ def lens_tensors(
     def bias(*shape: int) -> Tensor:
         return drawn(*shape) if biases else torch.zeros(*shape)
 
-    tensors = {"embed.W_E": drawn(P + 1, D), "pos_embed.W_pos": drawn(3, D), "unembed.W_U": drawn(D, outputs)}
+    tensors = {
+        "embed.W_E": drawn(P + 1, D),
+        "pos_embed.W_pos": drawn(3, D),
+        "unembed.W_U": drawn(D, outputs),
+    }
     tensors |= {"unembed.b_U": bias(outputs), "x_embed": drawn(P + 1, D)}
     for layer in range(layers):
         attn, mlp = f"blocks.{layer}.attn", f"blocks.{layer}.mlp"
-        tensors |= {f"{attn}.W_{name}": (1 + place) * drawn(H, D, D // H) for place, name in enumerate("QKV")}
+        tensors |= {
+            f"{attn}.W_{name}": (1 + place) * drawn(H, D, D // H)
+            for place, name in enumerate("QKV")
+        }
         tensors |= {f"{attn}.b_{name}": bias(H, D // H) for name in "QKV"}
         tensors |= {f"{attn}.W_O": drawn(H, D // H, D), f"{attn}.b_O": bias(D)}
-        tensors |= {f"{attn}.mask": torch.ones(3, 3).tril().bool(), f"{attn}.IGNORE": torch.tensor(1e5)}
+        tensors |= {
+            f"{attn}.mask": torch.ones(3, 3).tril().bool(),
+            f"{attn}.IGNORE": torch.tensor(1e5),
+        }
         if hidden:
             tensors |= {f"{mlp}.W_in": drawn(D, hidden), f"{mlp}.b_in": drawn(hidden)}
             tensors |= {f"{mlp}.W_out": drawn(hidden, D), f"{mlp}.b_out": drawn(D)}
         if norm:
             for name in ("ln1", "ln2") if hidden else ("ln1",):
-                tensors |= {f"blocks.{layer}.{name}.w": drawn(D), f"blocks.{layer}.{name}.b": drawn(D)}
+                tensors |= {
+                    f"blocks.{layer}.{name}.w": drawn(D),
+                    f"blocks.{layer}.{name}.b": drawn(D),
+                }
     return tensors | ({"ln_final.w": drawn(D), "ln_final.b": drawn(D)} if norm else {})
 
 
@@ -66,7 +82,11 @@ def lens_logits(t: dict[str, Tensor]) -> Tensor:
     for layer in range(sum(name.endswith("attn.W_Q") for name in t)):
         b = f"blocks.{layer}"
         read = normed(f"{b}.ln1", x)
-        q, k, v = (torch.einsum("nsd,hde->nhse", read, t[f"{b}.attn.W_{n}"]) + t[f"{b}.attn.b_{n}"][:, None] for n in "QKV")
+        q, k, v = (
+            torch.einsum("nsd,hde->nhse", read, t[f"{b}.attn.W_{n}"])
+            + t[f"{b}.attn.b_{n}"][:, None]
+            for n in "QKV"
+        )
         z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + torch.einsum("nhse,hed->nsd", z, t[f"{b}.attn.W_O"]) + t[f"{b}.attn.b_O"]
         if f"{b}.mlp.W_in" in t:
@@ -76,7 +96,9 @@ def lens_logits(t: dict[str, Tensor]) -> Tensor:
 
 
 def check_logits(network: Network, expected: Tensor) -> None:
-    torch.testing.assert_close(grid_logits(network.double()).flatten(0, 1), expected.double(), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(
+        grid_logits(network.double()).flatten(0, 1), expected.double(), rtol=1e-10, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,10 +113,18 @@ def check_logits(network: Network, expected: Tensor) -> None:
     ],
 )
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
-def test_transformer_lens_state_dicts(tmp_path: Path, changes: dict[str, Any], kind: type[Network], suffix: str) -> None:
+def test_transformer_lens_state_dicts(
+    tmp_path: Path, changes: dict[str, Any], kind: type[Network], suffix: str
+) -> None:
     tensors, path = lens_tensors(**changes), tmp_path / f"grokked{suffix}"
     if suffix == ".pt":
-        torch.save({"model_state_dict": {f"module.{name}": value for name, value in tensors.items()}, "epoch": 3}, path)
+        torch.save(
+            {
+                "model_state_dict": {f"module.{name}": value for name, value in tensors.items()},
+                "epoch": 3,
+            },
+            path,
+        )
     else:
         safetensors.torch.save_file(tensors, path)
     network = load(path)
@@ -106,15 +136,24 @@ def test_transformer_lens_state_dicts(tmp_path: Path, changes: dict[str, Any], k
 
 def test_the_transposed_transformer(tmp_path: Path) -> None:
     tensors = lens_tensors(P + 1)
-    theirs = {name: value for name, value in tensors.items() if ".b_" not in name or ".mlp." in name}
+    theirs = {
+        name: value for name, value in tensors.items() if ".b_" not in name or ".mlp." in name
+    }
     for name, value in theirs.items():
         leaf = name.rsplit(".", 1)[-1]
         if leaf in ("W_E", "W_in", "W_out", "W_Q", "W_K", "W_V"):
             theirs[name] = value.transpose(-1, -2)
         elif leaf == "W_O":
             theirs[name] = value.flatten(0, 1).T
-    theirs = {name: value for name, value in theirs.items() if name not in ("unembed.b_U", "x_embed") and "IGNORE" not in name}
-    torch.save({"model": theirs, "config": {"fn_name": "add", "p": P}, "train_loss": 0.1}, tmp_path / "final.pth")
+    theirs = {
+        name: value
+        for name, value in theirs.items()
+        if name not in ("unembed.b_U", "x_embed") and "IGNORE" not in name
+    }
+    torch.save(
+        {"model": theirs, "config": {"fn_name": "add", "p": P}, "train_loss": 0.1},
+        tmp_path / "final.pth",
+    )
     network = load(tmp_path / "final.pth")
     assert "format progress-measures" in network.notes[0]
     assert isinstance(network, Transformer)
@@ -128,24 +167,39 @@ def test_the_transposed_transformer(tmp_path: Path) -> None:
 
 
 def test_concatenated_and_bilinear(tmp_path: Path) -> None:
-    tensors = {"W_x": drawn(P, D), "W_y": 2 * drawn(P, D), "W": drawn(2 * D, 12), "W_U": drawn(12, P)}
+    tensors = {
+        "W_x": drawn(P, D),
+        "W_y": 2 * drawn(P, D),
+        "W": drawn(2 * D, 12),
+        "W_U": drawn(12, P),
+    }
     torch.save(tensors, tmp_path / "mlp.pt")
     x, y = tensors["W_x"][A].double(), tensors["W_y"][B].double()
     network = load(tmp_path / "mlp.pt")
-    assert any("the two embeddings are concatenated" in caution for caution in analyze(network).cautions)
-    check_logits(network, (torch.cat([x, y], dim=1) @ tensors["W"].double()).relu() @ tensors["W_U"].double())
+    assert any(
+        "the two embeddings are concatenated" in caution for caution in analyze(network).cautions
+    )
+    check_logits(
+        network, (torch.cat([x, y], dim=1) @ tensors["W"].double()).relu() @ tensors["W_U"].double()
+    )
     tensors = {"W_x": drawn(P, D), "W_y": 2 * drawn(P, D), "W_U": drawn(D, P)}
     torch.save(tensors, tmp_path / "bilinear.pt")
     check_logits(load(tmp_path / "bilinear.pt"), (x * y) @ tensors["W_U"].double())
 
 
 def test_square_tables_without_an_answer_are_a_caution(tmp_path: Path) -> None:
-    torch.save({"W_x": drawn(P, P), "W_y": 2 * drawn(P, P), "W_U": drawn(P, P)}, tmp_path / "bilinear.pt")
+    torch.save(
+        {"W_x": drawn(P, P), "W_y": 2 * drawn(P, P), "W_U": drawn(P, P)}, tmp_path / "bilinear.pt"
+    )
     doubt = "nothing tells rows from columns in the square W_x, W_y, W_U"
     assert doubt in analyze(load(tmp_path / "bilinear.pt")).cautions
 
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "square": torch.square, "gelu": F.gelu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "square": torch.square,
+    "gelu": F.gelu,
+}
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -153,22 +207,34 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "squar
 def test_one_hot_and_its_activation(tmp_path: Path, activation: str, learned: bool) -> None:
     table = {"embed.W_E": drawn(D, P)} if learned else {}
     tensors = {"mlp.W_in": drawn(12, D if learned else P), "mlp.W_out": drawn(P, 12), **table}
-    into = tensors["mlp.W_in"].double() @ table["embed.W_E"].double() if learned else tensors["mlp.W_in"].double()
+    into = (
+        tensors["mlp.W_in"].double() @ table["embed.W_E"].double()
+        if learned
+        else tensors["mlp.W_in"].double()
+    )
     logits = ACTIVATIONS[activation](into.T[A] + into.T[B]) @ tensors["mlp.W_out"].double().T
     loss = F.cross_entropy(logits, (A + B) % P).item()
-    torch.save({"model": {**tensors, "mlp.basis": torch.eye(P)}, "test_loss": loss, "train_loss": loss}, tmp_path / "net.pth")
+    torch.save(
+        {"model": {**tensors, "mlp.basis": torch.eye(P)}, "test_loss": loss, "train_loss": loss},
+        tmp_path / "net.pth",
+    )
     network = load(tmp_path / "net.pth")
     assert f"activation {activation}" in network.notes[1]
     check_logits(network, logits)
     assert network.cut == ("embedding" if learned else "first layer")
     other = load(tmp_path / "net.pth", activation="none")
     check_logits(other, (into.T[A] + into.T[B]) @ tensors["mlp.W_out"].double().T)
-    with pytest.raises(InputError, match="activation is 'tanh'; choose one of relu, gelu, square, none"):
+    with pytest.raises(
+        InputError, match="activation is 'tanh'; choose one of relu, gelu, square, none"
+    ):
         load(tmp_path / "net.pth", activation="tanh")
 
 
 def test_a_foreign_network_is_saved_and_comes_back(tmp_path: Path) -> None:
-    torch.save({"W_x": drawn(P, D), "W_y": drawn(P, D), "W": drawn(2 * D, 12), "W_U": drawn(12, P)}, tmp_path / "mlp.pt")
+    torch.save(
+        {"W_x": drawn(P, D), "W_y": drawn(P, D), "W": drawn(2 * D, 12), "W_U": drawn(12, P)},
+        tmp_path / "mlp.pt",
+    )
     torch.save(lens_tensors(biases=True, norm=True), tmp_path / "lens.pt")
     for name in ("mlp", "lens"):
         network = load(tmp_path / f"{name}.pt")
@@ -188,9 +254,17 @@ def test_another_programs_json_beside_safetensors_is_ignored(tmp_path: Path, con
 
 @pytest.mark.parametrize("name", ["b", "b_U", "W2", "W_x2"])
 def test_a_concatenated_mlp_with_a_tensor_that_is_not_known(tmp_path: Path, name: str) -> None:
-    tensors = {"W_x": drawn(P, D), "W_y": drawn(P, D), "W": drawn(2 * D, 12), "W_U": drawn(12, P), name: drawn(12)}
+    tensors = {
+        "W_x": drawn(P, D),
+        "W_y": drawn(P, D),
+        "W": drawn(2 * D, 12),
+        "W_U": drawn(12, P),
+        name: drawn(12),
+    }
     torch.save(tensors, tmp_path / "mlp.pt")
-    with pytest.raises(InputError, match=rf"format concatenated-mlp has no use for tensor {name} \(12,\)"):
+    with pytest.raises(
+        InputError, match=rf"format concatenated-mlp has no use for tensor {name} \(12,\)"
+    ):
         load(tmp_path / "mlp.pt")
 
 
@@ -204,7 +278,10 @@ def test_published_networks_are_read_and_nothing_is_made_up(foreign: Path) -> No
 
 def test_what_nobody_recognises_is_listed(tmp_path: Path) -> None:
     torch.save({"conv.weight": drawn(3, 3)}, tmp_path / "image.pt")
-    with pytest.raises(InputError, match=r"no format fits.* It has conv.weight \(3, 3\).* transformer-lens: embed.W_E"):
+    with pytest.raises(
+        InputError,
+        match=r"no format fits.* It has conv.weight \(3, 3\).* transformer-lens: embed.W_E",
+    ):
         load(tmp_path / "image.pt")
     with pytest.raises(InputError, match="is not of format one-hot-mlp, which looks for "):
         load(tmp_path / "image.pt", format="one-hot-mlp")
@@ -217,7 +294,13 @@ def _read_diagonal(contents: Contents, reading: Reading) -> Network:
     return handmade_clock(len(contents.tensors["diagonal"]))
 
 
-THEIRS = Format("diagonal", "a diagonal", "diagonal (p,)", lambda contents: "diagonal" in contents.tensors, _read_diagonal)
+THEIRS = Format(
+    "diagonal",
+    "a diagonal",
+    "diagonal (p,)",
+    lambda contents: "diagonal" in contents.tensors,
+    _read_diagonal,
+)
 
 
 def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +310,9 @@ def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     find.formats.cache_clear()
     try:
         assert load(tmp_path / "theirs.pt").notes[0] == "taken for a diagonal: format diagonal"
-        monkeypatch.setattr(find, "entry_points", lambda group: [EntryPoint("broken", "nowhere:AT_ALL", group)])
+        monkeypatch.setattr(
+            find, "entry_points", lambda group: [EntryPoint("broken", "nowhere:AT_ALL", group)]
+        )
         find.formats.cache_clear()
         with pytest.raises(InputError, match="format broken of nowhere:AT_ALL cannot be loaded"):
             load(tmp_path / "theirs.pt")
@@ -238,7 +323,11 @@ def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("name", "kind", "numbers"),
     [
-        ("onehot_mlp_p23.pth", MLP, {"accuracy": 1, "gradient_symmetricity": 1, "circularity": math.nan}),
+        (
+            "onehot_mlp_p23.pth",
+            MLP,
+            {"accuracy": 1, "gradient_symmetricity": 1, "circularity": math.nan},
+        ),
         pytest.param(
             "group_transformer_c113.pt",
             Transformer,
@@ -280,16 +369,24 @@ def test_other_packages_add_formats(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ),
     ],
 )
-def test_known_answers(foreign: Path, name: str, kind: type[Network], numbers: dict[str, float]) -> None:
+def test_known_answers(
+    foreign: Path, name: str, kind: type[Network], numbers: dict[str, float]
+) -> None:
     network = load(foreign / name)
     assert type(network) is kind
     found = analyze(network).metrics
     for metric, value in numbers.items():
-        assert found[metric] == pytest.approx(value, rel=1e-5, abs=5e-6, nan_ok=True) if value else found[metric] == value
+        assert (
+            found[metric] == pytest.approx(value, rel=1e-5, abs=5e-6, nan_ok=True)
+            if value
+            else found[metric] == value
+        )
 
 
 def test_the_one_hot_network_is_its_formula(foreign: Path) -> None:
-    weights = torch.load(foreign / "onehot_mlp_p23.pth", weights_only=True, map_location="cpu")["model"]
+    weights = torch.load(foreign / "onehot_mlp_p23.pth", weights_only=True, map_location="cpu")[
+        "model"
+    ]
     into, out = (weights[name].double() for name in ("mlp.W_in", "mlp.W_out"))
     numbers = torch.eye(23, dtype=torch.float64)
     expected = ((numbers[:, None] + numbers[None]) @ into.T).relu() @ out.T

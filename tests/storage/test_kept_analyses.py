@@ -9,7 +9,7 @@ import torch
 
 from algophase import Quantity, analyze, handmade_clock, handmade_pizza, load, register, save, wrap
 from algophase.analysis.catalogue import unregister
-from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.storage import analyses
 from algophase.storage.analyses import Analysed, analyze_files
 from algophase.storage.kept_analyses import KeptAnalyses, cache_directory, network_digest
@@ -21,7 +21,9 @@ def networks(tmp_path: Path) -> list[Path]:
     return [save(clock, tmp_path / "clock"), save(pizza, tmp_path / "pizza")]
 
 
-def test_what_was_analyzed_is_not_analyzed_again(networks: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_analyzed_is_not_analyzed_again(
+    networks: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = list(analyze_files(networks, kept=KeptAnalyses(tmp_path / "kept")))
     monkeypatch.delattr(analyses, "analyze")
     again = list(analyze_files(networks, kept=KeptAnalyses(tmp_path / "kept")))
@@ -41,10 +43,18 @@ def test_a_copy_is_recognized_and_has_its_own_name(networks: list[Path], tmp_pat
     assert found.id == "another name"
 
 
-def test_other_numbers_settings_thresholds_and_metrics_are_another_network(networks: list[Path]) -> None:
+def test_other_numbers_settings_thresholds_and_metrics_are_another_network(
+    networks: list[Path],
+) -> None:
     network = load(networks[0])
-    digests = [network_digest(network), network_digest(network, Thresholds(accuracy=0.9)), network_digest(load(networks[1]))]
-    register(Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()))
+    digests = [
+        network_digest(network),
+        network_digest(network, Thresholds(accuracy=0.9)),
+        network_digest(load(networks[1])),
+    ]
+    register(
+        Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max())
+    )
     try:
         digests.append(network_digest(network))
     finally:
@@ -62,7 +72,13 @@ def test_a_damaged_file_is_analyzed_again(networks: list[Path], tmp_path: Path) 
     whole = file.read_bytes()
     record = json.loads(gzip.decompress(whole))
     record["analysis"]["verdict"]["label"] = "Pizza"
-    for content in (b"", b"nonsense", whole[:-20], gzip.compress(b"[]"), gzip.compress(json.dumps(record).encode())):
+    for content in (
+        b"",
+        b"nonsense",
+        whole[:-20],
+        gzip.compress(b"[]"),
+        gzip.compress(json.dumps(record).encode()),
+    ):
         file.write_bytes(content)
         assert kept.get(network) is None
     file.write_bytes(whole)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import PATIENCE
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.lock import NAME, locked
 
 HOLD = """
@@ -20,12 +20,12 @@ with locked(Path(sys.argv[1]), "a long sweep"):
     sys.stdin.read()
 """
 
-# Four processes take the lock again and again, and each makes a directory meanwhile: that fails where there is one, so
-# two holders at once are noticed.
+# Four processes take the lock again and again, and each makes a directory meanwhile: that fails
+# where there is one, so two holders at once are noticed.
 RACE = """
 import os, sys
 from pathlib import Path
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.lock import locked
 
 def race(directory):
@@ -77,7 +77,9 @@ def test_a_second_holder_is_told_who_the_first_is_and_a_killed_one_is_free(tmp_p
         assert holder.stdout.readline() == "held\n"
         with (
             pytest.raises(
-                InputError, match=rf"is in use by process {holder.pid} on .+ since 20.+ \(a long sweep\); wait for it"
+                InputError,
+                match=rf"is in use by process {holder.pid} on .+ since 20.+ \(a long sweep\); "
+                r"wait for it",
             ),
             locked(tmp_path, "another"),
         ):
@@ -95,7 +97,11 @@ def test_a_second_holder_is_told_who_the_first_is_and_a_killed_one_is_free(tmp_p
 
 def test_the_same_process_cannot_hold_it_twice(tmp_path: Path) -> None:
     message = rf"in use by process {os.getpid()} .*outer"
-    with locked(tmp_path, "outer"), pytest.raises(InputError, match=message), locked(tmp_path, "inner"):
+    with (
+        locked(tmp_path, "outer"),
+        pytest.raises(InputError, match=message),
+        locked(tmp_path, "inner"),
+    ):
         pass
 
 
@@ -109,17 +115,28 @@ def test_racing_processes_never_both_hold(tmp_path: Path) -> None:
 def test_a_holder_that_says_nothing_readable_is_another_process(tmp_path: Path) -> None:
     with locked(tmp_path, "a test"):
         (tmp_path / NAME).write_text("scribble")
-        with pytest.raises(InputError, match="is in use by another process"), locked(tmp_path, "another"):
+        with (
+            pytest.raises(InputError, match="is in use by another process"),
+            locked(tmp_path, "another"),
+        ):
             pass
 
 
-def test_a_directory_that_cannot_be_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"cannot write into .*gone: No such file"), locked(tmp_path / "gone", "a test"):
+def test_a_directory_that_cannot_be_locked_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        pytest.raises(InputError, match=r"cannot write into .*gone: No such file"),
+        locked(tmp_path / "gone", "a test"),
+    ):
         pass
 
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(InputError, match=r"cannot lock .*: No locks available"), locked(tmp_path, "a test"):
+    with (
+        pytest.raises(InputError, match=r"cannot lock .*: No locks available"),
+        locked(tmp_path, "a test"),
+    ):
         pass

@@ -8,10 +8,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from algophase.errors import InputError
-from algophase.networks import Clock, initialise
-from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.settings import (
     LINEAR_MODELS,
     ClockSettings,
     LinearSettings,
@@ -20,6 +18,8 @@ from algophase.settings import (
     TaskSettings,
     TransformerSettings,
 )
+from algophase.networks import Clock, initialise
+from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.storage import find_networks, load, save
 from algophase.storage.runs_table import read_runs
 
@@ -43,7 +43,9 @@ tasks = st.builds(TaskSettings, modulus=st.integers(2, 9))
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
 @given(tasks, network_settings, st.integers(0, 1000), st.booleans())
-def test_round_trip(tmp_path: Path, task: TaskSettings, network: NetworkSettings, seed: int, double: bool) -> None:
+def test_round_trip(
+    tmp_path: Path, task: TaskSettings, network: NetworkSettings, seed: int, double: bool
+) -> None:
     run = RunSettings(task=task, network=network, seed=seed)
     original = initialise(run)
     if double:
@@ -76,7 +78,9 @@ def test_nothing_is_overwritten_unasked_and_no_partial_file_is_left(tmp_path: Pa
     assert load(path).id == "clock-p5-k1"
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = save(handmade_clock(5, (1,)), tmp_path / "a")
 
     def full(*_: object) -> None:
@@ -107,14 +111,25 @@ def clock_with(change: Callable[[Clock], object]) -> Clock:
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        (clock_with(lambda one: one.register_buffer("scale", torch.ones(1))), "tensor scale does not belong to this kind"),
+        (
+            clock_with(lambda one: one.register_buffer("scale", torch.ones(1))),
+            "tensor scale does not belong to this kind",
+        ),
         (clock_with(lambda one: delattr(one.embed, "weight")), r"tensor embed\.weight is missing"),
-        (clock_with(lambda one: setattr(one, "settings", ClockSettings((1, 2)))), r"has shape \(5, 2\); .* for \(5, 4\)"),
-        (clock_with(lambda one: one.half()), r"tensor embed\.weight is torch\.float16; it must be float32 or float64"),
+        (
+            clock_with(lambda one: setattr(one, "settings", ClockSettings((1, 2)))),
+            r"has shape \(5, 2\); .* for \(5, 4\)",
+        ),
+        (
+            clock_with(lambda one: one.half()),
+            r"tensor embed\.weight is torch\.float16; it must be float32 or float64",
+        ),
         (clock_with(lambda one: setattr(one, "run", RunSettings())), "its run has another task"),
     ],
 )
-def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path, network: Clock, message: str) -> None:
+def test_what_could_not_be_loaded_is_not_saved(
+    tmp_path: Path, network: Clock, message: str
+) -> None:
     network.id = "mine"
     for parameter in network.parameters():
         parameter.data.fill_(1.0)
@@ -162,13 +177,17 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
     description = json.loads(saved.with_suffix(".json").read_text())
     network = description["network"]
     edit(saved, network={**network, "hidden": 7})
-    with pytest.raises(InputError, match=r"tensor l1\.weight has shape \(20, 2\); its settings call for \(7, 2\)"):
+    with pytest.raises(
+        InputError, match=r"tensor l1\.weight has shape \(20, 2\); its settings call for \(7, 2\)"
+    ):
         load(saved)
     edit(saved, network={**network, "model": "beta"})
     with pytest.raises(InputError, match=r"tensor l2\.bias, l2\.weight is missing"):
         load(saved)
     edit(saved, network={"kind": "clock", "frequencies": [1]})
-    with pytest.raises(InputError, match=r"tensor l1\.bias, l1\.weight, unembed\.weight does not belong"):
+    with pytest.raises(
+        InputError, match=r"tensor l1\.bias, l1\.weight, unembed\.weight does not belong"
+    ):
         load(saved)
     edit(saved, network={**network, "hidden": 10**6})  # a lie about size costs no memory
     with pytest.raises(InputError, match="its settings call for"):
@@ -182,19 +201,34 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
         ({"version": 99}, "version is 99; this program reads version 1"),
         ({"id": 3}, "id is 3; it must be text"),
         ({"network": {"kind": "rnn"}}, "choose one of transformer, linear, clock"),
-        ({"network": {"kind": "transformer", "attention_rate": 2}}, r"attention_rate is 2; it must be a number in \[0, 1\]"),
+        (
+            {"network": {"kind": "transformer", "attention_rate": 2}},
+            r"attention_rate is 2; it must be a number in \[0, 1\]",
+        ),
         ({"network": None}, "it must be a JSON object"),
         ({"task": {"modulus": "59"}}, "modulus is '59'"),
         ({"task": []}, "it must be a JSON object"),
         ({"task": {"modulus": 10**400}}, "modulus is 1000"),
-        ({"network": {"kind": "transformer", "width": 2**40}}, "width is 1099511627776; it must be an integer from 4 to"),
+        (
+            {"network": {"kind": "transformer", "width": 2**40}},
+            "width is 1099511627776; it must be an integer from 4 to",
+        ),
         ({"network": {"kind": "transformer", "width": 10**30}}, "width is 1000"),
-        ({"network": {"kind": "transformer", "layers": 20_000}}, "layers is 20000, but the file holds 0 blocks"),
+        (
+            {"network": {"kind": "transformer", "layers": 20_000}},
+            "layers is 20000, but the file holds 0 blocks",
+        ),
         ({"run": "abc"}, "RunSettings is 'abc'; it must be a JSON object"),
         ({"run": {"task": None}}, "TaskSettings is None; it must be a JSON object"),
         ({"run": {"training": {"learning_rate": 10**400}}}, "learning_rate is 1000"),
-        ({"task": {"modulus": 5}, "run": {"task": {"modulus": 5}}}, "its run has another network than it says it is"),
-        ({"run": {"network": {"kind": "linear", "model": "alpha"}}}, "its run has another task than it says it solves"),
+        (
+            {"task": {"modulus": 5}, "run": {"task": {"modulus": 5}}},
+            "its run has another network than it says it is",
+        ),
+        (
+            {"run": {"network": {"kind": "linear", "model": "alpha"}}},
+            "its run has another task than it says it solves",
+        ),
     ],
 )
 def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], message: str) -> None:
@@ -203,13 +237,19 @@ def test_bad_descriptions_are_named(saved: Path, changes: dict[str, object], mes
         load(saved)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("too large\nat 0x7f"), TypeError("too large"), MemoryError()], ids=repr)
-def test_settings_that_torch_cannot_build_are_one_line(saved: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [RuntimeError("too large\nat 0x7f"), TypeError("too large"), MemoryError()], ids=repr
+)
+def test_settings_that_torch_cannot_build_are_one_line(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("algophase.storage.network_files.template", fail)
-    with pytest.raises(InputError, match=r"no network of its settings can be built: (too large|MemoryError)$"):
+    with pytest.raises(
+        InputError, match=r"no network of its settings can be built: (too large|MemoryError)$"
+    ):
         load(saved)
 
 
@@ -223,7 +263,9 @@ def test_broken_descriptions(saved: Path, content: bytes) -> None:
 def test_ids_from_files_are_safe_names(saved: Path) -> None:
     edit(saved, id="../../etc/\x1b[31mpasswd<script>")
     with pytest.raises(
-        InputError, match="does not match its own checksum: it was changed; if by you, remove description_sha256"
+        InputError,
+        match="does not match its own checksum: it was changed; if by you, remove "
+        "description_sha256",
     ):
         load(saved)
     edit(saved, description_sha256="")
@@ -238,19 +280,25 @@ def test_directories(saved: Path) -> None:
         load(saved.parent)
     empty = saved.parent / "empty"
     empty.mkdir()
-    with pytest.raises(InputError, match=r"holds no network; expected files ending in \.safetensors, \.pt, \.pth"):
+    with pytest.raises(
+        InputError, match=r"holds no network; expected files ending in \.safetensors, \.pt, \.pth"
+    ):
         load(empty)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.npz").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors, \.pt, \.pth"):
+    with pytest.raises(
+        InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors, \.pt, \.pth"
+    ):
         load(tmp_path / "weights.npz")
 
 
 def test_what_is_no_path_or_no_network_is_named(tmp_path: Path) -> None:
     for read in (load, read_runs):
-        with pytest.raises(InputError, match="the path is None; give the name of a file or directory"):
+        with pytest.raises(
+            InputError, match="the path is None; give the name of a file or directory"
+        ):
             read(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the path is 3"):
         save(handmade_clock(7, (1,)), 3)  # type: ignore[arg-type]

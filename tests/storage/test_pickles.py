@@ -1,4 +1,6 @@
-"""The reader of .pt files gives what torch gives, calls nothing, and refuses what asks for more than it holds."""
+"""The reader of .pt files gives what torch gives, calls nothing, and refuses what asks for more
+than it holds.
+"""
 
 import collections
 import zipfile
@@ -10,7 +12,7 @@ import torch
 from network_bombs import archive, called, integer, mapping, tensor
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.formats import pickles
 from algophase.storage.formats.pickles import read_pickled
 
@@ -38,9 +40,20 @@ FILES: dict[str, Any] = {
     "state dict": torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).state_dict(),
     "plain": PLAIN,
     "types": {str(kind): torch.arange(3).to(kind) for kind in TYPES},
-    "views": {"slice": NUMBERS[3:7], "turned": NUMBERS.view(4, 5).T, "stepped": NUMBERS[::2], "one": NUMBERS[4]},
-    "parameters": {"p": torch.nn.Parameter(torch.ones(2)), "ordered": collections.OrderedDict(a=torch.ones(2), b=1)},
-    "nested": {"model": {"a": torch.ones(2)}, "states": [{"a": torch.zeros(2)}, {"a": torch.ones(2)}]},
+    "views": {
+        "slice": NUMBERS[3:7],
+        "turned": NUMBERS.view(4, 5).T,
+        "stepped": NUMBERS[::2],
+        "one": NUMBERS[4],
+    },
+    "parameters": {
+        "p": torch.nn.Parameter(torch.ones(2)),
+        "ordered": collections.OrderedDict(a=torch.ones(2), b=1),
+    },
+    "nested": {
+        "model": {"a": torch.ones(2)},
+        "states": [{"a": torch.zeros(2)}, {"a": torch.ones(2)}],
+    },
 }
 
 
@@ -67,7 +80,9 @@ def test_the_files_of_others_are_read_as_torch_reads_them(foreign: Path) -> None
     files = [*foreign.rglob("*.pt"), *foreign.rglob("*.pth")]
     assert files
     for path in files:
-        assert same(read_pickled(path), torch.load(path, weights_only=True, map_location="cpu")), path
+        assert same(read_pickled(path), torch.load(path, weights_only=True, map_location="cpu")), (
+            path
+        )
 
 
 VIEW = tensor("0", 1, [1], [1])
@@ -76,12 +91,21 @@ VIEW = tensor("0", 1, [1], [1])
 @pytest.mark.parametrize(
     ("pickle", "message"),
     [
-        (called("os.system", b"X\x02\0\0\0ls"), "holds code beside its tensors: refused, nothing in it was run"),
+        (
+            called("os.system", b"X\x02\0\0\0ls"),
+            "holds code beside its tensors: refused, nothing in it was run",
+        ),
         (called("torch.FloatStorage", integer(10**10)), "holds code"),
-        (called("builtins.bytearray", integer(10**10)), "it asks for 10,000,000,000 bytes that it does not hold"),
+        (
+            called("builtins.bytearray", integer(10**10)),
+            "it asks for 10,000,000,000 bytes that it does not hold",
+        ),
         (mapping(w=tensor("0", 10, [10], [1])), "record '0' should have 40 bytes and has 4"),
         (mapping(w=tensor("9", 1, [1], [1])), "no item named"),
-        (mapping(w=tensor("0", 1, [10**9], [0])), "tensor w has 1,000,000,000 numbers, of which the file holds 1"),
+        (
+            mapping(w=tensor("0", 1, [10**9], [0])),
+            "tensor w has 1,000,000,000 numbers, of which the file holds 1",
+        ),
         (mapping(a=VIEW, b=tensor("0", 2, [1], [1])), "record '0' is said to be of two sizes"),
         (b"})K\x01s", "a key of a mapping is a tuple"),
         (b")" + b"\x85" * 200, "nested more than 100 deep"),
@@ -97,7 +121,9 @@ def test_what_is_wrong_is_said(tmp_path: Path, pickle: bytes, message: str) -> N
         read_pickled(tmp_path / "x.pt")
 
 
-def test_a_long_pickle_is_not_followed_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_pickle_is_not_followed_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pickles, "MOST_OPERATIONS", 1000)
     archive(tmp_path / "x.pt", b"]" * 2000 + b".")
     with pytest.raises(InputError, match="more than 1,000 operations"):

@@ -1,4 +1,6 @@
-"""A network with code of its own is saved as its tables, logits and analysis, and reported on where its code is not."""
+"""A network with code of its own is saved as its tables, logits and analysis, and reported on
+where its code is not.
+"""
 
 import hashlib
 import json
@@ -10,22 +12,33 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from algophase import RunSettings, TransformerSettings, analyze, distil, grid_logits, initialise, isolate_frequencies, wrap
+from algophase import (
+    RunSettings,
+    TransformerSettings,
+    analyze,
+    distil,
+    grid_logits,
+    initialise,
+    isolate_frequencies,
+    wrap,
+)
 from algophase.analysis.plain import to_plain
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import ClockSettings, TaskSettings
 from algophase.networks import Cache, Clock, Network, Recorded
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.report.figures import draw_all
 from algophase.report.make import report
-from algophase.settings import ClockSettings, TaskSettings
 from algophase.storage import load, save
 
 
 class Doubled(Clock):
     """The Clock's tensors, and another function of them."""
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         return 2 * super().logits_from_embeddings(first, second, cache)
 
 
@@ -45,7 +58,9 @@ def test_a_class_of_ones_own_is_kept_without_its_code(tmp_path: Path) -> None:
     found = analyze(again)
     assert str(found) == str(expected)
     assert found.to_dict() == expected.to_dict()
-    torch.testing.assert_close(torch.tensor(found.program.answer), torch.tensor(expected.program.answer))
+    torch.testing.assert_close(
+        torch.tensor(found.program.answer), torch.tensor(expected.program.answer)
+    )
     assert distil(again).source == distil(network).source
     stricter = Thresholds(pizza_part=1.0)
     assert analyze(again, stricter).verdict == analyze(network, stricter).verdict
@@ -62,7 +77,9 @@ def test_a_garbled_analysis_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not match its own checksum"):
         load(path)
     description.write_text(json.dumps({**data, "description_sha256": ""}))
-    with pytest.raises(InputError, match="the analysis kept with a network is not readable: 'remainder'"):
+    with pytest.raises(
+        InputError, match="the analysis kept with a network is not readable: 'remainder'"
+    ):
         load(path)
 
 
@@ -130,13 +147,21 @@ OWN = {
     "module": lambda: wrap(Summed(), 11, "numbers"),
     "one-hot": lambda: wrap(one_hot(), 7),
     "function": lambda: wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 7, 7).double(), 7),
-    "product": lambda: initialise(RunSettings(TaskSettings.multiplication(7), TransformerSettings(8))),
-    "difference": lambda: initialise(RunSettings(TaskSettings(7, operation="subtract"), TransformerSettings(8))),
+    "product": lambda: initialise(
+        RunSettings(TaskSettings.multiplication(7), TransformerSettings(8))
+    ),
+    "difference": lambda: initialise(
+        RunSettings(TaskSettings(7, operation="subtract"), TransformerSettings(8))
+    ),
 }
 
 
 @pytest.mark.parametrize(
-    "kind", [kind if kind in ("module", "function") else pytest.param(kind, marks=pytest.mark.slow) for kind in OWN]
+    "kind",
+    [
+        kind if kind in ("module", "function") else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in OWN
+    ],
 )
 def test_a_report_and_pictures_of_any_network(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("plotly")

@@ -1,4 +1,6 @@
-"""The authors' format, on files we write in it: every kind of network comes back as the function it was."""
+"""The authors' format, on files we write in it: every kind of network comes back as the function
+it was.
+"""
 
 import json
 import os
@@ -11,9 +13,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
 from algophase.networks import Network, Transformer, initialise
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load
 
 MODEL_TYPES = {"alpha": "A", "beta": "B", "gamma": "C", "delta": "D", "alpha-prime": "X"}
@@ -33,18 +41,32 @@ def their_tensors(network: Network) -> dict[str, Tensor]:
             value = value.flatten(0, 1).T
         theirs[name] = value.contiguous()
     for layer in range(network.settings.layers):
-        theirs[f"blocks.{layer}.attn.mask"] = torch.tril(torch.ones(network.task.context, network.task.context))
+        theirs[f"blocks.{layer}.attn.mask"] = torch.tril(
+            torch.ones(network.task.context, network.task.context)
+        )
     return theirs
 
 
 def their_config(network: Network) -> dict[str, Any]:
     task, settings = network.task, network.settings
-    common = {"C": task.modulus, "epoch": 20000, "lr": 0.001, "weight_decay": 2.0, "frac": 0.8, "runid": "abc123", "func": None}
+    common = {
+        "C": task.modulus,
+        "epoch": 20000,
+        "lr": 0.001,
+        "weight_decay": 2.0,
+        "frac": 0.8,
+        "runid": "abc123",
+        "func": None,
+    }
     if isinstance(settings, LinearSettings):
         size = {"n_vocab": task.modulus, "d_model": settings.width, "d_hidden": settings.hidden}
         return {**common, **size, "model_type": MODEL_TYPES[settings.model]}
     assert isinstance(settings, TransformerSettings)
-    rate = int(settings.attention_rate) if settings.attention_rate in (0, 1) else settings.attention_rate
+    rate = (
+        int(settings.attention_rate)
+        if settings.attention_rate in (0, 1)
+        else settings.attention_rate
+    )
     return {
         **common,
         "name": f"modadd_{task.modulus}",
@@ -70,29 +92,44 @@ def write(directory: Path, tensors: Any, config: dict[str, Any] | None) -> Path:
 CASES: list[tuple[TaskSettings, NetworkSettings]] = [
     (TaskSettings(modulus=7), TransformerSettings(width=18, layers=3, attention_rate=0.25)),
     (TaskSettings(modulus=7), TransformerSettings(width=35, activation="gelu", attention_rate=1)),
-    (TaskSettings(modulus=6, separate_vocabularies=True), TransformerSettings(width=16, attention_rate=0)),
+    (
+        TaskSettings(modulus=6, separate_vocabularies=True),
+        TransformerSettings(width=16, attention_rate=0),
+    ),
     (TaskSettings(modulus=7, equals_sign=True), TransformerSettings(width=16)),
-    (TaskSettings(modulus=7, separate_vocabularies=True, equals_sign=True), TransformerSettings(width=17, layers=2)),
-    *[(TaskSettings(modulus=7), LinearSettings(model=model, width=8, hidden=6)) for model in MODEL_TYPES],
+    (
+        TaskSettings(modulus=7, separate_vocabularies=True, equals_sign=True),
+        TransformerSettings(width=17, layers=2),
+    ),
+    *[
+        (TaskSettings(modulus=7), LinearSettings(model=model, width=8, hidden=6))
+        for model in MODEL_TYPES
+    ],
 ]
 
 
 @pytest.mark.parametrize(("task", "settings"), CASES)
-def test_every_kind_comes_back_the_same(tmp_path: Path, task: TaskSettings, settings: NetworkSettings) -> None:
+def test_every_kind_comes_back_the_same(
+    tmp_path: Path, task: TaskSettings, settings: NetworkSettings
+) -> None:
     network = initialise(RunSettings(task=task, network=settings))
     again = load(write(tmp_path, their_tensors(network), their_config(network)))
     assert (again.id, again.task, again.settings) == ("abc123", task, settings)
     torch.testing.assert_close(again.run_with_cache()[0], network.run_with_cache()[0])
 
 
-def example(task: TaskSettings = TaskSettings(modulus=5)) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def example(
+    task: TaskSettings = TaskSettings(modulus=5),
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
     network = initialise(RunSettings(task=task, network=TransformerSettings(width=8)))
     return their_tensors(network), their_config(network)
 
 
 def test_missing_config(tmp_path: Path) -> None:
     tensors, _ = example()
-    with pytest.raises(InputError, match=r"config of this network, .*config_abc123\.json is missing"):
+    with pytest.raises(
+        InputError, match=r"config of this network, .*config_abc123\.json is missing"
+    ):
         load(write(tmp_path, tensors, None))
 
 
@@ -100,7 +137,9 @@ def test_what_the_user_says_must_be_what_the_config_says(tmp_path: Path) -> None
     path = write(tmp_path, *example())
     assert load(path, activation="relu", attention_rate=1, modulus=5).id == "abc123"
     for said in ({"activation": "gelu"}, {"attention_rate": 0.5}, {"modulus": 6}):
-        with pytest.raises(InputError, match=r"model_abc123\.pt: its .* is .*, which contradicts --"):
+        with pytest.raises(
+            InputError, match=r"model_abc123\.pt: its .* is .*, which contradicts --"
+        ):
             load(path, **said)
 
 
@@ -118,9 +157,14 @@ def test_the_share_of_pairs_is_the_configs_or_unknown(tmp_path: Path) -> None:
     assert load(write(tmp_path, tensors, config)).task.training_fraction is None
 
 
-@pytest.mark.parametrize("content", ['{"lr": 0.001, "group": "S5"}', '{"C": 5}', "[1, 2]", "no JSON", ""])
+@pytest.mark.parametrize(
+    "content", ['{"lr": 0.001, "group": "S5"}', '{"C": 5}', "[1, 2]", "no JSON", ""]
+)
 def test_another_programs_json_beside_a_file_is_ignored(tmp_path: Path, content: str) -> None:
-    torch.save({"W_x": torch.ones(5, 4), "W_y": torch.ones(5, 4), "W_U": torch.ones(4, 5)}, tmp_path / "mlp.pt")
+    torch.save(
+        {"W_x": torch.ones(5, 4), "W_y": torch.ones(5, 4), "W_U": torch.ones(4, 5)},
+        tmp_path / "mlp.pt",
+    )
     (tmp_path / "mlp.json").write_text(content)
     network = load(tmp_path / "mlp.pt")
     assert "format concatenated-mlp" in network.notes[0]
@@ -130,11 +174,15 @@ def test_another_programs_json_beside_a_file_is_ignored(tmp_path: Path, content:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"attn_coeff": 1.5}, r"config_abc123\.json: attention_rate is 1.5; it must be a number in \[0, 1\]"),
+        (
+            {"attn_coeff": 1.5},
+            r"config_abc123\.json: attention_rate is 1.5; it must be a number in \[0, 1\]",
+        ),
         ({"attn_coeff": None}, "setting attn_coeff is missing"),
         (
             {"model_type": "Z"},
-            r"model_type is 'Z'; choose one of A \(alpha\), B \(beta\), C \(gamma\), D \(delta\), X \(alpha-prime\)",
+            r"model_type is 'Z'; choose one of A \(alpha\), B \(beta\), C \(gamma\), D "
+            r"\(delta\), X \(alpha-prime\)",
         ),
         ({"act_fn": "Swish"}, "act_fn is 'Swish'; choose one of ReLU, GeLU"),
         ({"diff_vocab": 2}, "diff_vocab is 2"),
@@ -167,20 +215,46 @@ def change(name: str, value: Tensor | None) -> Callable[[dict[str, Tensor]], Non
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (change("embed.W_E", torch.zeros(8, 6)), r"tensor embed\.W_E has shape \(6, 8\); its settings call for \(5, 8\)"),
+        (
+            change("embed.W_E", torch.zeros(8, 6)),
+            r"tensor embed\.W_E has shape \(6, 8\); its settings call for \(5, 8\)",
+        ),
         (change("embed.W_E", torch.zeros(8)), r"tensor embed\.W_E has shape \(8,\)"),
-        (change("blocks.0.attn.W_O", torch.zeros(8, 9)), r"tensor blocks\.0\.attn\.W_O has shape \(8, 9\); .* \(8, 8\)"),
-        (change("blocks.0.attn.W_Q", torch.zeros(4, 8)), r"tensor blocks\.0\.attn\.W_Q has shape \(4, 8\)"),
+        (
+            change("blocks.0.attn.W_O", torch.zeros(8, 9)),
+            r"tensor blocks\.0\.attn\.W_O has shape \(8, 9\); .* \(8, 8\)",
+        ),
+        (
+            change("blocks.0.attn.W_Q", torch.zeros(4, 8)),
+            r"tensor blocks\.0\.attn\.W_Q has shape \(4, 8\)",
+        ),
         (change("unembed.W_U", None), r"tensor unembed\.W_U is missing"),
         (change("surprise", torch.zeros(1)), r"tensor surprise does not belong"),
-        (change("embed.W_E", torch.zeros(8, 5, dtype=torch.int64)), r"tensor embed\.W_E is torch\.int64"),
-        (change("embed.W_E", torch.zeros(8, 5, device="meta")), r"\.pt: tensor embed\.W_E is on device meta: .* no numbers"),
-        (change("embed.W_E", torch.zeros(8, 5).to_sparse()), r"\.pt: tensor embed\.W_E is sparse_coo; it must be .* dense"),
-        (change("blocks.0.attn.W_O", torch.zeros(8, 8).to_sparse()), r"tensor blocks\.0\.attn\.W_O is sparse_coo"),
-        (change("embed.W_E", torch.full((8, 5), float("nan"))), r"parameter embed\.W_E holds 40 values that are NaN"),
+        (
+            change("embed.W_E", torch.zeros(8, 5, dtype=torch.int64)),
+            r"tensor embed\.W_E is torch\.int64",
+        ),
+        (
+            change("embed.W_E", torch.zeros(8, 5, device="meta")),
+            r"\.pt: tensor embed\.W_E is on device meta: .* no numbers",
+        ),
+        (
+            change("embed.W_E", torch.zeros(8, 5).to_sparse()),
+            r"\.pt: tensor embed\.W_E is sparse_coo; it must be .* dense",
+        ),
+        (
+            change("blocks.0.attn.W_O", torch.zeros(8, 8).to_sparse()),
+            r"tensor blocks\.0\.attn\.W_O is sparse_coo",
+        ),
+        (
+            change("embed.W_E", torch.full((8, 5), float("nan"))),
+            r"parameter embed\.W_E holds 40 values that are NaN",
+        ),
     ],
 )
-def test_bad_tensors_are_named(tmp_path: Path, edit: Callable[[dict[str, Tensor]], None], message: str) -> None:
+def test_bad_tensors_are_named(
+    tmp_path: Path, edit: Callable[[dict[str, Tensor]], None], message: str
+) -> None:
     tensors, config = example()
     edit(tensors)
     with pytest.raises(InputError, match=message):
@@ -228,9 +302,15 @@ def test_files_that_hold_something_else(tmp_path: Path, content: Any) -> None:
         load(write(tmp_path, content, config))
 
 
-@pytest.mark.parametrize("tensor", [torch.zeros(7, 8, device="meta"), torch.zeros(7, 8).to_sparse()])
+@pytest.mark.parametrize(
+    "tensor", [torch.zeros(7, 8, device="meta"), torch.zeros(7, 8).to_sparse()]
+)
 def test_tensors_without_numbers_in_a_linear_network(tmp_path: Path, tensor: Tensor) -> None:
-    network = initialise(RunSettings(task=TaskSettings(modulus=7), network=LinearSettings(model="alpha", width=8, hidden=6)))
+    network = initialise(
+        RunSettings(
+            task=TaskSettings(modulus=7), network=LinearSettings(model="alpha", width=8, hidden=6)
+        )
+    )
     tensors = their_tensors(network)
     name = next(iter(tensors))
     assert tensors[name].shape == tensor.shape
@@ -238,12 +318,18 @@ def test_tensors_without_numbers_in_a_linear_network(tmp_path: Path, tensor: Ten
         load(write(tmp_path, {**tensors, name: tensor}, their_config(network)))
 
 
-def test_tensors_that_torch_cannot_copy_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tensors_that_torch_cannot_copy_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
-        raise RuntimeError("Error(s) in loading state_dict:\n\tWhile copying the parameter: no data!")
+        raise RuntimeError(
+            "Error(s) in loading state_dict:\n\tWhile copying the parameter: no data!"
+        )
 
     monkeypatch.setattr(Network, "load_state_dict", refuse)
     with pytest.raises(
-        InputError, match=r"model_abc123\.pt: its tensors cannot be used: While copying the parameter: no data!$"
+        InputError,
+        match=r"model_abc123\.pt: its tensors cannot be used: While copying the parameter: no "
+        r"data!$",
     ):
         load(write(tmp_path, *example()))

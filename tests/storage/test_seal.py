@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.networks import initialise
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage import load, save
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.runs_table import encode_table, provenance, read_table, write_shard
@@ -37,7 +37,10 @@ def test_a_checksum_is_of_all_but_itself() -> None:
 
 
 def shard(path: Path) -> Callable[[], Content]:
-    rows = [{"index": index, "run_id": f"id{index}", "circularity": index / 7, "verdict": "Pizza"} for index in range(30)]
+    rows = [
+        {"index": index, "run_id": f"id{index}", "circularity": index / 7, "verdict": "Pizza"}
+        for index in range(30)
+    ]
     write_shard(path, rows, {"device": "one"})
     return lambda: {**read_table(path).to_pydict(), "about": provenance(path)}
 
@@ -51,7 +54,10 @@ def checkpoint(path: Path) -> Callable[[], Content]:
     def read() -> Content:
         (held,) = kept.pending()
         found = kept.read(held)
-        return {"description": found.description, **{name: value.tolist() for name, value in found.tensors.items()}}
+        return {
+            "description": found.description,
+            **{name: value.tolist() for name, value in found.tensors.items()},
+        }
 
     return read
 
@@ -62,14 +68,23 @@ def network(path: Path) -> Callable[[], Content]:
 
     def read() -> Content:
         found = load(file)
-        return {"id": found.id, "run": found.run, **{name: value.tolist() for name, value in found.state_dict().items()}}
+        return {
+            "id": found.id,
+            "run": found.run,
+            **{name: value.tolist() for name, value in found.state_dict().items()},
+        }
 
     return read
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(shard, "a.parquet"), (checkpoint, "a.safetensors"), (network, "a.safetensors"), (network, "a.json")],
+    [
+        (shard, "a.parquet"),
+        (checkpoint, "a.safetensors"),
+        (network, "a.safetensors"),
+        (network, "a.json"),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_a_flipped_bit_is_noticed_or_changes_nothing(tmp_path: Path, make: Any, name: str) -> None:
@@ -98,7 +113,9 @@ def test_a_shard_that_was_changed_is_named_with_what_to_do(tmp_path: Path) -> No
     content[20] ^= 1
     path.write_bytes(content)
     with pytest.raises(
-        InputError, match=r"runs-.*parquet does not match its checksum: .* remove a broken shard, and the sweep"
+        InputError,
+        match=r"runs-.*parquet does not match its checksum: .* remove a broken shard, and the "
+        r"sweep",
     ):
         read_table(tmp_path)
 

@@ -1,4 +1,6 @@
-"""Files that no sweep wrote: bombs, and columns of other types. A command says one line, and none ends in a traceback."""
+"""Files that no sweep wrote: bombs, and columns of other types. A command says one line, and
+none ends in a traceback.
+"""
 
 import io
 import zipfile
@@ -13,7 +15,7 @@ import pytest
 import torch
 from commands import call
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.table import read_run_table
 from algophase.runs.runs import Runs
 from algophase.storage import load
@@ -47,11 +49,15 @@ def write(path: Path, **changes: Any) -> Path:
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-@pytest.mark.parametrize("column", ["run_id", "verdict", "circularity", "validation_accuracy", "width", "space"])
+@pytest.mark.parametrize(
+    "column", ["run_id", "verdict", "circularity", "validation_accuracy", "width", "space"]
+)
 def test_a_column_of_another_type_is_named(tmp_path: Path, column: str, kind: str) -> None:
     path = write(tmp_path / "a.parquet", **{column: STRANGE[kind]})
     for read in (read_runs, read_table, Runs.read):
-        with pytest.raises(InputError, match=r"a\.parquet(: column \w+ holds .*; it must hold|.*Invalid UTF8)"):
+        with pytest.raises(
+            InputError, match=r"a\.parquet(: column \w+ holds .*; it must hold|.*Invalid UTF8)"
+        ):
             read(path)
     assert read_run_table(path).count == 0
 
@@ -61,7 +67,11 @@ def test_no_command_ends_in_a_traceback(tmp_path: Path, kind: str) -> None:
     good = write(tmp_path / "good.parquet")
     for column in ("run_id", "circularity", "surprise", "frequencies"):
         path = write(tmp_path / "bad.parquet", **{column: STRANGE[kind]})
-        for command in (("runs", path), ("runs", path, "--csv", "-"), ("compare", path, good, "--bootstrap", 100)):
+        for command in (
+            ("runs", path),
+            ("runs", path, "--csv", "-"),
+            ("compare", path, good, "--bootstrap", 100),
+        ):
             done = call(*command)  # anything but a clean end is an error of the call itself
             assert "Traceback" not in done.stderr
             assert len(done.stderr.splitlines()) == int(done.returncode == 1)
@@ -97,12 +107,16 @@ def many_rows() -> pyarrow.Table:
 def long_texts() -> pyarrow.Table:
     """One text, ten thousand times: the file holds it once."""
     indices = pyarrow.array([0] * 10_000, pyarrow.int32())
-    return pyarrow.table({"x": pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["y" * 1_000_000]))})
+    return pyarrow.table(
+        {"x": pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["y" * 1_000_000]))}
+    )
 
 
 def long_texts_in_lists() -> pyarrow.Table:
     items = long_texts()["x"].combine_chunks()
-    return pyarrow.table({"x": pyarrow.ListArray.from_arrays(pyarrow.array([0, 10_000], pyarrow.int32()), items)})
+    return pyarrow.table(
+        {"x": pyarrow.ListArray.from_arrays(pyarrow.array([0, 10_000], pyarrow.int32()), items)}
+    )
 
 
 def zeros() -> pyarrow.Table:
@@ -121,28 +135,50 @@ def zeros() -> pyarrow.Table:
 def test_a_small_file_that_would_fill_the_memory_is_not_read(
     tmp_path: Path, make: Callable[[], pyarrow.Table], message: str
 ) -> None:
-    pyarrow.parquet.write_table(make(), tmp_path / "bomb.parquet", compression="zstd", write_statistics=False)
+    pyarrow.parquet.write_table(
+        make(), tmp_path / "bomb.parquet", compression="zstd", write_statistics=False
+    )
     assert (tmp_path / "bomb.parquet").stat().st_size < 3_000_000
     with pytest.raises(InputError, match=message):
         read_runs(tmp_path)
 
 
-def test_a_compressed_archive_is_not_unpacked_beyond_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compressed_archive_is_not_unpacked_beyond_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("algophase.storage.formats.pickles.LARGEST_UNPACKED", 1_000_000)
     saved, packed = io.BytesIO(), tmp_path / "model_x.pt"
     torch.save({"a": torch.zeros(500_000)}, saved)
-    with zipfile.ZipFile(saved) as archive, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy:
+    with (
+        zipfile.ZipFile(saved) as archive,
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as copy,
+    ):
         for name in archive.namelist():
             copy.writestr(name, archive.read(name))
     assert packed.stat().st_size < 30_000
-    with pytest.raises(InputError, match=r"declares 2,\d+,\d+ bytes of compressed records; at most 1,000,000 are unpacked"):
+    with pytest.raises(
+        InputError,
+        match=r"declares 2,\d+,\d+ bytes of compressed records; at most 1,000,000 are unpacked",
+    ):
         read_pickled(packed)
 
 
 def test_one_number_shown_as_many_is_not_a_tensor_of_a_network(tmp_path: Path) -> None:
     """A .pt file of a few hundred bytes can say that its tensors are of any shape."""
-    (tmp_path / "config_x.json").write_text('{"C": 5, "model_type": "A", "d_model": 20000, "d_hidden": 20000}')
-    names = {"embed.weight": (5, 20_000), "unembed.weight": (5, 20_000), "l1.weight": (20_000, 20_000), "l1.bias": (20_000,)}
-    torch.save({name: torch.zeros(1).expand(*shape) for name, shape in names.items()}, tmp_path / "model_x.pt")
-    with pytest.raises(InputError, match=r"tensor \w+.* has [\d,]+ numbers, of which the file holds 1"):
+    (tmp_path / "config_x.json").write_text(
+        '{"C": 5, "model_type": "A", "d_model": 20000, "d_hidden": 20000}'
+    )
+    names = {
+        "embed.weight": (5, 20_000),
+        "unembed.weight": (5, 20_000),
+        "l1.weight": (20_000, 20_000),
+        "l1.bias": (20_000,),
+    }
+    torch.save(
+        {name: torch.zeros(1).expand(*shape) for name, shape in names.items()},
+        tmp_path / "model_x.pt",
+    )
+    with pytest.raises(
+        InputError, match=r"tensor \w+.* has [\d,]+ numbers, of which the file holds 1"
+    ):
         load(tmp_path / "model_x.pt")

@@ -6,10 +6,10 @@ from typing import Any
 import pyarrow
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.explore.table import read_run_table
 from algophase.networks import Network, initialise
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load, save
 from algophase.storage.identity import same_sweep
 from algophase.storage.journal import NAME as JOURNAL
@@ -19,11 +19,19 @@ from algophase.sweeps.merge import merge
 from algophase.training.run.loop import Ensemble, Watch
 from algophase.training.run.plan import plan
 
-SPACE: dict[str, Any] = {"name": "s", "title": "t", "runs": 5, "network": {"kind": "transformer", "width": {"grid": [8, 9]}}}
+SPACE: dict[str, Any] = {
+    "name": "s",
+    "title": "t",
+    "runs": 5,
+    "network": {"kind": "transformer", "width": {"grid": [8, 9]}},
+}
 
 
 def rows(*indices: int, **more: Any) -> list[dict[str, Any]]:
-    return [{"index": index, "run_id": f"id{index}", "paper_label": "Pizza", **more} for index in indices]
+    return [
+        {"index": index, "run_id": f"id{index}", "paper_label": "Pizza", **more}
+        for index in indices
+    ]
 
 
 def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
@@ -46,12 +54,26 @@ def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("space", "seed", "message"),
     [
-        (SPACE, 4, "holds a sweep of space s with seed 3; it cannot take runs of space s with seed 4"),
-        ({**SPACE, "name": "other"}, 3, "holds a sweep of space s with seed 3; it cannot take runs of space other"),
-        ({**SPACE, "network": {"kind": "linear"}}, 3, "holds a sweep of another space of that name"),
+        (
+            SPACE,
+            4,
+            "holds a sweep of space s with seed 3; it cannot take runs of space s with seed 4",
+        ),
+        (
+            {**SPACE, "name": "other"},
+            3,
+            "holds a sweep of space s with seed 3; it cannot take runs of space other",
+        ),
+        (
+            {**SPACE, "network": {"kind": "linear"}},
+            3,
+            "holds a sweep of another space of that name",
+        ),
     ],
 )
-def test_another_sweep_is_refused(tmp_path: Path, space: dict[str, Any], seed: int, message: str) -> None:
+def test_another_sweep_is_refused(
+    tmp_path: Path, space: dict[str, Any], seed: int, message: str
+) -> None:
     directory = SweepDirectory(tmp_path)
     directory.describe(SPACE, 3)
     directory.add(rows(0), {})
@@ -74,17 +96,26 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
     assert path.name.startswith("runs-000002-2-")
     directory.add([{"index": 3, "run_id": "id3", "paper_label": None}], {"device": "two"})
     directory.add([{"index": 7, "run_id": "id7"}], {})  # a version without verdicts
-    assert directory.finished() == {2: ("id2", "Pizza"), 4: ("id4", "Pizza"), 3: ("id3", None), 7: ("id7", None)}
+    assert directory.finished() == {
+        2: ("id2", "Pizza"),
+        4: ("id4", "Pizza"),
+        3: ("id3", None),
+        7: ("id7", None),
+    }
     assert [record.get("device") for record in directory.sittings()] == ["one", "two", None]
     assert list(directory.runs()["index"]) == [2, 3, 4, 7]
-    assert directory.add(rows(4, 2), {"device": "one"}) == path  # the same ensemble again is the same file
+    assert (
+        directory.add(rows(4, 2), {"device": "one"}) == path
+    )  # the same ensemble again is the same file
     assert len(shard_paths(tmp_path)) == 3
 
 
 def test_what_is_no_shard_of_a_sweep_is_named(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(InputError, match=r"other.parquet has no column 'index': it is not a sweep shard"):
+    with pytest.raises(
+        InputError, match=r"other.parquet has no column 'index': it is not a sweep shard"
+    ):
         directory.finished()
     with pytest.raises(InputError, match=r"holds Parquet files but no sweep.json"):
         directory.describe(SPACE, 0)
@@ -102,7 +133,9 @@ def test_what_is_no_shard_of_a_sweep_is_named(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_description_that_cannot_be_used_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_a_description_that_cannot_be_used_is_named(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
     directory = SweepDirectory(tmp_path)
     directory.describe(SPACE, 0)
     file = tmp_path / "sweep.json"
@@ -126,7 +159,10 @@ def test_holding_sweeps_out_what_a_killed_writer_left(tmp_path: Path) -> None:
     with directory.hold("a test"):
         found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
         assert found == {".lock", "networks", "other", *others}
-        with pytest.raises(InputError, match="is in use by process"), SweepDirectory(tmp_path).hold("another"):
+        with (
+            pytest.raises(InputError, match="is in use by process"),
+            SweepDirectory(tmp_path).hold("another"),
+        ):
             pass
 
 
@@ -142,7 +178,9 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def kill_before_the_shard(directory: SweepDirectory, index: int, kept: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+def kill_before_the_shard(
+    directory: SweepDirectory, index: int, kept: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As if killed between keeping a network and adding its row."""
 
     def die(*_: object, **__: object) -> None:
@@ -161,7 +199,9 @@ def test_networks_of_an_interrupted_ensemble_are_removed_and_named_and_no_others
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
         directory.add([{"index": 0, "run_id": network().id}], {}, networks=[network()])
-        save(copied, directory.networks / copied.id)  # by hand, of a run that this sweep does not have
+        save(
+            copied, directory.networks / copied.id
+        )  # by hand, of a run that this sweep does not have
         mine = files(directory.networks)
         kill_before_the_shard(directory, 1, orphan, monkeypatch)
     assert directory.kept() == {network().id, orphan.id, copied.id}
@@ -173,7 +213,9 @@ def test_networks_of_an_interrupted_ensemble_are_removed_and_named_and_no_others
     assert files(tmp_path) == {"sweep.json", "networks", shard_paths(tmp_path)[0].name}
 
 
-def test_what_was_there_before_an_interrupted_ensemble_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_there_before_an_interrupted_ensemble_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory, there = SweepDirectory(tmp_path), network()
     save(there, directory.networks / there.id)
     directory.describe(SPACE, 0)
@@ -200,7 +242,13 @@ def test_nothing_is_removed_through_a_link(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize(
     "journal",
-    ['{"files": ["../victim.json", "/etc/hostname", "networks/mine.json", 3, "networks/../sweep.json"]}', "[]", "{", "\0"],
+    [
+        '{"files": ["../victim.json", "/etc/hostname", "networks/mine.json", 3, '
+        '"networks/../sweep.json"]}',
+        "[]",
+        "{",
+        "\0",
+    ],
 )
 def test_a_journal_from_elsewhere_removes_nothing_else(tmp_path: Path, journal: str) -> None:
     directory = SweepDirectory(tmp_path / "sweep")
@@ -231,7 +279,10 @@ def test_a_directory_that_is_gone_is_noticed_and_not_made_again(tmp_path: Path, 
             lambda: directory.describe(SPACE, 0),
             lambda: directory.checkpoints().check(),
         ):
-            with pytest.raises(InputError, match=r"was removed, renamed or unlocked .*: 2 runs it had added are where"):
+            with pytest.raises(
+                InputError,
+                match=r"was removed, renamed or unlocked .*: 2 runs it had added are where",
+            ):
                 write()
     assert directory.path.exists() == (how == "replaced")
     if how == "replaced":
@@ -241,7 +292,9 @@ def test_a_directory_that_is_gone_is_noticed_and_not_made_again(tmp_path: Path, 
         assert sorted(SweepDirectory(moved).finished()) == [0, 1]
 
 
-def test_it_is_noticed_when_it_goes_while_a_shard_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_noticed_when_it_goes_while_a_shard_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = SweepDirectory(tmp_path / "sweep")
 
     def rename_first(*arguments: Any, **options: Any) -> None:
@@ -257,9 +310,13 @@ def test_it_is_noticed_when_it_goes_while_a_shard_is_written(tmp_path: Path, mon
 
 
 def test_a_checkpoint_does_not_make_it_again_either(tmp_path: Path) -> None:
-    """Found by the campaign: it went after the look whether it is there, and before the file was written."""
+    """Found by the campaign: it went after the look whether it is there, and before the file was
+    written.
+    """
     directory = SweepDirectory(tmp_path / "sweep")
-    ensemble = Ensemble(plan([RunSettings(TaskSettings(5), TransformerSettings(8))], device="cpu")[0], Watch())
+    ensemble = Ensemble(
+        plan([RunSettings(TaskSettings(5), TransformerSettings(8))], device="cpu")[0], Watch()
+    )
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
         kept = directory.checkpoints()
@@ -287,7 +344,9 @@ def strange_shard(path: Path, **changes: Any) -> None:
 
 @pytest.mark.parametrize("name", ["runs-000000-1-00000000.parquet", "z.parquet"])
 @pytest.mark.parametrize("old", [False, True])
-def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(tmp_path: Path, name: str, *, old: bool) -> None:
+def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
+    tmp_path: Path, name: str, *, old: bool
+) -> None:
     directory = SweepDirectory(tmp_path / "sweep")
     directory.describe({**SPACE, "task": {"modulus": 7}}, 0)
     directory.add(rows(0, 1, modulus=7), {})
@@ -296,9 +355,18 @@ def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(tmp_path: Path
     if old:  # written by a version that does not say of which sweep
         write_shard(stranger, [{"index": 0, "run_id": "other", "modulus": 11}], {})
     stranger = stranger.rename(stranger.with_name(name))
-    why = "modulus of a run is 11, in this sweep it is 7" if old else "it is of another space or seed"
-    for read in (directory.finished, directory.runs, lambda: merge([directory.path], tmp_path / "out")):
-        with pytest.raises(InputError, match=rf"{name} is not a shard of the sweep it lies in: {why}; move it elsewhere"):
+    why = (
+        "modulus of a run is 11, in this sweep it is 7" if old else "it is of another space or seed"
+    )
+    for read in (
+        directory.finished,
+        directory.runs,
+        lambda: merge([directory.path], tmp_path / "out"),
+    ):
+        with pytest.raises(
+            InputError,
+            match=rf"{name} is not a shard of the sweep it lies in: {why}; move it elsewhere",
+        ):
             read()
     table = read_run_table(directory.path)
     assert table.count == 2
@@ -310,7 +378,10 @@ def test_an_index_that_is_two_runs_is_refused_with_both_files(tmp_path: Path) ->
     directory.describe(SPACE, 0)
     for name, run_id in (("a", "one"), ("b", "two")):
         write_shard(tmp_path / f"{name}.parquet", [{"index": 3, "run_id": run_id}], {})
-    with pytest.raises(InputError, match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet: one is not of this sweep"):
+    with pytest.raises(
+        InputError,
+        match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet: one is not of this sweep",
+    ):
         directory.finished()
 
 
@@ -342,7 +413,9 @@ def test_replacing_the_shards_leaves_one_with_all_runs(tmp_path: Path) -> None:
     assert shard_paths(tmp_path) == [path]
     assert sorted(directory.finished()) == [0, 1, 2]
     assert [record["device"] for record in directory.sittings()] == ["one", "two"]
-    assert directory.replace(read_table(tmp_path), {"device": "again"}) == path  # the same runs: the same file, written over
+    assert (
+        directory.replace(read_table(tmp_path), {"device": "again"}) == path
+    )  # the same runs: the same file, written over
     assert [record["device"] for record in directory.sittings()] == ["again"]
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import write_atomically
 from algophase.storage.trained_runs import CHECKPOINTS, load_run, run_dynamics, train_into
@@ -15,7 +15,12 @@ from algophase.training.run.loop import Watch
 from algophase.training.run.trained import OutOfTime, Progress, TrainingInterrupted
 
 RUNS = [
-    RunSettings(TaskSettings(7), TransformerSettings(8), TrainingSettings(epochs=12, learning_rate=rate), seed)
+    RunSettings(
+        TaskSettings(7),
+        TransformerSettings(8),
+        TrainingSettings(epochs=12, learning_rate=rate),
+        seed,
+    )
     for seed, rate in enumerate((1e-3, 1e-3, 1e30))
 ]
 WATCH = Watch(snapshot_epochs=(5,))
@@ -35,7 +40,9 @@ def test_what_is_there_is_not_trained_again(tmp_path: Path, said: list[str]) -> 
         train_into(tmp_path, RUNS[:2], "warp", "cpu", watch=WATCH)
 
 
-def test_a_deadline_leaves_a_checkpoint_that_the_same_call_continues(tmp_path: Path, said: list[str]) -> None:
+def test_a_deadline_leaves_a_checkpoint_that_the_same_call_continues(
+    tmp_path: Path, said: list[str]
+) -> None:
     def late(progress: Progress) -> None:
         raise OutOfTime
 
@@ -55,12 +62,18 @@ class Killed(BaseException):
 
 def contents(directory: Path) -> dict[str, bytes]:
     """Every file but for the seconds that a history names."""
-    found = {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+    found = {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
     return {name: re.sub(rb'"seconds": [^,]*,', b"", content) for name, content in found.items()}
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-@pytest.mark.parametrize("error", [Killed(), InputError("No space left on device")], ids=["killed", "full disk"])
+@pytest.mark.parametrize(
+    "error", [Killed(), InputError("No space left on device")], ids=["killed", "full disk"]
+)
 def test_stopped_at_a_file_of_an_ensemble_it_goes_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, *, interrupted: bool
 ) -> None:
@@ -96,7 +109,9 @@ def test_stopped_at_a_file_of_an_ensemble_it_goes_on_to_the_same_bits(
         assert seen == []  # it was trained to its end, and that was saved
 
 
-def test_a_checkpoint_of_runs_that_are_all_saved_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_of_runs_that_are_all_saved_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(DirectoryCheckpoints, "remove", lambda *_: None)  # killed before this
         train_into(tmp_path, RUNS[:2], device="cpu")
@@ -116,7 +131,9 @@ def test_without_room_for_the_checkpoint_the_networks_are_still_saved(
     monkeypatch.setattr(DirectoryCheckpoints, "write", full)
     train_into(tmp_path, RUNS[:1], device="cpu")
     assert load_run(RUNS[0], tmp_path).run == RUNS[0]
-    assert any("if saving the networks fails as well, they are trained again" in line for line in said)
+    assert any(
+        "if saving the networks fails as well, they are trained again" in line for line in said
+    )
 
 
 def test_a_run_that_diverged_has_no_network_to_load(tmp_path: Path) -> None:
@@ -129,4 +146,6 @@ def test_snapshots_are_analysed_into_a_file(tmp_path: Path) -> None:
     train_into(tmp_path, RUNS[:1], device="cpu", watch=WATCH)
     (moment,) = run_dynamics(RUNS[0], tmp_path, (5, 9))
     assert moment.epoch == 5
-    assert json.loads((tmp_path / f"{RUNS[0].run_id}.dynamics.json").read_text()) == [moment.to_dict()]
+    assert json.loads((tmp_path / f"{RUNS[0].run_id}.dynamics.json").read_text()) == [
+        moment.to_dict()
+    ]

@@ -1,4 +1,5 @@
-"""Kill the command `sweep`, finish it, and compare with one that was left in peace: the same rows, no stray file.
+"""Kill the command `sweep`, finish it, and compare with one that was left in peace: the same rows,
+no stray file.
 
 tests/campaign kills a sweep in thousands of ways, in processes that are faster to start.
 """
@@ -24,14 +25,25 @@ attention_rate = { uniform = [0, 1] }
 epochs = 150
 """
 # Ensembles of two and a checkpoint after every chunk of epochs, so that there is much to interrupt.
-COMMAND = ["--device", "cpu", "--ensemble-size", "2", "--checkpoint-seconds", "0.001", "--keep-weights", "1"]
+COMMAND = [
+    "--device",
+    "cpu",
+    "--ensemble-size",
+    "2",
+    "--checkpoint-seconds",
+    "0.001",
+    "--keep-weights",
+    "1",
+]
 COMMAND += ["--snapshot", "30", "--snapshot", "90"]
 
 
 def start(space: Path, out: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "algophase", "sweep", str(space), "--out", str(out), *COMMAND]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    )
 
 
 def finish(space: Path, out: Path) -> str:
@@ -54,7 +66,9 @@ def kill_at(space: Path, out: Path, seconds: float) -> bool:
 
 
 def contents(out: Path) -> tuple[list[dict[str, object]], dict[str, bytes]]:
-    """Rows in order of index, those along training after them, and every file that is not a shard with its bytes."""
+    """Rows in order of index, those along training after them, and every file that is not a
+    shard with its bytes.
+    """
     table, moments = read_table(out).sort_by("index").to_pylist(), SweepDirectory(out).moments()
     table += [] if moments is None else moments.to_pylist()
     files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".parquet"]

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 import torch
 
-from algophase.settings import RunSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.sweeps.budget import TooLong, first_of, fitting, time_is_up, trial
 from algophase.sweeps.work import Standing
 from algophase.training.run.plan import Group
@@ -14,7 +14,9 @@ from algophase.training.run.trained import Progress
 
 
 def group(count: int, device: str = "cuda", engine: str = "fused", width: int = 128) -> Group:
-    runs = tuple(RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count))
+    runs = tuple(
+        RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count)
+    )
     return Group(tuple(range(count)), runs, engine, torch.device(device), "half")
 
 
@@ -27,7 +29,9 @@ def nothing_done() -> Standing:
 
 
 def watched(seconds_an_epoch: float, deadline: float, epochs: list[int], of: Group) -> int | None:
-    """How many would end in time, if the trial cuts. Until epoch 1 it takes 5 s longer: kernels are compiled."""
+    """How many would end in time, if the trial cuts. Until epoch 1 it takes 5 s longer: kernels
+    are compiled.
+    """
     clock = [0.0]
     watch = trial(of, nothing_done(), deadline, lambda: clock[0])
     try:
@@ -44,7 +48,9 @@ def test_an_ensemble_that_would_not_end_in_time_is_found_out_early() -> None:
     stacked = group(200, engine="stacked")
     assert watched(1.0, 1100.0, epochs, stacked) is None
     assert watched(1.0, 1015.0, epochs, stacked) == pytest.approx(200 * 0.92, rel=0.06)  # too near
-    assert watched(1.0, 505.0, epochs, stacked) == pytest.approx(200 * 0.92 * (500 - 43) / 1000, rel=0.03)
+    assert watched(1.0, 505.0, epochs, stacked) == pytest.approx(
+        200 * 0.92 * (500 - 43) / 1000, rel=0.03
+    )
     assert watched(1.0, 505.0, epochs, group(200)) == 80  # of 25 blocks ten and a half would
     assert watched(1.0, 605.0, epochs, group(200)) == 96
     # What cannot be cut, or goes on from a checkpoint, is left alone: it is saved when time is up.
@@ -72,7 +78,12 @@ def test_once_something_is_done_its_speed_is_known() -> None:
 
 @pytest.mark.parametrize(
     ("share", "engine", "width", "kept"),
-    [(0.76, "fused", 128, 152), (0.49, "fused", 128, 96), (0.26, "fused", 512, 48), (0.76, "stacked", 128, 152)],
+    [
+        (0.76, "fused", 128, 152),
+        (0.49, "fused", 128, 96),
+        (0.26, "fused", 512, 48),
+        (0.76, "stacked", 128, 152),
+    ],
 )
 def test_a_part_is_made_of_whole_blocks(share: float, engine: str, width: int, kept: int) -> None:
     part = first_of(group(200, engine=engine, width=width), share)

@@ -1,4 +1,6 @@
-"""The spaces beyond the paper's: what they hold, that runs of one shape train together, and that even moduli go all the way."""
+"""The spaces beyond the paper's: what they hold, that runs of one shape train together, and that
+even moduli go all the way.
+"""
 
 from collections import Counter
 from dataclasses import replace
@@ -7,8 +9,8 @@ from pathlib import Path
 import pytest
 from commands import invoke
 
-from algophase.analysis.hidden_summary import look_inside
-from algophase.settings import TransformerSettings
+from algophase.analysis.hidden.look_inside import look_inside
+from algophase.core.settings import TransformerSettings
 from algophase.storage import load
 from algophase.storage.runs_table import read_table
 from algophase.storage.sweep_directory import SweepDirectory
@@ -20,7 +22,8 @@ from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Options
 from algophase.training.run.plan import plan
 
-# Tables are made of these runs: an id that changes here is a table that no longer says what its runs are.
+# Tables are made of these runs: an id that changes here is a table that no longer says what its
+#     runs are.
 GOLDEN = {
     "moduli": ["c71e3ba37dcb", "a99deda49249"],
     "data": ["ad5fe0c7e977", "f961f5a5b977"],
@@ -45,7 +48,9 @@ def test_names_are_not_the_papers() -> None:
 
 
 def test_every_cell_has_its_hundred_runs() -> None:
-    moduli, data, decay, heads = (FIELD_SPACES[name] for name in ("moduli", "data", "decay", "heads"))
+    moduli, data, decay, heads = (
+        FIELD_SPACES[name] for name in ("moduli", "data", "decay", "heads")
+    )
     assert [space.runs for space in (moduli, data, decay, heads)] == [3900, 700, 700, 400]
     runs = moduli.sample(range(moduli.runs))
     cells = Counter((run.task.modulus, run.network.attention_rate) for run in runs)  # type: ignore[attr-defined]
@@ -60,7 +65,10 @@ def test_every_cell_has_its_hundred_runs() -> None:
     assert sizes == {(1, 128), (2, 64), (4, 32), (8, 16)}
 
 
-@pytest.mark.parametrize(("name", "ensembles"), [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4), ("emergence", 1)])
+@pytest.mark.parametrize(
+    ("name", "ensembles"),
+    [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4), ("emergence", 1)],
+)
 def test_runs_of_one_shape_train_together(name: str, ensembles: int) -> None:
     space = FIELD_SPACES[name]
     groups = plan(space.sample(range(2 * space.cells)), device="cpu", ensemble_size=2 * space.cells)
@@ -73,7 +81,11 @@ def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
     space = replace(space, settings={**space.settings, **small})
     sweep(Request(space, 3, options=Options(device="cpu")), SweepDirectory(tmp_path))
     rows = read_table(tmp_path).to_pylist()
-    assert [(row["modulus"], row["attention_rate"]) for row in rows] == [(8, 0.0), (8, 0.5), (8, 1.0)]
+    assert [(row["modulus"], row["attention_rate"]) for row in rows] == [
+        (8, 0.0),
+        (8, 0.5),
+        (8, 1.0),
+    ]
     assert all(row["verdict"] for row in rows)
     assert isinstance(space.run(0).network, TransformerSettings)
 
@@ -84,7 +96,10 @@ def test_the_first_epochs_are_looked_at_to_the_end(tmp_path: Path) -> None:
     assert max(space.snapshots) < 600
     small = {"task.modulus": Fixed(7), "network.width": Fixed(8), "training.epochs": Fixed(25)}
     followed = replace(space, settings={**space.settings, **small}, snapshots=(10,))
-    sweep(Request(followed, 3, options=Options(device="cpu", snapshot_epochs=(10,))), SweepDirectory(tmp_path))
+    sweep(
+        Request(followed, 3, options=Options(device="cpu", snapshot_epochs=(10,))),
+        SweepDirectory(tmp_path),
+    )
     moments = SweepDirectory(tmp_path).moments()
     assert moments is not None
     assert moments["epoch"].to_pylist() == [10, 25] * 3
@@ -92,21 +107,50 @@ def test_the_first_epochs_are_looked_at_to_the_end(tmp_path: Path) -> None:
 
 
 def test_a_sweep_looks_inside_hidden_layers_as_analyze_does(tmp_path: Path) -> None:
-    settings = ["[task]", "modulus = 7", "[network]", "width = 8", "attention_rate = 0.9", "[training]", "epochs = 20"]
+    settings = [
+        "[task]",
+        "modulus = 7",
+        "[network]",
+        "width = 8",
+        "attention_rate = 0.9",
+        "[training]",
+        "epochs = 20",
+    ]
     (tmp_path / "small.toml").write_text("\n".join(["runs = 2", *settings]))
-    done = invoke("sweep", tmp_path / "small.toml", "--hidden", "--out", tmp_path / "out", "--keep-weights", "all")
+    done = invoke(
+        "sweep",
+        tmp_path / "small.toml",
+        "--hidden",
+        "--out",
+        tmp_path / "out",
+        "--keep-weights",
+        "all",
+    )
     assert done.exit_code == 0, done.output
     for row in read_table(tmp_path / "out").to_pylist():
-        inside = look_inside(load(tmp_path / "out" / "networks" / f"{row['run_id']}.safetensors")).to_dict()
-        assert row["hidden.interaction_share"] == pytest.approx(inside["geometry"]["interaction_share"])
-        assert row["hidden.clusters.units"] == [each["units"] for each in inside["geometry"]["clusters"]]
-        assert row["hidden.quadrature.error"] == pytest.approx([each["error"] for each in inside["neurons"]["quadrature"]])
+        inside = look_inside(
+            load(tmp_path / "out" / "networks" / f"{row['run_id']}.safetensors")
+        ).to_dict()
+        assert row["hidden.interaction_share"] == pytest.approx(
+            inside["geometry"]["interaction_share"]
+        )
+        assert row["hidden.clusters.units"] == [
+            each["units"] for each in inside["geometry"]["clusters"]
+        ]
+        assert row["hidden.quadrature.error"] == pytest.approx(
+            [each["error"] for each in inside["neurons"]["quadrature"]]
+        )
         without = inside["without_interactions"]
         assert row["hidden.without_interactions.accuracy"] == without["accuracy"]
-        assert row["hidden.without_interactions.gradient_symmetricity"] == pytest.approx(without["gradient_symmetricity"])
+        assert row["hidden.without_interactions.gradient_symmetricity"] == pytest.approx(
+            without["gradient_symmetricity"]
+        )
     plain = invoke("sweep", tmp_path / "small.toml", "--runs", "3", "--out", tmp_path / "out")
     # its rows would lack the columns
-    assert "was begun with a look inside hidden layers: say --hidden, or choose another directory" in str(plain.exception)
+    assert (
+        "was begun with a look inside hidden layers: say --hidden, or choose another directory"
+        in str(plain.exception)
+    )
 
 
 def test_the_space_says_whether_to_look_inside() -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 from runs_made import TINY, row, sweep_of
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks import initialise
 from algophase.storage import load
 from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
@@ -20,19 +20,28 @@ def table(path: Path) -> list[dict[str, Any]]:
 
 
 def contents(path: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+    return {
+        str(file.relative_to(path)): file.read_bytes()
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
 
 
 def test_parts_become_one_sweep_with_one_shard(tmp_path: Path) -> None:
     sweep_of(tmp_path / "a", [row(0), row(4)], [row(2)], device="one")
     sweep_of(tmp_path / "b", [row(1)], [row(5), row(3)], device="two")
     before = contents(tmp_path / "a"), contents(tmp_path / "b")
-    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out", "algophase merge") == Merged(6, 6, 0, 0, 0, 0)
+    assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out", "algophase merge") == Merged(
+        6, 6, 0, 0, 0, 0
+    )
     assert (contents(tmp_path / "a"), contents(tmp_path / "b")) == before  # inputs are only read
     assert table(tmp_path / "out") == [row(index) for index in range(6)]
     out = SweepDirectory(tmp_path / "out")
     assert len(shard_paths(out.path)) == 1
-    assert sorted(file.name for file in out.path.iterdir()) == [shard_paths(out.path)[0].name, "sweep.json"]
+    assert sorted(file.name for file in out.path.iterdir()) == [
+        shard_paths(out.path)[0].name,
+        "sweep.json",
+    ]
     assert out.description() == SweepDirectory(tmp_path / "a").description()
     assert [(sitting["device"], sitting["runs"]) for sitting in out.sittings()] == [
         ("one", 2),
@@ -52,11 +61,17 @@ def test_merging_again_and_adding_more_keeps_one_shard_and_every_origin(tmp_path
     assert merge([tmp_path / "out"], tmp_path / "out") == Merged(3, 0, 0, 0, 0, 0)
     assert merge([tmp_path / "a"], tmp_path / "out") == Merged(3, 0, 1, 0, 0, 0)
     assert len(shard_paths(tmp_path / "out")) == 1
-    assert [sitting["device"] for sitting in SweepDirectory(tmp_path / "out").sittings()] == ["one", "two", "three"]
+    assert [sitting["device"] for sitting in SweepDirectory(tmp_path / "out").sittings()] == [
+        "one",
+        "two",
+        "three",
+    ]
     assert table(tmp_path / "out") == [row(index) for index in range(3)]
 
 
-def test_runs_of_several_states_of_the_code_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_runs_of_several_states_of_the_code_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     sweep_of(tmp_path / "a", [row(0)], commit="one")
     sweep_of(tmp_path / "b", [row(1)], commit="one")
     sweep_of(tmp_path / "c", [row(2)], commit="two")
@@ -85,13 +100,21 @@ def test_of_copies_the_first_stays_and_those_that_differ_are_counted(tmp_path: P
 
 
 def test_old_and_new_columns_are_joined(tmp_path: Path) -> None:
-    old = {name: value for name, value in row(0, retired=3).items() if name != "gradient_symmetricity"}
+    old = {
+        name: value for name, value in row(0, retired=3).items() if name != "gradient_symmetricity"
+    }
     sweep_of(tmp_path / "a", [old])
-    sweep_of(tmp_path / "b", [row(1, added=["x"], retired=0.5)], [row(0, added=["y"])])  # a copy of 0 without what is retired
+    sweep_of(
+        tmp_path / "b", [row(1, added=["x"], retired=0.5)], [row(0, added=["y"])]
+    )  # a copy of 0 without what is retired
     assert merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out") == Merged(2, 2, 1, 0, 0, 0)
     first, second = table(tmp_path / "out")
     assert (first["retired"], first["added"], first["gradient_symmetricity"]) == (3.0, None, None)
-    assert (second["retired"], second["added"], second["gradient_symmetricity"]) == (0.5, ["x"], 0.1)
+    assert (second["retired"], second["added"], second["gradient_symmetricity"]) == (
+        0.5,
+        ["x"],
+        0.1,
+    )
     assert read_runs(tmp_path / "out")["index"].tolist() == [0, 1]
 
 
@@ -103,15 +126,21 @@ def test_a_copy_of_another_version_is_compared_where_both_have_a_column(tmp_path
     assert merge([tmp_path / "c"], tmp_path / "out").differing == 1
 
 
-def test_a_copy_is_compared_over_the_columns_of_its_own_shard_not_of_its_sweep(tmp_path: Path) -> None:
-    old = [{name: value for name, value in row(index).items() if name != "circularity"} for index in (0, 1)]
+def test_a_copy_is_compared_over_the_columns_of_its_own_shard_not_of_its_sweep(
+    tmp_path: Path,
+) -> None:
+    old = [
+        {name: value for name, value in row(index).items() if name != "circularity"}
+        for index in (0, 1)
+    ]
     a = sweep_of(tmp_path / "a", old, [row(2), row(3)])
     b = sweep_of(tmp_path / "b", [row(index) for index in range(4)])
     for index in range(4):
         b.keep(initialise(TINY.run(index)))
     assert merge([a.path, b.path], tmp_path / "out") == Merged(4, 4, 4, 0, 4, 0)
     assert merge([b.path, a.path], tmp_path / "other") == Merged(4, 4, 4, 0, 4, 0)
-    # The merged shard has all columns, so that a null in it may be one that the run's own shard lacked.
+    # The merged shard has all columns, so that a null in it may be one that the run's own shard
+    # lacked.
     assert merge([a.path], tmp_path / "late") == Merged(4, 4, 0, 0, 0, 0)
     assert merge([b.path], tmp_path / "late") == Merged(4, 0, 4, 0, 4, 0)
 
@@ -123,7 +152,15 @@ def test_a_null_beside_a_number_in_shards_that_both_have_the_column_differs(tmp_
 
 
 def test_a_run_that_diverged_in_one_of_two_merged_sweeps_differs(tmp_path: Path) -> None:
-    lost = row(0, verdict=None, paper_label=None, diverged_at=3, circularity=None, gradient_symmetricity=None, frequencies=None)
+    lost = row(
+        0,
+        verdict=None,
+        paper_label=None,
+        diverged_at=3,
+        circularity=None,
+        gradient_symmetricity=None,
+        frequencies=None,
+    )
     sweep_of(tmp_path / "a", [lost])
     sweep_of(tmp_path / "b", [row(0)])
     for name in "ab":
@@ -140,7 +177,11 @@ def test_what_is_not_the_same_sweep_is_refused_with_both_names(tmp_path: Path) -
     wider = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 60}})
     sweep_of(tmp_path / "wider", [row(0, wider)], space=wider)
     for name, message in (
-        ("seed", "/a holds space tiny with seed 0, .*/seed holds space tiny with seed 1: only parts of the same sweep"),
+        (
+            "seed",
+            "/a holds space tiny with seed 0, .*/seed holds space tiny with seed 1: only parts "
+            "of the same sweep",
+        ),
         ("other", "/a holds space tiny with seed 0, .*/other holds space other with seed 0: only"),
         ("wider", "/wider holds space tiny with seed 0, by another definition: only"),
     ):
@@ -162,7 +203,11 @@ def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> No
     sweep_of(tmp_path / "empty")
     (tmp_path / "nothing").mkdir()
     for name, message in (
-        ("tampered", r"run 0 is \w+ in .*/a and 000000000000 in .*/tampered: one of the two is not a run of this space"),
+        (
+            "tampered",
+            r"run 0 is \w+ in .*/a and 000000000000 in .*/tampered: one of the two is not a run "
+            r"of this space",
+        ),
         ("nameless", "/nameless has runs without run_id: it is not a sweep's table"),
         ("text", "column circularity holds string; it must hold numbers"),
         ("broken", "is not a readable Parquet file"),
@@ -182,7 +227,10 @@ def test_what_cannot_be_merged_is_named_and_leaves_nothing(tmp_path: Path) -> No
 def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
     sweep_of(tmp_path / "a", [row(0)])
     sweep_of(tmp_path / "out", [row(1)])
-    with SweepDirectory(tmp_path / "out").hold("a sweep"), pytest.raises(InputError, match="is in use by process"):
+    with (
+        SweepDirectory(tmp_path / "out").hold("a sweep"),
+        pytest.raises(InputError, match="is in use by process"),
+    ):
         merge([tmp_path / "a"], tmp_path / "out")
     assert table(tmp_path / "out") == [row(1)]
 
@@ -191,7 +239,9 @@ def test_a_directory_in_use_is_left_alone(tmp_path: Path) -> None:
 def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    """Before the new shard is in its place the old ones are all there is; until the last old one is gone, runs are in two."""
+    """Before the new shard is in its place the old ones are all there is; until the last old one
+    is gone, runs are in two.
+    """
 
     class Killed(BaseException):
         pass
@@ -211,13 +261,17 @@ def test_a_merge_killed_in_between_loses_and_doubles_nothing(
     (tmp_path / "out" / ".lock").unlink(missing_ok=True)
     runs = read_runs(tmp_path / "out")
     assert runs["index"].tolist() == ([0, 1, 2, 3] if moment == "unlink" else [0, 1, 2])
-    assert runs["circularity"].tolist() == [0.999] * len(runs)  # what was in the output is what is read
+    assert runs["circularity"].tolist() == [0.999] * len(
+        runs
+    )  # what was in the output is what is read
     assert merge([tmp_path / "a"], tmp_path / "out").runs == 4
     assert len(shard_paths(tmp_path / "out")) == 1
     sittings = SweepDirectory(tmp_path / "out").sittings()
-    assert [(sitting["device"], sitting["indices"]) for sitting in sittings if sitting["device"] == "elsewhere"] == [
-        ("elsewhere", [3])
-    ]
+    assert [
+        (sitting["device"], sitting["indices"])
+        for sitting in sittings
+        if sitting["device"] == "elsewhere"
+    ] == [("elsewhere", [3])]
     assert sorted(index for sitting in sittings for index in sitting["indices"]) == [0, 1, 2, 3]
 
 
@@ -226,7 +280,9 @@ def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     b = sweep_of(tmp_path / "b", [row(1), row(2, circularity=0.5), row(3)])
     networks = [initialise(TINY.run(index)) for index in range(5)]
     a.keep(networks[0])
-    for network in networks[1:]:  # 1: the same run as in a; 2: a run whose numbers are a's; 4: of a run that never finished
+    for network in networks[
+        1:
+    ]:  # 1: the same run as in a; 2: a run whose numbers are a's; 4: of a run that never finished
         b.keep(network)
     (b.networks / "torn.safetensors").write_bytes(b"")
     merged = merge([a.path, b.path], tmp_path / "out")
@@ -238,7 +294,9 @@ def test_networks_come_along_where_the_row_is_theirs(tmp_path: Path) -> None:
     assert merge([a.path, b.path], out.path).networks == 0  # they are there
 
 
-def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_a_row(tmp_path: Path) -> None:
+def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_a_row(
+    tmp_path: Path,
+) -> None:
     a, out = sweep_of(tmp_path / "a", [row(0)]), sweep_of(tmp_path / "out", [row(1)])
     network = initialise(TINY.run(0))
     a.keep(network)
@@ -250,7 +308,9 @@ def test_what_a_killed_sweep_left_in_the_output_is_not_taken_for_the_network_of_
     assert (out.path / file).read_bytes() == (a.path / file).read_bytes()
 
 
-def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_network_does_not_come_in_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = sweep_of(tmp_path / "a", [row(0)])
     a.keep(initialise(TINY.run(0)))
 
@@ -269,7 +329,9 @@ def test_a_broken_network_does_not_come_in_half(tmp_path: Path, monkeypatch: pyt
     assert SweepDirectory(tmp_path / "out").kept() == a.kept()
 
 
-def test_a_source_may_grow_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_may_grow_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a = sweep_of(tmp_path / "a", [row(0)], [row(1)])
 
     def grown(path: Path) -> list[Path]:
@@ -287,7 +349,9 @@ def test_a_source_may_grow_while_it_is_read(tmp_path: Path, monkeypatch: pytest.
     assert out.kept() == set()
 
 
-def test_a_merge_that_fails_in_any_way_leaves_no_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_that_fails_in_any_way_leaves_no_empty_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sweep_of(tmp_path / "a", [row(0)])
 
     def fail(*_: object) -> None:

@@ -12,7 +12,10 @@ from algophase.sweeps.origins import Shard, origins
 
 
 def counts(path: Path) -> list[tuple[str, int, list[int]]]:
-    return [(sitting["device"], sitting["runs"], sitting["indices"]) for sitting in SweepDirectory(path).sittings()]
+    return [
+        (sitting["device"], sitting["runs"], sitting["indices"])
+        for sitting in SweepDirectory(path).sittings()
+    ]
 
 
 def shard(name: str, about: dict[str, Any], *indices: int) -> Shard:
@@ -21,7 +24,12 @@ def shard(name: str, about: dict[str, Any], *indices: int) -> Shard:
 
 def test_runs_that_are_in_two_sources_are_counted_once(tmp_path: Path) -> None:
     sweep_of(tmp_path / "a", [row(index) for index in range(6)], device="one")
-    sweep_of(tmp_path / "b", [row(index) for index in range(4)], [row(index) for index in range(4, 8)], device="two")
+    sweep_of(
+        tmp_path / "b",
+        [row(index) for index in range(4)],
+        [row(index) for index in range(4, 8)],
+        device="two",
+    )
     merge([tmp_path / "a", tmp_path / "b"], tmp_path / "out")
     assert counts(tmp_path / "out") == [("one", 6, [0, 1, 2, 3, 4, 5]), ("two", 2, [6, 7])]
     lines = describe_origin(SweepDirectory(tmp_path / "out").sittings())
@@ -34,14 +42,25 @@ def test_a_merged_table_merged_again_is_recounted(tmp_path: Path) -> None:
     sweep_of(tmp_path / "c", [row(1), row(3), row(5)], device="three")
     merge([tmp_path / "a", tmp_path / "b"], tmp_path / "ab")
     merge([tmp_path / "c", tmp_path / "ab"], tmp_path / "out")
-    assert counts(tmp_path / "out") == [("three", 3, [1, 3, 5]), ("one", 2, [0, 2]), ("two", 1, [4])]
+    assert counts(tmp_path / "out") == [
+        ("three", 3, [1, 3, 5]),
+        ("one", 2, [0, 2]),
+        ("two", 1, [4]),
+    ]
     before = counts(tmp_path / "out")
     merge([tmp_path / "a", tmp_path / "ab"], tmp_path / "out")
     assert counts(tmp_path / "out") == before
 
 
 def test_a_part_of_a_shard_has_its_part_of_the_time() -> None:
-    one = shard("a", {"runs": 4, "training_seconds": 10.0, "analysis_seconds": 1.0, "device": "one"}, 0, 1, 2, 3)
+    one = shard(
+        "a",
+        {"runs": 4, "training_seconds": 10.0, "analysis_seconds": 1.0, "device": "one"},
+        0,
+        1,
+        2,
+        3,
+    )
     (record,) = origins([(1, one)])
     assert record == {
         "shard": "a",
@@ -57,7 +76,14 @@ def test_the_same_sitting_in_an_old_shard_and_in_a_merged_one_is_one() -> None:
     """As a killed merge leaves it."""
     old = shard("a", {"runs": 3, "training_seconds": 3.0}, 0, 1, 2)
     merged = shard(
-        "m", {"shards": [{"shard": "a", "runs": 3, "training_seconds": 3.0, "indices": [0, 1, 2]}, {"shard": "b"}]}, 0
+        "m",
+        {
+            "shards": [
+                {"shard": "a", "runs": 3, "training_seconds": 3.0, "indices": [0, 1, 2]},
+                {"shard": "b"},
+            ]
+        },
+        0,
     )
     assert origins([(0, merged), (1, old), (2, old)])[0] == {
         "shard": "a",
@@ -68,7 +94,11 @@ def test_the_same_sitting_in_an_old_shard_and_in_a_merged_one_is_one() -> None:
 
 
 def test_a_table_merged_before_runs_were_noted_has_so_many_at_most() -> None:
-    known = [{"shard": "a", "runs": 5, "device": "one"}, {"shard": "b", "runs": 1, "device": "two"}, "no record"]
+    known = [
+        {"shard": "a", "runs": 5, "device": "one"},
+        {"shard": "b", "runs": 1, "device": "two"},
+        "no record",
+    ]
     merged = shard("m", {"shards": known}, 0, 1, 2, 3, 4, 5)
     assert origins((index, merged) for index in range(6)) == known[:2]
     assert [record["runs"] for record in origins((index, merged) for index in range(3))] == [3, 1]

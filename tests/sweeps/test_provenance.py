@@ -33,7 +33,7 @@ def test_a_change_anywhere_in_the_package_is_marked(package: Path) -> None:
     clean = stamp()
     assert clean is not None
     assert len(clean) == 12
-    (package / "training" / "loop.py").write_text("changed = True\n")
+    (package / "training" / "run" / "loop.py").write_text("changed = True\n")
     assert stamp() == f"{clean}+"
 
 
@@ -49,6 +49,8 @@ def test_a_package_that_no_repository_tracks_has_no_commit(package: Path) -> Non
     assert stamp() is None
 
 
-def test_a_copy_without_its_repository_is_told(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_without_its_repository_is_told(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ALGOPHASE_COMMIT", "abc")
     assert stamp() == "abc"

@@ -9,9 +9,9 @@ import torch
 from runs_made import row, sweep_of
 
 from algophase.analysis.analyze import analyze
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.runs.rows import make_row
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.sweeps.retrain import (
     choose,
     compare,
@@ -25,7 +25,9 @@ from algophase.training.engines import in_half, sizing
 from algophase.training.run import plan
 from algophase.training.run.train import train
 
-RUN = RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4)
+RUN = RunSettings(
+    TaskSettings(7), TransformerSettings(8, attention_rate=0.5), TrainingSettings(epochs=20), seed=4
+)
 
 
 def test_a_run_is_found_by_index_id_or_the_beginning_of_its_id(tmp_path: Path) -> None:
@@ -38,7 +40,11 @@ def test_a_run_is_found_by_index_id_or_the_beginning_of_its_id(tmp_path: Path) -
 
 
 def test_digits_are_an_index_first_and_a_short_number_is_nothing_else(tmp_path: Path) -> None:
-    rows = [row(12, run_id="123456789abc"), row(123, run_id="129999999999"), row(5, run_id="77770000ffff")]
+    rows = [
+        row(12, run_id="123456789abc"),
+        row(123, run_id="129999999999"),
+        row(5, run_id="77770000ffff"),
+    ]
     sweep_of(tmp_path, rows)
     assert find_run(tmp_path, "12")["index"] == 12
     assert find_run(tmp_path, "123")["index"] == 123
@@ -47,36 +53,55 @@ def test_digits_are_an_index_first_and_a_short_number_is_nothing_else(tmp_path: 
     assert find_run(tmp_path, "7777")["index"] == 5
     for name in ("7", "777", "1", "99", "ffff", "", "7777-", "-1", "²"):
         with pytest.raises(
-            InputError, match=r"there is no run '.*' in .*, which has 3: index 5 to 123, such as 5 or 77770000ffff"
+            InputError,
+            match=r"there is no run '.*' in .*, which has 3: index 5 to 123, such as 5 or "
+            r"77770000ffff",
         ):
             find_run(tmp_path, name)
 
 
 def test_a_beginning_of_several_ids_is_told(tmp_path: Path) -> None:
     sweep_of(tmp_path, [row(0, run_id="abcd00000000"), row(1, run_id="abcd11111111")])
-    with pytest.raises(InputError, match=r"'abcd' is the beginning of 2 run ids in .*: abcd00000000, abcd11111111; give more"):
+    with pytest.raises(
+        InputError,
+        match=r"'abcd' is the beginning of 2 run ids in .*: abcd00000000, abcd11111111; give more",
+    ):
         find_run(tmp_path, "abcd")
 
 
 def test_the_row_says_how_to_train() -> None:
     told = {"engine": "stacked", "device": "cpu", "precision": "float64"}
     group, note = choose(RUN, told, None, None, None)
-    assert (group.engine, group.device.type, group.precision, note) == ("stacked", "cpu", "float64", None)
+    assert (group.engine, group.device.type, group.precision, note) == (
+        "stacked",
+        "cpu",
+        "float64",
+        None,
+    )
     group, note = choose(RUN, told, "grid", "cpu", "float32")
     assert (group.engine, group.precision) == ("grid", "float32")
     assert note is not None
-    assert "engine stacked device cpu precision float64, this one with engine grid device cpu precision float32" in note
+    assert (
+        "engine stacked device cpu precision float64, this one with engine grid device cpu "
+        "precision float32" in note
+    )
     assert note.endswith("rounding differs, and training amplifies it")
 
 
-def test_what_is_not_here_is_replaced_with_a_note(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+def test_what_is_not_here_is_replaced_with_a_note(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    group, note = choose(RUN, {"engine": "fused", "device": "cuda", "precision": "tf32"}, None, None, None)
+    group, note = choose(
+        RUN, {"engine": "fused", "device": "cuda", "precision": "tf32"}, None, None, None
+    )
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     assert note is not None
     assert "engine fused device cuda precision tf32" in note
     assert note.endswith("That engine is gone, so the table's bits are no longer made")
-    group, note = choose(RUN, {"engine": "warp", "device": "tpu", "precision": "int4"}, None, None, None)
+    group, note = choose(
+        RUN, {"engine": "warp", "device": "tpu", "precision": "int4"}, None, None, None
+    )
     assert (group.engine, group.device.type, group.precision) == ("grid", "cpu", "float32")
     group, note = choose(RUN, {}, None, None, None)  # a table that does not say
     assert group.engine == "grid"
@@ -111,12 +136,16 @@ def test_a_row_of_a_retired_engine_is_trained_by_todays_and_says_how_near_it_com
         group, note = choose(run, told, engine, None, None)
         assert (group.engine, group.precision) == ("fused", "half")
         assert note is not None
-        assert f"precision {precision}, this one with engine fused device cuda precision half" in note
+        assert (
+            f"precision {precision}, this one with engine fused device cuda precision half" in note
+        )
         assert "the table's bits are no longer made; of 2,000 such runs" in note
         assert "symmetricity correlates 0.986" in note
     if precision != "tf32x3":  # what is asked for by name is taken, with an engine that has it
         assert choose(run, told, None, None, precision)[0].engine == "stacked"
-    group, note = choose(run, {"engine": "fused", "device": "cuda", "precision": "half"}, None, None, None)
+    group, note = choose(
+        run, {"engine": "fused", "device": "cuda", "precision": "half"}, None, None, None
+    )
     assert (group.engine, group.precision, note) == ("fused", "half", None)
 
 
@@ -139,23 +168,39 @@ def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
     assert difference.differing == {}
     assert difference.compared > 20
     assert difference.outcome == "identical"
-    assert str(difference) == f"identical: all {difference.compared} numbers in the table are equal to the bit"
+    assert (
+        str(difference)
+        == f"identical: all {difference.compared} numbers in the table are equal to the bit"
+    )
 
 
 def test_what_differs_is_told(made: dict[str, Any]) -> None:
     other = compare({**made, "circularity": 0.5, "frequencies": [9]}, made, RUN)
-    assert other.differing == {"circularity": (made["circularity"], 0.5), "frequencies": (made["frequencies"], [9])}
+    assert other.differing == {
+        "circularity": (made["circularity"], 0.5),
+        "frequencies": (made["frequencies"], [9]),
+    }
     assert str(other) == (
-        f"another network than in the table, with the same verdict (not learned): 2 of {other.compared} numbers differ"
+        "another network than in the table, with the same verdict (not learned): 2 of "
+        f"{other.compared} numbers differ"
     )
     assert other.outcome == "another"
     assert not other.same
-    reworded = {"sentence": "none", "reasons": ["accuracy is low"], "paper_reasons": [], "cautions": ["mind the gap"]}
-    assert compare({**made, **reworded}, made, RUN).same  # an older version's words for the same numbers
+    reworded = {
+        "sentence": "none",
+        "reasons": ["accuracy is low"],
+        "paper_reasons": [],
+        "cautions": ["mind the gap"],
+    }
+    assert compare(
+        {**made, **reworded}, made, RUN
+    ).same  # an older version's words for the same numbers
     verdict = compare({**made, "verdict": "Pizza"}, made, RUN)
     assert str(verdict) == "another network: it is not learned here, Pizza in the table"
     nothing = {**made, "verdict": None, "paper_label": None}
-    assert str(compare(nothing, made, RUN)).endswith("it is not learned here, no verdict in the table")
+    assert str(compare(nothing, made, RUN)).endswith(
+        "it is not learned here, no verdict in the table"
+    )
 
 
 @pytest.mark.parametrize("apart", [1e-16, 3e-10, 5e-6])
@@ -165,7 +210,9 @@ def test_rounding_is_not_another_network(made: dict[str, Any], apart: float) -> 
         assert near.outcome == "rounding"
         assert near.largest[0] == "circularity"
         assert near.largest[1] == pytest.approx(apart, rel=1e-2, abs=3e-16)
-        assert str(near).startswith(f"the same network up to rounding: 1 of {near.compared} numbers differ, by at most ")
+        assert str(near).startswith(
+            f"the same network up to rounding: 1 of {near.compared} numbers differ, by at most "
+        )
         assert str(near).endswith(" of their size (circularity)")
     assert near.same
 
@@ -175,7 +222,10 @@ def test_weights_are_compared_to_the_bit(made: dict[str, Any]) -> None:
     count = equal.compared
     identical = replace(equal, same_weights=True)
     assert identical.outcome == "identical"
-    assert str(identical) == f"identical: all {count} numbers in the table and its weights are equal to the bit"
+    assert (
+        str(identical)
+        == f"identical: all {count} numbers in the table and its weights are equal to the bit"
+    )
     others = replace(equal, same_weights=False)
     assert others.outcome == "rounding"
     assert str(others).endswith(f"weights differ; all {count} numbers are equal to the bit")
@@ -208,7 +258,9 @@ def test_differences_are_shares_of_the_larger(here: Any, there: Any, expected: f
 
 
 def test_small_networks_of_the_grid_engine_depend_on_their_company_up_to_rounding() -> None:
-    """What docs/engines.md says: the same ensemble twice is identical, another one may round differently."""
+    """What docs/engines.md says: the same ensemble twice is identical, another one may round
+    differently.
+    """
     runs = [replace(RUN, seed=seed) for seed in range(4)]
     together = train(runs, "grid", "cpu")
     again = train(runs, "grid", "cpu")
@@ -218,14 +270,23 @@ def test_small_networks_of_the_grid_engine_depend_on_their_company_up_to_roundin
         assert other.network is not None
         assert single.network is not None
         row = dict(make_row("s", 0, one, analyze(one.network)))
-        assert compare(row, dict(make_row("s", 0, other, analyze(other.network))), run).outcome == "identical"
+        assert (
+            compare(row, dict(make_row("s", 0, other, analyze(other.network))), run).outcome
+            == "identical"
+        )
         for name, weight in one.network.state_dict().items():
-            torch.testing.assert_close(single.network.state_dict()[name], weight, rtol=1e-3, atol=1e-4)
+            torch.testing.assert_close(
+                single.network.state_dict()[name], weight, rtol=1e-3, atol=1e-4
+            )
 
 
 def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> None:
-    fewer = {name: value for name, value in made.items() if name not in ("circularity", "frequencies")}
-    difference = compare({**fewer, "of.another.kind": None, "engine": "fused", "space": "t", "index": 7}, made, RUN)
+    fewer = {
+        name: value for name, value in made.items() if name not in ("circularity", "frequencies")
+    }
+    difference = compare(
+        {**fewer, "of.another.kind": None, "engine": "fused", "space": "t", "index": 7}, made, RUN
+    )
     assert difference.same
     assert compare({**made, "retired": 3}, made, RUN).same
     # Read as one table with newer shards, a row has null in the columns that its own shard lacks.
@@ -233,7 +294,12 @@ def test_columns_of_another_version_are_not_compared(made: dict[str, Any]) -> No
     assert older.same
     assert older.compared == compare(made, made, RUN).compared - 2
     lost = {**made, "verdict": None, "paper_label": None, "diverged_at": 3, "circularity": None}
-    assert set(compare(lost, made, RUN).differing) == {"verdict", "paper_label", "diverged_at", "circularity"}
+    assert set(compare(lost, made, RUN).differing) == {
+        "verdict",
+        "paper_label",
+        "diverged_at",
+        "circularity",
+    }
 
 
 def test_a_run_that_diverges_does_so_again() -> None:
@@ -244,7 +310,10 @@ def test_a_run_that_diverges_does_so_again() -> None:
     assert again.trained.diverged_at == first.diverged_at is not None
     assert again.analysis is None
     assert again.difference.same
-    assert again.problem == f"training diverged at epoch {first.diverged_at}: there is no network to show"
+    assert (
+        again.problem
+        == f"training diverged at epoch {first.diverged_at}: there is no network to show"
+    )
 
 
 def test_a_run_is_brought_back_into_its_sweep(tiny: Path, tmp_path: Path, said: list[str]) -> None:
@@ -267,15 +336,28 @@ def test_a_run_is_brought_back_into_its_sweep(tiny: Path, tmp_path: Path, said: 
     assert any("rounding differs" in line for line in said)
 
 
-def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(tmp_path: Path, said: list[str]) -> None:
+def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(
+    tmp_path: Path, said: list[str]
+) -> None:
     runs = [replace(RUN, seed=seed) for seed in range(4)]
-    trained = train(runs, "plain", "cpu")  # one network after the other: rounding does not depend on the company
-    rows = [dict(make_row("s", 10 + place, one, analyze(one.network))) for place, one in enumerate(trained) if one.network]
+    trained = train(
+        runs, "plain", "cpu"
+    )  # one network after the other: rounding does not depend on the company
+    rows = [
+        dict(make_row("s", 10 + place, one, analyze(one.network)))
+        for place, one in enumerate(trained)
+        if one.network
+    ]
     rows[1]["circularity"] = 0.5
     sweep_of(tmp_path, rows)
     before = sorted(tmp_path.rglob("*"))
     whole = retrain_sample(tmp_path, 4)
-    assert {index: each.same for index, each in whole.differences.items()} == {10: True, 11: False, 12: True, 13: True}
+    assert {index: each.same for index, each in whole.differences.items()} == {
+        10: True,
+        11: False,
+        12: True,
+        13: True,
+    }
     assert (whole.runs, whole.same, whole.identical, whole.notes) == (4, 3, 3, ())
     assert len({tuple(retrain_sample(tmp_path, 2, seed=seed).differences) for seed in range(6)}) > 1
     said.clear()
@@ -285,5 +367,7 @@ def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(tmp_path: Path,
     assert "rounding differs" in said[0]
     assert sorted(tmp_path.rglob("*")) == before
     for count in (0, -1, 5):
-        with pytest.raises(InputError, match=rf"sample is {count}; .* has 4 runs to draw from, so choose 1 to 4"):
+        with pytest.raises(
+            InputError, match=rf"sample is {count}; .* has 4 runs to draw from, so choose 1 to 4"
+        ):
             retrain_sample(tmp_path, count)

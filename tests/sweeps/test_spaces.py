@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from algophase.errors import InputError
-from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, TransformerSettings
 from algophase.sweeps.distributions import Choice, Fixed, Grid, Uniform
 from algophase.sweeps.field_spaces import find_space
 from algophase.sweeps.paper_spaces import PAPER_SPACES
@@ -26,7 +26,8 @@ attention_rate = {uniform = [0, 1]}
 epochs = 50
 """
 
-# Published tables are made of these runs: an id that changes here is a table that no longer says what its runs are.
+# Published tables are made of these runs: an id that changes here is a table that no longer says
+#     what its runs are.
 GOLDEN = {
     "fixed-width": ["da98a6312948", "5ed1f0b86c80", "591c17f4a6b9", "e8242a771978"],
     "varying-width": ["d4bf93677a37", "1437ee1ba6da", "e9571bc7317f", "d7629ac9a5bf"],
@@ -52,7 +53,10 @@ def test_the_first_runs_of_the_paper_spaces_never_change(name: str) -> None:
 
 def test_a_run_is_its_settings() -> None:
     run = PAPER_SPACES["varying-width"].run(3)
-    assert run == RunSettings(network=TransformerSettings(width=291, attention_rate=0.6858860931470281), seed=21454301104774)
+    assert run == RunSettings(
+        network=TransformerSettings(width=291, attention_rate=0.6858860931470281),
+        seed=21454301104774,
+    )
 
 
 def test_a_run_depends_on_its_index_seed_and_space_alone(own: Space) -> None:
@@ -69,7 +73,10 @@ def test_a_run_depends_on_its_index_seed_and_space_alone(own: Space) -> None:
 
 def test_another_setting_leaves_the_others_as_they_were() -> None:
     few = PAPER_SPACES["fixed-width"]
-    more = Space(few.name, {"training.weight_decay": Uniform(1, 2), **few.settings, "task.modulus": Choice((59, 61))})
+    more = Space(
+        few.name,
+        {"training.weight_decay": Uniform(1, 2), **few.settings, "task.modulus": Choice((59, 61))},
+    )
     for index in range(5):
         before, after = few.run(index), more.run(index)
         assert transformer(before).attention_rate == transformer(after).attention_rate
@@ -88,7 +95,9 @@ def test_varying_width_is_log_uniform_and_its_rate_uniform() -> None:
     widths = np.array([run.width for run in runs])
     assert widths.min() >= 32
     assert widths.max() <= 512
-    inside = np.random.default_rng(0).uniform(-0.5, 0.5, len(widths))  # a width stands for all that round to it
+    inside = np.random.default_rng(0).uniform(
+        -0.5, 0.5, len(widths)
+    )  # a width stands for all that round to it
     spread = np.log(np.clip(widths + inside, 32, 512) / 32) / np.log(16)
     assert scipy.stats.kstest(spread, "uniform").pvalue > 0.01
     assert scipy.stats.kstest([run.attention_rate for run in runs], "uniform").pvalue > 0.01
@@ -122,7 +131,9 @@ def test_the_paper_spaces_have_the_counts_and_shapes_that_were_promised() -> Non
     assert transformer(PAPER_SPACES["gelu"].run(0)).activation == "gelu"
     assert PAPER_SPACES["separate-vocabularies"].run(0).task.separate_vocabularies
     assert PAPER_SPACES["equals-sign"].run(0).task.equals_sign
-    assert transformer(PAPER_SPACES["wide"].run(0)) == TransformerSettings(width=1024, attention_rate=1.0)
+    assert transformer(PAPER_SPACES["wide"].run(0)) == TransformerSettings(
+        width=1024, attention_rate=1.0
+    )
     for name, rate in (("clock-training", 1.0), ("pizza-training", 0.0)):
         assert transformer(PAPER_SPACES[name].run(0)) == TransformerSettings(attention_rate=rate)
         assert {600, 2000} < set(PAPER_SPACES[name].snapshots)
@@ -143,7 +154,11 @@ def test_the_order_of_sections_does_not_move_the_cells() -> None:
     """A sweep's own file has the sections in a fixed order, whatever order they were given in."""
     grids = {"network.layers": Grid((1, 2)), "task.modulus": Grid((5, 7))}
     first, second = Space("s", grids), Space("s", dict(reversed(grids.items())))
-    assert first.sample(range(4)) == second.sample(range(4)) == Space.from_dict(first.to_dict()).sample(range(4))
+    assert (
+        first.sample(range(4))
+        == second.sample(range(4))
+        == Space.from_dict(first.to_dict()).sample(range(4))
+    )
     assert [run.task.modulus for run in first.sample(range(4))] == [5, 5, 7, 7]
 
 
@@ -152,7 +167,12 @@ def test_a_space_without_a_grid_has_one_cell() -> None:
 
 
 def test_a_file_is_read_and_written_and_read_again(own: Space) -> None:
-    assert (own.name, own.title, own.runs, own.kind) == ("shapes", "a few shapes", 40, "transformer")
+    assert (own.name, own.title, own.runs, own.kind) == (
+        "shapes",
+        "a few shapes",
+        40,
+        "transformer",
+    )
     assert own.settings["network.width"] == Uniform(8, 32, integer=True, logarithmic=True)
     assert own.settings["training.epochs"] == Fixed(50)
     again = Space.from_dict(own.to_dict())
@@ -180,7 +200,8 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
     [
         (
             "colour = 1",
-            "a space has no entry colour; choose from name, title, runs, snapshots, hidden, task, network, training",
+            "a space has no entry colour; choose from name, title, runs, snapshots, hidden, "
+            "task, network, training",
         ),
         ("network = 3", "network is 3; it must be a table of settings"),
         ("title = 3", "title of a space is 3; it must be text"),
@@ -193,27 +214,63 @@ def test_a_name_inside_the_file_is_the_name(tmp_path: Path) -> None:
         ("hidden = 1", "hidden of a space is 1; it must be true or false"),
         ("snapshots = [2, -1]", "a snapshot of space file is -1; it must be an epoch"),
         ("runs = 0", "runs of space file is 0; it must be an integer from 1 to 1,000,000"),
-        ("runs = 1000001", "runs of space file is 1000001; it must be an integer from 1 to 1,000,000"),
+        (
+            "runs = 1000001",
+            "runs of space file is 1000001; it must be an integer from 1 to 1,000,000",
+        ),
         (f"runs = {10**400}", r"runs of space file is 10{76}\.\.\.; it must be"),
         ("runs = 1.5", "runs of space file is 1.5"),
         ("runs = true", "runs of space file is True"),
-        ('[network]\nkind = "clock"', "network.kind of space file is 'clock'; choose one of transformer, linear"),
+        (
+            '[network]\nkind = "clock"',
+            "network.kind of space file is 'clock'; choose one of transformer, linear",
+        ),
         ("[network]\nkind = {choice = [1]}", "network.kind of space file is {'choice'"),
-        ("[network]\nhidden = 3", "network of space file has no setting 'hidden'; choose from width, layers, heads"),
-        ('[network]\nkind = "linear"\nlayers = 1', "has no setting 'layers'; choose from model, width, hidden"),
-        ("[network]\nwidth = {uniform = [8, 16]}", "width is 8.0; it must be an integer of at least 4"),
-        ("[network]\nwidth = {grid = [8, 2]}", "space file: width is 2; it must be an integer of at least 4"),
-        ("[network]\nattention_rate = {uniform = [0, 2]}", r"attention_rate is 2.0; it must be a number in \[0, 1\]"),
-        ('[network]\nactivation = {choice = ["relu", "tanh"]}', "activation is 'tanh'; choose one of relu, gelu"),
-        ('[network]\nkind = "linear"\n[task]\nequals_sign = true', "a linear network takes the plain token layout"),
+        (
+            "[network]\nhidden = 3",
+            "network of space file has no setting 'hidden'; choose from width, layers, heads",
+        ),
+        (
+            '[network]\nkind = "linear"\nlayers = 1',
+            "has no setting 'layers'; choose from model, width, hidden",
+        ),
+        (
+            "[network]\nwidth = {uniform = [8, 16]}",
+            "width is 8.0; it must be an integer of at least 4",
+        ),
+        (
+            "[network]\nwidth = {grid = [8, 2]}",
+            "space file: width is 2; it must be an integer of at least 4",
+        ),
+        (
+            "[network]\nattention_rate = {uniform = [0, 2]}",
+            r"attention_rate is 2.0; it must be a number in \[0, 1\]",
+        ),
+        (
+            '[network]\nactivation = {choice = ["relu", "tanh"]}',
+            "activation is 'tanh'; choose one of relu, gelu",
+        ),
+        (
+            '[network]\nkind = "linear"\n[task]\nequals_sign = true',
+            "a linear network takes the plain token layout",
+        ),
         ("[network]\nwidth = {grid = []}", r"grid of network.width is \[\]"),
         ("[network", "is not a TOML file"),
-        (f"[network]\nwidth = {'[' * 5000}{']' * 5000}", "is nested too deeply: a setting is a value, or a table of one list"),
+        (
+            f"[network]\nwidth = {'[' * 5000}{']' * 5000}",
+            "is nested too deeply: a setting is a value, or a table of one list",
+        ),
         (f"[network]\nwidth = 1{'0' * 5000}", "holds an integer of more than 4,300 digits"),
-        ("", r"file.toml defines no space; give it one of the tables \[task\], \[network\], \[training\]"),
+        (
+            "",
+            r"file.toml defines no space; give it one of the tables \[task\], \[network\], "
+            r"\[training\]",
+        ),
     ],
 )
-def test_what_is_wrong_with_a_space_is_named_before_anything_runs(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_wrong_with_a_space_is_named_before_anything_runs(
+    tmp_path: Path, text: str, message: str
+) -> None:
     path = tmp_path / "file.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
@@ -223,18 +280,29 @@ def test_what_is_wrong_with_a_space_is_named_before_anything_runs(tmp_path: Path
 
 
 def test_what_is_no_space_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"space is 'fixed'; choose one of fixed-width, varying-width, .*or give a .toml file"):
+    with pytest.raises(
+        InputError,
+        match=r"space is 'fixed'; choose one of fixed-width, varying-width, .*or give a .toml file",
+    ):
         find_space("fixed")
     with pytest.raises(InputError, match=r"cannot read .*gone.toml: No such file"):
         find_space(str(tmp_path / "gone.toml"))
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not a TOML file"):
         find_space(str(tmp_path / "binary.toml"))
-    with pytest.raises(InputError, match="space s has no section 'optimiser'; choose from task, network, training"):
+    with pytest.raises(
+        InputError, match="space s has no section 'optimiser'; choose from task, network, training"
+    ):
         Space("s", {"optimiser.rate": Fixed(1)})
 
 
 def test_a_run_that_cannot_be_is_named_with_its_index() -> None:
-    space = Space("s", {"network.model": Choice(("alpha", "delta")), "network.width": Choice((8, 9))}, kind="linear")
-    with pytest.raises(InputError, match=r"run \d+ of space s: width is 9; model delta concatenates two embeddings"):
+    space = Space(
+        "s",
+        {"network.model": Choice(("alpha", "delta")), "network.width": Choice((8, 9))},
+        kind="linear",
+    )
+    with pytest.raises(
+        InputError, match=r"run \d+ of space s: width is 9; model delta concatenates two embeddings"
+    ):
         space.sample(range(50))

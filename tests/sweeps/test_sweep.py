@@ -1,4 +1,6 @@
-"""A sweep on this machine: what it writes, going on, stopping, being killed, a full disk, a second writer."""
+"""A sweep on this machine: what it writes, going on, stopping, being killed, a full disk, a
+second writer.
+"""
 
 import json
 import os
@@ -14,7 +16,7 @@ from pathlib import Path
 import kill_sweep
 import pytest
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks import Network, initialise
 from algophase.runs.overview import verdict_counts
 from algophase.runs.selection import read_columns
@@ -60,7 +62,13 @@ def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None
         assert row["seed"] == settings.seed
         network = load(tmp_path / "networks" / f"{settings.run_id}.safetensors")
         record = analyze(network).to_dict()
-        for name in ("accuracy", "gradient_symmetricity", "distance_irrelevance", "circularity", "verdict"):
+        for name in (
+            "accuracy",
+            "gradient_symmetricity",
+            "distance_irrelevance",
+            "circularity",
+            "verdict",
+        ):
             assert row[name] == record[name]
         assert list(row["frequencies"]) == [circle["frequency"] for circle in record["circles"]]
         alone = train([settings], device="cpu")[0]
@@ -81,7 +89,9 @@ def test_parts_make_the_whole(tmp_path: Path) -> None:
     run(tmp_path / "first", part=(1, 2))
     run(tmp_path / "second", part=(2, 2))
     run(tmp_path / "whole")
-    first, second, whole = (SweepDirectory(tmp_path / name).runs() for name in ("first", "second", "whole"))
+    first, second, whole = (
+        SweepDirectory(tmp_path / name).runs() for name in ("first", "second", "whole")
+    )
     assert first["index"].tolist() == [0, 2, 4]
     assert second["index"].tolist() == [1, 3, 5]
     assert {*first["run_id"], *second["run_id"]} == set(whole["run_id"])
@@ -93,11 +103,15 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(
     directory = SweepDirectory(tmp_path)
     often = Options(device="cpu", checkpoint_seconds=1e-6)
     with monkeypatch.context() as patch:
-        patch.setattr(DirectoryCheckpoints, "remove", lambda *_: None)  # killed after the row, before this
+        patch.setattr(
+            DirectoryCheckpoints, "remove", lambda *_: None
+        )  # killed after the row, before this
         patch.setattr(SweepDirectory, "complete", lambda _: None)
         run(tmp_path, part=(1, 2), options=often)
     left = directory.checkpoints().pending()
-    assert {one.run_id for held in left for one in held.runs} <= {run_id for run_id, _ in directory.finished().values()}
+    assert {one.run_id for held in left for one in held.runs} <= {
+        run_id for run_id, _ in directory.finished().values()
+    }
     assert left
     sweep(Request(TINY, 6, part=(2, 2), minutes=60, options=CPU), directory, dawdle)
     unfinished = [held for held in directory.checkpoints().pending() if held not in left]
@@ -152,14 +166,20 @@ def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
         if standing.doing.startswith("analysing"):
             os.kill(os.getpid(), signal.SIGINT)
 
-    outcome = sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=3)), SweepDirectory(tmp_path), press)
+    outcome = sweep(
+        Request(TINY, 6, options=Options(device="cpu", ensemble_size=3)),
+        SweepDirectory(tmp_path),
+        press,
+    )
     assert (outcome.ended, outcome.new) == ("interrupted", 0)
 
 
 def test_a_time_budget_stops_it_and_nothing_is_lost(dawdle: Watch, tmp_path: Path) -> None:
     first = run(tmp_path / "budget", minutes=1e-6)
     assert (first.ended, first.new) == ("out of time", 0)
-    slow = sweep(Request(TINY, 6, minutes=60, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle)
+    slow = sweep(
+        Request(TINY, 6, minutes=60, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle
+    )
     assert (slow.ended, slow.new) == ("out of time", 0)
     assert list((tmp_path / "budget" / ".checkpoints").iterdir())
     last = run(tmp_path / "budget")
@@ -168,8 +188,17 @@ def test_a_time_budget_stops_it_and_nothing_is_lost(dawdle: Watch, tmp_path: Pat
     assert kill_sweep.difference(tmp_path / "whole", tmp_path / "budget") is None
 
 
-def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
-    same = Space.from_dict({"name": "same", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 40}})
+def test_an_ensemble_too_long_for_the_budget_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    same = Space.from_dict(
+        {
+            "name": "same",
+            "task": {"modulus": 7},
+            "network": {"width": 8},
+            "training": {"epochs": 40},
+        }
+    )
 
     def impatient(part: Group, *_: object) -> Callable[[Progress], None]:
         def watch(progress: Progress) -> None:
@@ -181,13 +210,22 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(tmp_path: Path, monkeypatch:
     monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
     outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("complete", 6)  # there is time for the others as well
-    assert [line for line in said if "in time" in line] == ["6 networks would not end in time: training 3 of them"]
+    assert [line for line in said if "in time" in line] == [
+        "6 networks would not end in time: training 3 of them"
+    ]
     assert sum(line.startswith("training ") for line in said) == 1  # one plan, announced once
     assert sorted(record["runs"] for record in SweepDirectory(tmp_path).sittings()) == [3, 3]
 
 
 def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    same = Space.from_dict({"name": "same", "task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 40}})
+    same = Space.from_dict(
+        {
+            "name": "same",
+            "task": {"modulus": 7},
+            "network": {"width": 8},
+            "training": {"epochs": 40},
+        }
+    )
 
     def never(part: Group, *_: object) -> Callable[[Progress], None]:
         def watch(progress: Progress) -> None:
@@ -197,7 +235,10 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
 
     with monkeypatch.context() as patch:
         patch.setattr("algophase.sweeps.sweep.trial", never)
-        patch.setattr("algophase.sweeps.sweep.fitting", lambda group, standing, _: None if standing.work else group)
+        patch.setattr(
+            "algophase.sweeps.sweep.fitting",
+            lambda group, standing, _: None if standing.work else group,
+        )
         outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("out of time", 4)
     assert SweepDirectory(tmp_path).runs()["index"].tolist() == [0, 1, 2, 3]
@@ -208,12 +249,14 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.fixture
 def side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to three ensembles at once, as on a GPU, and an epoch a turn."""
-    for module in ("sweeps.sweep", "training.train"):
+    for module in ("sweeps.sweep", "training.run.train"):
         monkeypatch.setattr(f"algophase.{module}.together", lambda groups: min(3, len(groups)))
     monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)
 
 
-def test_ensembles_side_by_side_make_the_same_table(dawdle: Watch, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_ensembles_side_by_side_make_the_same_table(
+    dawdle: Watch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     options = Options(device="cpu", ensemble_size=1)
     run(tmp_path / "whole", keep_weights="all", options=options)
     request.getfixturevalue("side_by_side")
@@ -246,7 +289,11 @@ def test_what_is_in_training_counts_once(tmp_path: Path) -> None:
     def report(standing: Standing) -> None:
         seen.append((standing.work + standing.current) / (standing.work + standing.work_left))
 
-    sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=1)), SweepDirectory(tmp_path), report)
+    sweep(
+        Request(TINY, 6, options=Options(device="cpu", ensemble_size=1)),
+        SweepDirectory(tmp_path),
+        report,
+    )
     assert seen == pytest.approx(sorted(seen))  # no step back when one of three is recorded
     assert seen[0] == 0
     assert seen[-1] == pytest.approx(1)
@@ -259,7 +306,11 @@ def test_it_says_where_it_stands(tmp_path: Path) -> None:
     def report(standing: Standing) -> None:
         seen.append((standing.done, standing.runs, sum(standing.counts.values())))
 
-    sweep(Request(TINY, 6, options=Options(device="cpu", ensemble_size=2)), SweepDirectory(tmp_path), report)
+    sweep(
+        Request(TINY, 6, options=Options(device="cpu", ensemble_size=2)),
+        SweepDirectory(tmp_path),
+        report,
+    )
     assert seen[0] == (0, 6, 0)
     assert seen[-1] == (6, 6, 6)
     assert {done for done, _, _ in seen} >= {0, 2, 4, 6}
@@ -272,7 +323,10 @@ def test_weights_are_kept_for_each_verdict(tmp_path: Path) -> None:
     assert kept["verdict"].value_counts().max() == 2
     run(tmp_path, 6, keep_weights=2)
     assert table.kept() == set(kept.index) | (table.kept() - set(kept.index))
-    assert table.runs().set_index("run_id").loc[sorted(table.kept())]["verdict"].value_counts().max() == 2
+    assert (
+        table.runs().set_index("run_id").loc[sorted(table.kept())]["verdict"].value_counts().max()
+        == 2
+    )
 
 
 def test_killed_between_a_network_and_its_row_no_more_are_kept_than_asked_for(
@@ -310,7 +364,9 @@ def test_a_table_that_other_code_began_is_continued_only_when_asked(
     run(tmp_path, 2)
     monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
     assert run(tmp_path, 2).ended == "complete"  # nothing is added
-    with pytest.raises(InputError, match=r"was made by version .*; this is version 99\.0, commit .*--mix-versions"):
+    with pytest.raises(
+        InputError, match=r"was made by version .*; this is version 99\.0, commit .*--mix-versions"
+    ):
         run(tmp_path, 3)
     assert len(SweepDirectory(tmp_path).finished()) == 2
     assert "both" not in caplog.text
@@ -333,7 +389,9 @@ def test_an_ensemble_that_other_code_began_is_continued_only_when_asked(
 def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     run(tmp_path, 1)
     with pytest.raises(
-        InputError, match="holds a sweep of space tiny with seed 0; it cannot take runs of space tiny with seed 1"
+        InputError,
+        match="holds a sweep of space tiny with seed 0; it cannot take runs of space tiny with "
+        "seed 1",
     ):
         run(tmp_path, 1, seed=1)
     other = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 41}})
@@ -350,7 +408,10 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     [
         ({"runs": 0}, "runs is 0"),
         ({"part": (3, 2)}, "part is 3/2"),
-        ({"runs": 3, "part": (5, 5)}, "part is 5/5, which has none of the 3 runs; choose I/5 with I from 1 to 3"),
+        (
+            {"runs": 3, "part": (5, 5)},
+            "part is 5/5, which has none of the 3 runs; choose I/5 with I from 1 to 3",
+        ),
         ({"keep_weights": "some"}, "keep-weights is 'some'; choose none, all"),
         ({"keep_weights": 0}, "keep-weights is 0"),
         ({"minutes": 0.0}, "minutes is 0.0"),
@@ -391,12 +452,20 @@ def test_a_network_that_cannot_be_analysed_is_counted_as_such_now_and_later(
     assert verdict_counts(read_columns(tmp_path)) == {"not analysed": 3}
 
 
-def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analysed(tmp_path: Path) -> None:
+def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one_that_was_not_analysed(
+    tmp_path: Path,
+) -> None:
     runs = {index: TINY.run(index) for index in range(4)}
     networks = {one.run_id: initialise(one) for one in runs.values()}
     epochs = {0: 3, 1: None, 2: 5, 3: None}  # where they diverged
     rows: list[Row] = [
-        {"index": index, "run_id": runs[index].run_id, "verdict": None, "diverged_at": epochs[index]} for index in runs
+        {
+            "index": index,
+            "run_id": runs[index].run_id,
+            "verdict": None,
+            "diverged_at": epochs[index],
+        }
+        for index in runs
     ]
     request, directory = Request(TINY, 4, keep_weights=1, options=CPU), SweepDirectory(tmp_path)
     with directory.hold("a test"):
@@ -408,7 +477,10 @@ def test_of_each_outcome_so_many_networks_are_kept_and_a_diverged_one_is_not_one
         again(Finished(rows[2:], networks, 0.0, 0.0), "cpu")
         assert again.standing.counts == {"diverged": 2, "not analysed": 2}
         assert directory.kept() == {runs[0].run_id, runs[1].run_id}
-    assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {runs[0].run_id, runs[1].run_id}
+    assert _joined([Finished(rows, networks, 0.0, 0.0)], 1).networks.keys() == {
+        runs[0].run_id,
+        runs[1].run_id,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -424,16 +496,26 @@ SLOW = pytest.mark.slow
 
 
 @pytest.mark.parametrize(
-    "seconds", [pytest.param(0.0, marks=SLOW), pytest.param(0.15, marks=SLOW), 0.4, pytest.param(0.8, marks=SLOW)]
+    "seconds",
+    [
+        pytest.param(0.0, marks=SLOW),
+        pytest.param(0.15, marks=SLOW),
+        0.4,
+        pytest.param(0.8, marks=SLOW),
+    ],
 )
-def test_killed_and_finished_it_gives_the_same_table(undisturbed: tuple[Path, Path], tmp_path: Path, seconds: float) -> None:
+def test_killed_and_finished_it_gives_the_same_table(
+    undisturbed: tuple[Path, Path], tmp_path: Path, seconds: float
+) -> None:
     space, reference = undisturbed
     kill_sweep.kill_at(space, tmp_path / "out", seconds)
     kill_sweep.finish(space, tmp_path / "out")
     assert kill_sweep.difference(reference, tmp_path / "out") is None
 
 
-def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_second_process_is_told_who_holds_the_directory(
+    undisturbed: tuple[Path, Path], tmp_path: Path
+) -> None:
     space, reference = undisturbed
     out = tmp_path / "out"
     first = kill_sweep.start(space, out)
@@ -441,7 +523,9 @@ def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Pat
         assert first.poll() is None
         time.sleep(0.002)
     first.send_signal(signal.SIGSTOP)  # so that it cannot end first
-    with pytest.raises(InputError, match=rf"in use by process {first.pid} on \S+ since \S+ \(.*sweep.*tiny\.toml"):
+    with pytest.raises(
+        InputError, match=rf"in use by process {first.pid} on \S+ since \S+ \(.*sweep.*tiny\.toml"
+    ):
         sweep(Request(TINY, 1, options=CPU), SweepDirectory(out))
     first.send_signal(signal.SIGCONT)
     first.communicate()
@@ -449,8 +533,12 @@ def test_a_second_process_is_told_who_holds_the_directory(undisturbed: tuple[Pat
     assert kill_sweep.difference(reference, out) is None
 
 
-def test_a_full_disk_stops_it_with_a_clear_line_and_it_goes_on_after(undisturbed: tuple[Path, Path], tmp_path: Path) -> None:
-    """In a mount namespace of its own: a small tmpfs fills up, grows, and the same command finishes."""
+def test_a_full_disk_stops_it_with_a_clear_line_and_it_goes_on_after(
+    undisturbed: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """In a mount namespace of its own: a small tmpfs fills up, grows, and the same command
+    finishes.
+    """
     space, reference = undisturbed
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -468,8 +556,16 @@ def test_a_full_disk_stops_it_with_a_clear_line_and_it_goes_on_after(undisturbed
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.skip("no unshare command to make a small file system with")
-    done = subprocess.run([unshare, "--user", "--map-root-user", "--mount", "sh", "-c", script], capture_output=True, text=True)
-    if done.returncode == 77 or "unshare failed" in done.stderr or "Operation not permitted" in done.stderr:
+    done = subprocess.run(
+        [unshare, "--user", "--map-root-user", "--mount", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+    )
+    if (
+        done.returncode == 77
+        or "unshare failed" in done.stderr
+        or "Operation not permitted" in done.stderr
+    ):
         pytest.skip(f"this machine lets us mount nothing: {done.stderr.strip().splitlines()[-1]}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No space left on device" in done.stderr

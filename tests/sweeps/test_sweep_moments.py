@@ -1,4 +1,6 @@
-"""A sweep that follows its runs along training: the table of moments, its snapshots, killing, merging, changing one's mind."""
+"""A sweep that follows its runs along training: the table of moments, its snapshots, killing,
+merging, changing one's mind.
+"""
 
 import json
 import shutil
@@ -10,7 +12,7 @@ import pytest
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.moments import moment_details
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage import load
 from algophase.storage.journal import NAME as JOURNAL
 from algophase.storage.runs_table import shard_paths
@@ -32,7 +34,9 @@ TINY = Space.from_dict(
 FOLLOWED = Options(device="cpu", snapshot_epochs=(15, 5))
 
 
-def run(path: Path, runs: int = 4, options: Options = FOLLOWED, space: Space = TINY, **more: Any) -> Outcome:
+def run(
+    path: Path, runs: int = 4, options: Options = FOLLOWED, space: Space = TINY, **more: Any
+) -> Outcome:
     return sweep(Request(space, runs, options=options, **more), SweepDirectory(path))
 
 
@@ -45,13 +49,21 @@ def moments(path: Path) -> list[dict[str, Any]]:
 def test_every_run_has_a_row_at_every_snapshot_and_at_the_end(tmp_path: Path) -> None:
     run(tmp_path, keep_weights="all")
     rows, found = SweepDirectory(tmp_path).runs().to_dict("records"), moments(tmp_path)
-    assert [(row["index"], row["epoch"]) for row in found] == [(index, epoch) for index in range(4) for epoch in (5, 15, 40)]
+    assert [(row["index"], row["epoch"]) for row in found] == [
+        (index, epoch) for index in range(4) for epoch in (5, 15, 40)
+    ]
     for row in found:
         end, epoch = rows[row["index"]], row["epoch"]
         name = f"{row['run_id']}.epoch{epoch}" if epoch < 40 else row["run_id"]
         network = load(tmp_path / "networks" / f"{name}.safetensors")
         analysis = analyze(network)
-        for column in ("accuracy", "gradient_symmetricity", "distance_irrelevance", "circularity", "verdict"):
+        for column in (
+            "accuracy",
+            "gradient_symmetricity",
+            "distance_irrelevance",
+            "circularity",
+            "verdict",
+        ):
             assert row[column] == analysis.to_dict()[column]
         details = moment_details(network, analysis)
         assert row["pairs.frequency"] == [pair.evidence.circle.frequency for pair in details.pairs]
@@ -59,7 +71,9 @@ def test_every_run_has_a_row_at_every_snapshot_and_at_the_end(tmp_path: Path) ->
         assert {"pairs.fve_clock", "pairs.fve_pizza"} <= row.keys()
         assert row["accompanying"] == details.accompanying
         assert row["accuracy_without_accompanying"] == details.accuracy_without_accompanying
-        assert 0 < row["training_loss"] < 4  # known at every snapshot, between the points of the history too
+        assert (
+            0 < row["training_loss"] < 4
+        )  # known at every snapshot, between the points of the history too
         assert row["validation_accuracy"] is not None
         for column in ("run_id", "seed", "attention_rate", "width", "epochs_trained"):
             assert row[column] == end[column]
@@ -88,7 +102,9 @@ def test_only_snapshots_of_kept_networks_are_kept(tmp_path: Path) -> None:
 
 
 def test_moments_without_their_runs_are_not_there(tmp_path: Path) -> None:
-    """What a kill between the two shards leaves: moments of runs that will be made again, perhaps in another company."""
+    """What a kill between the two shards leaves: moments of runs that will be made again,
+    perhaps in another company.
+    """
     run(tmp_path, options=replace(FOLLOWED, ensemble_size=2))
     before = moments(tmp_path)
     lost, stays = shard_paths(tmp_path)
@@ -101,7 +117,11 @@ def test_moments_without_their_runs_are_not_there(tmp_path: Path) -> None:
     assert there == {row["run_id"] for row in SweepDirectory(tmp_path).runs().to_dict("records")}
     run(tmp_path, options=replace(FOLLOWED, ensemble_size=2))
     assert moments(tmp_path) == before
-    assert {path.name for path in (tmp_path / "moments").iterdir()} == {lost.name, stays.name, copied}
+    assert {path.name for path in (tmp_path / "moments").iterdir()} == {
+        lost.name,
+        stays.name,
+        copied,
+    }
 
 
 def test_moments_in_two_shards_are_read_once(tmp_path: Path) -> None:
@@ -114,12 +134,17 @@ def test_moments_in_two_shards_are_read_once(tmp_path: Path) -> None:
 
 def test_other_snapshots_on_the_same_directory_are_refused(tmp_path: Path) -> None:
     run(tmp_path, 2)
-    with pytest.raises(InputError, match=r"follows its runs at epochs 5, 15, this command at epochs 5: ask for the same"):
+    with pytest.raises(
+        InputError,
+        match=r"follows its runs at epochs 5, 15, this command at epochs 5: ask for the same",
+    ):
         run(tmp_path, options=replace(FOLLOWED, snapshot_epochs=(5,)))
     with pytest.raises(InputError, match="this command at no epochs"):
         run(tmp_path, options=Options(device="cpu"))
     run(tmp_path / "plain", 2, Options(device="cpu"))
-    with pytest.raises(InputError, match="follows its runs at no epochs, this command at epochs 5, 15"):
+    with pytest.raises(
+        InputError, match="follows its runs at no epochs, this command at epochs 5, 15"
+    ):
         run(tmp_path / "plain")
     assert run(tmp_path, 4).new == 2
     assert len(moments(tmp_path)) == 12
@@ -127,9 +152,14 @@ def test_other_snapshots_on_the_same_directory_are_refused(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("epochs", "message"),
-    [((5, 41), "a snapshot is asked for at epoch 41; the longest run has 40 epochs"), ((-1,), "a snapshot epoch is -1")],
+    [
+        ((5, 41), "a snapshot is asked for at epoch 41; the longest run has 40 epochs"),
+        ((-1,), "a snapshot epoch is -1"),
+    ],
 )
-def test_wrong_epochs_are_named_before_anything_runs(tmp_path: Path, epochs: tuple[int, ...], message: str) -> None:
+def test_wrong_epochs_are_named_before_anything_runs(
+    tmp_path: Path, epochs: tuple[int, ...], message: str
+) -> None:
     with pytest.raises(InputError, match=message):
         run(tmp_path, options=Options(device="cpu", snapshot_epochs=epochs))
     assert not list(tmp_path.glob("sweep.json"))
@@ -138,7 +168,13 @@ def test_wrong_epochs_are_named_before_anything_runs(tmp_path: Path, epochs: tup
 def test_a_short_run_has_the_snapshots_it_reaches(tmp_path: Path) -> None:
     space = Space.from_dict({**TINY.to_dict(), "training": {"epochs": {"grid": [10, 20]}}})
     run(tmp_path, 2, space=space)
-    assert [(row["index"], row["epoch"]) for row in moments(tmp_path)] == [(0, 5), (0, 10), (1, 5), (1, 15), (1, 20)]
+    assert [(row["index"], row["epoch"]) for row in moments(tmp_path)] == [
+        (0, 5),
+        (0, 10),
+        (1, 5),
+        (1, 15),
+        (1, 20),
+    ]
 
 
 def test_a_diverged_run_has_the_moments_before(tmp_path: Path) -> None:
@@ -151,7 +187,12 @@ def test_a_diverged_run_has_the_moments_before(tmp_path: Path) -> None:
         }
     )
     run(tmp_path, 2, options=Options(device="cpu", snapshot_epochs=(0, 20)), space=space)
-    assert [(row["index"], row["epoch"]) for row in moments(tmp_path)] == [(0, 0), (0, 20), (0, 30), (1, 0)]
+    assert [(row["index"], row["epoch"]) for row in moments(tmp_path)] == [
+        (0, 0),
+        (0, 20),
+        (0, 30),
+        (1, 0),
+    ]
 
 
 def test_a_space_file_may_name_its_snapshots(tmp_path: Path) -> None:

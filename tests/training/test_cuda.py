@@ -1,4 +1,6 @@
-"""The loop on a GPU: what a captured epoch does must be what the specification does, and stopping must leave no trace."""
+"""The loop on a GPU: what a captured epoch does must be what the specification does, and
+stopping must leave no trace.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +10,7 @@ import pytest
 import torch
 from same_runs import assert_same
 
-from algophase.networks import initialise
-from algophase.settings import (
+from algophase.core.settings import (
     LINEAR_MODELS,
     LinearSettings,
     NetworkSettings,
@@ -18,6 +19,7 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
+from algophase.networks import initialise
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.run import loop
 from algophase.training.run.plan import plan
@@ -34,43 +36,61 @@ BOTH = TaskSettings(modulus=7, separate_vocabularies=True, equals_sign=True)
 CASES: dict[str, tuple[str, TaskSettings, NetworkSettings]] = {
     "one layer": ("grid", PLAIN, TransformerSettings(width=32, attention_rate=0.37)),
     "equals sign": ("grid", EQUALS, TransformerSettings(width=32, attention_rate=0.37)),
-    "separate, equals sign": ("grid", BOTH, TransformerSettings(width=20, activation="gelu", attention_rate=1.0)),
+    "separate, equals sign": (
+        "grid",
+        BOTH,
+        TransformerSettings(width=20, activation="gelu", attention_rate=1.0),
+    ),
     "two layers": ("stacked", PLAIN, TransformerSettings(width=16, layers=2)),
     "two layers, equals sign": ("stacked", EQUALS, TransformerSettings(width=16, layers=2)),
     "three layers": ("stacked", BOTH, TransformerSettings(20, 3, 4, "gelu", 0.37)),
-    **{f"linear {model}": ("grid", PLAIN, LinearSettings(model, 16, 20)) for model in LINEAR_MODELS},
+    **{
+        f"linear {model}": ("grid", PLAIN, LinearSettings(model, 16, 20)) for model in LINEAR_MODELS
+    },
 }
 
 
 def runs_of(case: str, epochs: int, count: int = 3) -> list[RunSettings]:
     _, task, network = CASES[case]
-    return [RunSettings(task, network, TrainingSettings(epochs=epochs), seed) for seed in range(count)]
+    return [
+        RunSettings(task, network, TrainingSettings(epochs=epochs), seed) for seed in range(count)
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_ten_captured_epochs_are_ten_epochs(case: str) -> None:
-    """The warm-up before the capture leaves no trace, and nothing is skipped. In float32, also what is fused otherwise."""
+    """The warm-up before the capture leaves no trace, and nothing is skipped. In float32, also
+    what is fused otherwise.
+    """
     runs = runs_of(case, 10)
     captured = train(runs, CASES[case][0], device="cuda", precision="float32")
     for outcome, expected in zip(captured, train(runs, "plain", "cpu", "float64"), strict=True):
         assert outcome.network is not None
         assert expected.network is not None
-        assert outcome.history.training_loss[0] == pytest.approx(expected.history.training_loss[0], rel=1e-4)
+        assert outcome.history.training_loss[0] == pytest.approx(
+            expected.history.training_loss[0], rel=1e-4
+        )
         for name, value in outcome.network.state_dict().items():
-            torch.testing.assert_close(value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4)
+            torch.testing.assert_close(
+                value, expected.network.state_dict()[name], rtol=1e-3, atol=2e-4
+            )
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_ten_epochs_in_half_precision_lead_where_ten_epochs_lead(case: str) -> None:
-    """Held against how far the networks went: Adam's first steps have one length for every weight, so a gradient near zero that
-    rounding turns around moves its weight by as much as any other."""
+    """Held against how far the networks went: Adam's first steps have one length for every weight,
+    so a gradient near zero that rounding turns around moves its weight by as much as any other."""
     runs = runs_of(case, 10)
     outcomes = train(runs, device="cuda")
     assert {(outcome.engine, outcome.precision) for outcome in outcomes} == {("fused", "half")}
-    for run, outcome, expected in zip(runs, outcomes, train(runs, "plain", "cpu", "float64"), strict=True):
+    for run, outcome, expected in zip(
+        runs, outcomes, train(runs, "plain", "cpu", "float64"), strict=True
+    ):
         assert outcome.network is not None
         assert expected.network is not None
-        np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-3)
+        np.testing.assert_allclose(
+            outcome.history.training_loss, expected.history.training_loss, rtol=1e-3
+        )
         ours, theirs, start = (
             torch.cat([value.double().flatten() for value in network.state_dict().values()])
             for network in (outcome.network, expected.network, initialise(run))
@@ -79,7 +99,9 @@ def test_ten_epochs_in_half_precision_lead_where_ten_epochs_lead(case: str) -> N
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_going_on_is_the_same_as_never_having_stopped(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_going_on_is_the_same_as_never_having_stopped(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs, kept = runs_of(case, 40), DirectoryCheckpoints(tmp_path)
     straight = train(runs, device="cuda", history_stride=6)
     monkeypatch.setattr(loop, "CHUNK_SECONDS", 0.0)
@@ -95,16 +117,29 @@ def test_a_networks_bits_do_not_depend_on_its_company(case: str) -> None:
     assert_same(train(runs[3:4], device="cuda"), train(runs, device="cuda")[3:4])
 
 
-@pytest.mark.parametrize(("engine", "precision"), [("auto", None), ("stacked", "tf32"), ("stacked", "float64")])
+@pytest.mark.parametrize(
+    ("engine", "precision"), [("auto", None), ("stacked", "tf32"), ("stacked", "float64")]
+)
 def test_side_by_side_is_the_same_as_one_after_the_other(
     engine: str, precision: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every kind of network at once; chunks of one epoch and up to a full queue; stopped, all of them, and gone on with."""
-    runs, kept = [run for case in CASES for run in runs_of(case, 500, 2)], DirectoryCheckpoints(tmp_path)
+    """Every kind of network at once; chunks of one epoch and up to a full queue; stopped, all of
+    them, and gone on with.
+    """
+    runs, kept = (
+        [run for case in CASES for run in runs_of(case, 500, 2)],
+        DirectoryCheckpoints(tmp_path),
+    )
     assert together(plan(runs, engine, "cuda", precision)) == MOST_AT_ONCE
 
-    def outcomes(checkpoint: DirectoryCheckpoints | None = None, stop_at: int = 501) -> list[TrainedRun]:
-        options = {"checkpoint": checkpoint, "progress": interrupt_at(stop_at), "check_gradients": False}
+    def outcomes(
+        checkpoint: DirectoryCheckpoints | None = None, stop_at: int = 501
+    ) -> list[TrainedRun]:
+        options = {
+            "checkpoint": checkpoint,
+            "progress": interrupt_at(stop_at),
+            "check_gradients": False,
+        }
         return train(runs, engine, "cuda", precision, history_stride=300, **options)  # type: ignore[arg-type]
 
     beside = outcomes()
@@ -127,7 +162,13 @@ def interrupt_at(epoch: int) -> Callable[[Progress], None]:
 @pytest.mark.parametrize("case", CASES)
 def test_a_network_that_diverges_is_frozen_and_the_others_go_on(case: str) -> None:
     calm = runs_of(case, 20)
-    wild = [calm[0], RunSettings(calm[1].task, calm[1].network, TrainingSettings(epochs=20, learning_rate=1e30), 1), calm[2]]
+    wild = [
+        calm[0],
+        RunSettings(
+            calm[1].task, calm[1].network, TrainingSettings(epochs=20, learning_rate=1e30), 1
+        ),
+        calm[2],
+    ]
     outcomes = train(wild, device="cuda")
     assert outcomes[1].diverged_at == 2
     expected = train(calm, device="cuda")
@@ -137,4 +178,6 @@ def test_a_network_that_diverges_is_frozen_and_the_others_go_on(case: str) -> No
 def test_the_yardstick_trains_on_a_gpu_too() -> None:
     (outcome,) = train(runs_of("one layer", 5, 1), "plain", "cuda", "float64")
     (expected,) = train(runs_of("one layer", 5, 1), "plain", "cpu", "float64")
-    np.testing.assert_allclose(outcome.history.training_loss, expected.history.training_loss, rtol=1e-9)
+    np.testing.assert_allclose(
+        outcome.history.training_loss, expected.history.training_loss, rtol=1e-9
+    )

@@ -1,1 +1,3 @@
-"""What a network computes: metrics, circles, closed forms, verdict. Numbers only; drawing is in `report`."""
+"""What a network computes: metrics, circles, closed forms, verdict. Numbers only; drawing is in
+`report`.
+"""

@@ -1,4 +1,5 @@
-"""The whole answer for networks, one or many: every metric, their circles, program and instances, and the verdict.
+"""The whole answer for networks, one or many: every metric, their circles, program and instances,
+and the verdict.
 
 Three rounds, each queued on the device without waiting for it:
 
@@ -6,7 +7,8 @@ Three rounds, each queued on the device without waiting for it:
     2. alone, the frequencies that the program names and the embedding does not
     3. the instances, each kept and each left out, as the circles alone group them
 
-What a round needs of the one before is read on the CPU a few networks later, when it has long arrived.
+What a round needs of the one before is read on the CPU a few networks later, when it has long
+arrived.
 """
 
 import functools
@@ -21,7 +23,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from algophase.analysis.anatomy import (
+from algophase.analysis.card import card
+from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
+from algophase.analysis.checks import check_network, not_finite, wrong_size
+from algophase.analysis.circles.roles import CircleEvidence, read_evidence
+from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
+from algophase.analysis.hidden.anatomy import (
     Anatomy,
     IdleReLU,
     has_anatomy,
@@ -29,14 +36,10 @@ from algophase.analysis.anatomy import (
     measure_without_second_relu,
     open_linear,
 )
-from algophase.analysis.card import card
-from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
-from algophase.analysis.cautions import launch_cautions, read_cautions
-from algophase.analysis.checks import check_network, not_finite, wrong_size
-from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
-from algophase.analysis.evidence import CircleEvidence, read_evidence
-from algophase.analysis.hidden import read_units
-from algophase.analysis.instances import (
+from algophase.analysis.hidden.units import read_units
+from algophase.analysis.logits.sums import Array, read_sums
+from algophase.analysis.operation import learned_instead, with_operation
+from algophase.analysis.program.instances import (
     CircleAlone,
     Instances,
     candidates,
@@ -47,9 +50,14 @@ from algophase.analysis.instances import (
     read_instances,
     stands_out,
 )
-from algophase.analysis.logit_sums import Array, read_sums
-from algophase.analysis.operation import learned_instead, with_operation
-from algophase.analysis.paper_label import (
+from algophase.analysis.program.read import Program, program_of_sums
+from algophase.analysis.record import record_of
+from algophase.analysis.replay import Replays
+from algophase.analysis.subject import Subject
+from algophase.analysis.summary import summary
+from algophase.analysis.verdict.cautions import launch_cautions, read_cautions
+from algophase.analysis.verdict.decide import Verdict, decide, findings
+from algophase.analysis.verdict.paper_label import (
     Measurements,
     PaperLabel,
     PaperVerdict,
@@ -57,24 +65,19 @@ from algophase.analysis.paper_label import (
     embedding_shape,
     label_by_paper,
 )
-from algophase.analysis.program import Program, program_of_sums
-from algophase.analysis.record import record_of
-from algophase.analysis.replay import Replays
-from algophase.analysis.subject import Subject
-from algophase.analysis.summary import summary
-from algophase.analysis.thresholds import Thresholds
-from algophase.analysis.verdict import Verdict, decide, findings
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.answers import Learned
-from algophase.devices import choose_device
-from algophase.errors import InputError
+from algophase.core.devices import choose_device
+from algophase.core.errors import InputError
+from algophase.core.neutral import neutral
+from algophase.core.progress import Bar
+from algophase.core.settings import shown
+from algophase.core.wording import floored
 from algophase.networks import Network, Recorded
 from algophase.networks.wrapped import wrap
-from algophase.neutral import neutral
-from algophase.progress import Bar
-from algophase.settings import shown
-from algophase.wording import floored
 
-# Among what a round brings: sums of the logits of several embeddings, the hidden units, and the answers to all pairs.
+# Among what a round brings: sums of the logits of several embeddings, the hidden units, and the
+#     answers to all pairs.
 SUMS, UNITS, ANSWERS = "sums", "units", "answers"
 
 
@@ -82,11 +85,16 @@ SUMS, UNITS, ANSWERS = "sums", "units", "answers"
 class Analysis:
     """Everything measured on one network. Undefined numbers are NaN here and null in JSON.
 
-    verdict: which algorithm, with a sentence, its reasons and how sure it is; paper: the paper's label, by the paper's rules.
-    program, instances: what the verdict rests on. cautions: how the network was taken and cut, and what the metrics cannot say.
-    metrics: every metric of the catalogue by its name. Each is an attribute as well: `analysis.circularity`.
-    operand_circularity: of each distinct operand table; with tables of their own, `circularity` is undefined, as in the paper.
-    measured: what the paper's label rests on. instead: what the network learned in place of its task, where that is known.
+    verdict: which algorithm, with a sentence, its reasons and how sure it is; paper: the paper's
+        label, by the paper's rules.
+    program, instances: what the verdict rests on. cautions: how the network was taken and cut, and
+        what the metrics cannot say.
+    metrics: every metric of the catalogue by its name. Each is an attribute as well:
+        `analysis.circularity`.
+    operand_circularity: of each distinct operand table; with tables of their own, `circularity` is
+        undefined, as in the paper.
+    measured: what the paper's label rests on. instead: what the network learned in place of its
+        task, where that is known.
 
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
@@ -118,7 +126,9 @@ class Analysis:
         """A metric by its name."""
         metrics: Mapping[str, float] = self.__dict__.get("metrics", {})
         if name not in metrics:
-            raise AttributeError(f"an analysis has no {name!r}; its metrics are {', '.join(metrics)}")
+            raise AttributeError(
+                f"an analysis has no {name!r}; its metrics are {', '.join(metrics)}"
+            )
         return metrics[name]
 
     @property
@@ -137,11 +147,14 @@ class Analysis:
 
     @property
     def additivity(self) -> float:
-        """Share of the network's logits that the sum of its instances, each kept alone, explains."""
+        """Share of the network's logits that the sum of its instances, each kept alone,
+        explains.
+        """
         return self.instances.additivity
 
     def decide(self, thresholds: Thresholds) -> "Analysis":
-        """The same measurements, with verdict and paper's label by other lines. Nothing is measured again.
+        """The same measurements, with verdict and paper's label by other lines. Nothing is measured
+        again.
 
         >>> from algophase import Thresholds, analyze, handmade_clock
         >>> analyze(handmade_clock(23)).decide(Thresholds(clock_distance_irrelevance=0.9)).verdict.label
@@ -149,9 +162,13 @@ class Analysis:
         """
         check_thresholds(thresholds)
         verdict = (
-            decide(findings(self.program, self.instances, self.instead), thresholds) if self.verdict.known else self.verdict
+            decide(findings(self.program, self.instances, self.instead), thresholds)
+            if self.verdict.known
+            else self.verdict
         )
-        return replace(self, verdict=verdict, paper=label_by_paper(self.measured, self.circles, thresholds))
+        return replace(
+            self, verdict=verdict, paper=label_by_paper(self.measured, self.circles, thresholds)
+        )
 
     def __str__(self) -> str:
         return summary(self)
@@ -159,7 +176,9 @@ class Analysis:
     def __repr__(self) -> str:
         if not self.verdict.known:
             return f"<Analysis of {self.id}: {self.paper.label} by the paper's rules>"
-        numbers = f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
+        numbers = (
+            f"additivity {floored(self.additivity)}, program {floored(self.program.explained)}"
+        )
         return f"<Analysis of {self.id}: {self.verdict.headline}; {numbers}>"
 
     def _repr_html_(self) -> str:
@@ -167,19 +186,28 @@ class Analysis:
         return card(self)
 
     def plot(self) -> Any:
-        """The program as a matplotlib figure, which a notebook shows: the instances' profiles, and shares of the logits."""
-        drawing = import_module("algophase.report.program_figures")  # a later room: asked for when there is something to draw
+        """The program as a matplotlib figure, which a notebook shows: the instances' profiles,
+        and shares of the logits.
+        """
+        drawing = import_module(
+            "algophase.report.program_figures"
+        )  # a later room: asked for when there is something to draw
         with import_module("algophase.report.style").house_style():
             return drawing.draw_program(self, f"{self.id}: {self.label}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The record `algophase analyze --json` prints: plain values, null for what is undefined."""
+        """The record `algophase analyze --json` prints: plain values, null for what is
+        undefined.
+        """
         return record_of(self)
 
 
 def check_thresholds(thresholds: object) -> None:
     if not isinstance(thresholds, Thresholds):
-        raise InputError(f"thresholds is {shown(thresholds)}; it must be Thresholds, such as Thresholds(accuracy=0.99)")
+        raise InputError(
+            f"thresholds is {shown(thresholds)}; it must be Thresholds, such as "
+            "Thresholds(accuracy=0.99)"
+        )
 
 
 def analyze(
@@ -194,29 +222,44 @@ def analyze(
     answer: str | int | Callable[[Any], Tensor] | None = None,
     outputs: int | None = None,
 ) -> Analysis:
-    """Measure a network and say which algorithm it learned, as it answers at inference, without dropout.
+    """Measure a network and say which algorithm it learned, as it answers at inference, without
+    dropout.
 
     Its own weights, precision and mode are left as they are.
 
-    device: where to compute, for instance "cuda". The answer is the same up to the rounding of float64.
-    modulus: for any other PyTorch module or function, what it adds modulo: `analyze(module, modulus=59)`.
-    operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow. By default, what the network
-        says of itself, or "add".
-    embedding, tokens, answer, outputs: how a module is given pairs and where its answer is; see `wrap`.
+    device: where to compute, for instance "cuda". The answer is the same up to the rounding of
+        float64.
+    modulus: for any other PyTorch module or function, what it adds modulo: `analyze(module,
+        modulus=59)`.
+    operation: "add", "subtract" or "multiply"; "auto" takes what the network's answers follow. By
+        default, what the network says of itself, or "add".
+    embedding, tokens, answer, outputs: how a module is given pairs and where its answer is; see
+        `wrap`.
 
     >>> from algophase import handmade_clock
     >>> analyze(handmade_clock(23)).verdict.label
     'Clock'
     """
-    asked = {"modulus": modulus, "embedding": embedding, "tokens": tokens, "answer": answer, "outputs": outputs}
+    asked = {
+        "modulus": modulus,
+        "embedding": embedding,
+        "tokens": tokens,
+        "answer": answer,
+        "outputs": outputs,
+    }
     given = [name for name, value in asked.items() if value is not None]
     if isinstance(network, Network):
         if given:
-            raise InputError(f"{', '.join(given)}: network {network.id} knows them itself; they are for other modules")
+            raise InputError(
+                f"{', '.join(given)}: network {network.id} knows them itself; they are for "
+                "other modules"
+            )
         taken = network if operation is None else with_operation(network, operation)
     elif modulus is None:
         check_network(network)  # which says what a module needs
-        raise InputError("modulus is missing: say what the module adds modulo, as in analyze(module, modulus=59)")
+        raise InputError(
+            "modulus is missing: say what the module adds modulo, as in analyze(module, modulus=59)"
+        )
     else:
         taken = wrap(network, modulus, embedding, tokens, answer, outputs, operation or "add")
     (result,) = analyze_many([taken], thresholds, device)
@@ -231,12 +274,14 @@ def analyze_many(
     device: torch.device | str = "cpu",
     progress: Callable[[int], None] | bool | None = None,
 ) -> list[Analysis | InputError]:
-    """Each network's analysis in the order given, or, for one that cannot be analysed, the error that says why.
+    """Each network's analysis in the order given, or, for one that cannot be analysed, the error
+    that says why.
 
-    What is no network at all (a path, say) cannot be analysed either, and gets such an error in its place.
+    What is no network at all (a path, say) cannot be analysed either, and gets such an error in its
+    place.
 
-    progress: called with the number finished, after each. Without it, a terminal or a notebook shows a bar after two seconds;
-        False shows none.
+    progress: called with the number finished, after each. Without it, a terminal or a notebook
+        shows a bar after two seconds; False shows none.
 
     >>> from algophase import handmade_clock, handmade_pizza
     >>> [result.verdict.label for result in analyze_many([handmade_clock(23), handmade_pizza(23)])]
@@ -251,24 +296,37 @@ def analyze_many(
 
 
 def analyze_each(
-    networks: Iterable[Network], thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu"
+    networks: Iterable[Network],
+    thresholds: Thresholds = Thresholds(),
+    device: torch.device | str = "cpu",
 ) -> Iterator[Analysis | InputError]:
-    """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU never waits for the CPU."""
+    """`analyze_many`, one result at a time. A few networks are under way at once, so that a GPU
+    never waits for the CPU.
+    """
     if isinstance(networks, str | os.PathLike | nn.Module):
-        raise InputError(f"give a list of networks, not one {type(networks).__name__}; analyze takes a single network")
+        raise InputError(
+            f"give a list of networks, not one {type(networks).__name__}; analyze takes a "
+            "single network"
+        )
     check_thresholds(thresholds)
     there = choose_device(device)
     measure = Replays(_launch_measures) if there.type == "cuda" else _launch_measures
     first = overlapped(networks, lambda each: _start(each, there, measure), _second_round, there)
     second = overlapped(first, lambda begun: begun, _third_round, there)
-    yield from overlapped(second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there)
+    yield from overlapped(
+        second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there
+    )
 
 
 @neutral()
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
     known = subject.given.known if isinstance(subject.given, Recorded) else None
-    begun = known if isinstance(known, Analysis) else _third_round(_second_round(_first_round(subject, _launch_measures)))
+    begun = (
+        known
+        if isinstance(known, Analysis)
+        else _third_round(_second_round(_first_round(subject, _launch_measures)))
+    )
     result = _finish(begun, thresholds)
     if isinstance(result, InputError):
         raise result
@@ -279,7 +337,8 @@ def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> 
 class _First:
     """What the CPU knows already, and what is on its way.
 
-    embedded: the frequencies that the embedding shows; alone: these and others that are looked at alone in this round.
+    embedded: the frequencies that the embedding shows; alone: these and others that are looked at
+        alone in this round.
     """
 
     subject: Subject
@@ -316,7 +375,9 @@ class _Third:
 
 
 @neutral()
-def _start(network: Network, device: torch.device, measure: Callable[[Subject], Packed]) -> _First | Analysis | InputError:
+def _start(
+    network: Network, device: torch.device, measure: Callable[[Subject], Packed]
+) -> _First | Analysis | InputError:
     if isinstance(network, Recorded) and isinstance(network.known, Analysis):
         return replace(network.known, id=network.id)
     try:
@@ -328,9 +389,15 @@ def _start(network: Network, device: torch.device, measure: Callable[[Subject], 
 @torch.no_grad()
 def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _First:
     """Queue everything heavy on the device. measure: `_launch_measures`, or a recording of it."""
-    embedded = list(dict.fromkeys([*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]))
+    embedded = list(
+        dict.fromkeys(
+            [*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]
+        )
+    )
     alone = embedded
-    if subject.device.type != "cpu":  # their doubles are cheaper there than a round of their own, should the program want them
+    if (
+        subject.device.type != "cpu"
+    ):  # their doubles are cheaper there than a round of their own, should the program want them
         alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
     packed = measure(subject)
     numbers = Download(packed)
@@ -339,7 +406,9 @@ def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _Fir
 
 
 def _launch_measures(subject: Subject) -> Packed:
-    """Whatever depends on the weights alone, by name. Nothing here waits for the device, or looks at a number."""
+    """Whatever depends on the weights alone, by name. Nothing here waits for the device, or
+    looks at a number.
+    """
     subject.run()
     least, most = subject.logits.aminmax()  # no copy of them all, as abs() makes
     numbers = {"largest logit": torch.maximum(-least, most), ANSWERS: subject.logits.argmax(dim=-1)}
@@ -363,14 +432,27 @@ def _measured_here(subject: Subject, launched: Packed) -> dict[str, float]:
 
 
 def _launch(
-    subject: Subject, groups: Sequence[Sequence[int]], left_out: Sequence[Sequence[int]] = (), *, with_sums: bool = False
+    subject: Subject,
+    groups: Sequence[Sequence[int]],
+    left_out: Sequence[Sequence[int]] = (),
+    *,
+    with_sums: bool = False,
 ) -> Tensor:
     prepared = subject.prepared
-    return launch_groups(subject.network, subject.components, groups, left_out, with_sums=with_sums, prepared=prepared)
+    return launch_groups(
+        subject.network,
+        subject.components,
+        groups,
+        left_out,
+        with_sums=with_sums,
+        prepared=prepared,
+    )
 
 
 def _refusals_as_results(round_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A round that finds a network too large for the memory budget gives the error, as the first does."""
+    """A round that finds a network too large for the memory budget gives the error, as the first
+    does.
+    """
 
     @functools.wraps(round_of)
     def refused_or_done(begun: Any) -> Any:
@@ -385,7 +467,9 @@ def _refusals_as_results(round_of: Callable[[Any], Any]) -> Callable[[Any], Any]
 @_refusals_as_results
 @neutral()
 def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
-    """The program and the circles, and each frequency alone that the program names and the embedding does not."""
+    """The program and the circles, and each frequency alone that the program names and the
+    embedding does not.
+    """
     if isinstance(begun, Analysis | InputError):
         return begun
     subject, numbers = begun.subject, begun.numbers.get()
@@ -434,11 +518,15 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     subject, known, by_operand = first.subject, first.known, first.subject.operand_circularity
     sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
     normalised = subject.network.normalises
-    inside = read_instances(before.program, subject.components, begun.circles, begun.groups, sums, normalised)
+    inside = read_instances(
+        before.program, subject.components, begun.circles, begun.groups, sums, normalised
+    )
     inside = replace(inside, embedded=subject.network.cut != "none")
     numbers = before.measured
     arrived = {q.name: float(q.measure(subject)) for q in metrics() if q.arrived and q.measure}
-    found = arrived | known | {name: float(value) for name, value in numbers.items() if value.ndim == 0}
+    found = (
+        arrived | known | {name: float(value) for name, value in numbers.items() if value.ndim == 0}
+    )
     measured = {quantity.name: found[quantity.name] for quantity in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
@@ -459,7 +547,9 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
         if has_second_relu(subject.seen):
             without = numbers["without second ReLU"].tolist()
             idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
-        opened = open_linear(in_float64(subject.seen), subject.components, before.evidence, idle, subject.resolution)
+        opened = open_linear(
+            in_float64(subject.seen), subject.components, before.evidence, idle, subject.resolution
+        )
     return Analysis(
         id=subject.given.id,
         metrics=measured,

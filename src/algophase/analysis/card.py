@@ -1,4 +1,5 @@
-"""A verdict as a card for notebooks: the sentence, its reasons, the instances, and a picture of what each of them computes.
+"""A verdict as a card for notebooks: the sentence, its reasons, the instances, and a picture of
+what each of them computes.
 
 HTML with an SVG drawn here, for an analysis needs no plotting library to be looked at.
 """
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from algophase.analysis.profiles import Profile, kind_of, profiles
 from algophase.analysis.summary import INSTANCE_HEAD, headline, instance_rows, paper_title
-from algophase.analysis.verdict import form_name
+from algophase.analysis.verdict.decide import form_name
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -23,7 +24,10 @@ def card(analysis: "Analysis") -> str:
     """HTML of one network's verdict."""
     verdict, paper = analysis.verdict, analysis.paper
     reasons = verdict.general if verdict.known else paper.reasons
-    parts = [f"<strong>{_text(analysis.id)}: {_text(headline(analysis))}</strong>", _listed(reasons)]
+    parts = [
+        f"<strong>{_text(analysis.id)}: {_text(headline(analysis))}</strong>",
+        _listed(reasons),
+    ]
     if verdict.known and analysis.instances.instances:
         parts += [
             _profiles(analysis),
@@ -55,16 +59,21 @@ def _colour(form: str) -> str:
 
 
 def _profiles(analysis: "Analysis") -> str:
-    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a Pizza.
+    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a
+    Pizza.
 
-    Each picture has its label below, as text of the page: however long it is, it wraps and touches no other.
+    Each picture has its label below, as text of the page: however long it is, it wraps and touches
+    no other.
     """
     pictures = []
     for profile in profiles(analysis)[:MOST]:
         label = _text(f"{profile.name}: {form_name(profile.form)}")
         caption = f'<figcaption style="font-size: 0.8em">{label}</figcaption>'
         pictures.append(f'<figure style="{BESIDE}">{_picture(profile)}{caption}</figure>')
-    title = "Strength of each instance, g(a − b), along its circle: flat for a Clock, an arch for a Pizza."
+    title = (
+        "Strength of each instance, g(a − b), along its circle: flat for a Clock, an arch "
+        "for a Pizza."
+    )
     return f"<div>{''.join(pictures)}</div><p><small>{title} Dotted: zero.</small></p>"
 
 
@@ -81,7 +90,10 @@ def _picture(profile: Profile) -> str:
     dots = []
     for x, value in zip(left.tolist(), values.tolist(), strict=True):
         dots.append(f'<circle cx="{x:.1f}" cy="{height_of(value):.1f}" r="1.6" fill="{color}"/>')
-    axis = f'<path d="M{EDGE} {zero:.1f}H{WIDTH - EDGE}" stroke="currentColor" stroke-dasharray="1 3"/>'
+    axis = (
+        f'<path d="M{EDGE} {zero:.1f}H{WIDTH - EDGE}" stroke="currentColor" '
+        'stroke-dasharray="1 3"/>'
+    )
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     title = f"<title>{_text(profile.name)}: {_text(form_name(profile.form))}</title>"
     return f'<svg role="img" {size}>{title}{axis}{"".join(dots)}</svg>'

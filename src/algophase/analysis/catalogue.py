@@ -1,12 +1,16 @@
-"""The catalogue of everything we measure: each quantity once, with its name, its place in the paper and how it is shown.
+"""The catalogue of everything we measure: each quantity once, with its name, its place in the paper
+and how it is shown.
 
-Whatever names a quantity asks here: JSON records, table columns, `runs`, `compare`, reports, the explorer, the paper's items
-and the reference in the docs. To add a metric of a network, write a function of a `Subject` and one entry with it:
+Whatever names a quantity asks here: JSON records, table columns, `runs`, `compare`, reports, the
+    explorer, the paper's items
+and the reference in the docs. To add a metric of a network, write a function of a `Subject` and one
+entry with it:
 
-    register(Quantity("logit_scale", "logit scale", "largest correct logit", measure=lambda subject: ...))
+    register(Quantity("logit_scale", "logit scale", "largest correct logit", measure=lambda subject:
+    ...))
 
-It is then measured with every analysis, printed by `analyze --json`, kept as a column of sweeps, and offered by the report
-and the explorer.
+It is then measured with every analysis, printed by `analyze --json`, kept as a column of sweeps,
+and offered by the report and the explorer.
 """
 
 import math
@@ -17,22 +21,24 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import share_right
-from algophase.analysis.lines import exceeds, falls_short
-from algophase.analysis.metrics import symmetricity_without_equals_sign
-from algophase.analysis.progress_measures import embedding_gini
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.hidden.progress_measures import embedding_gini
+from algophase.analysis.logits.all_pairs import share_right
+from algophase.analysis.logits.metrics import symmetricity_without_equals_sign
 from algophase.analysis.subject import Subject
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
-from algophase.wording import floored
+from algophase.analysis.verdict.lines import exceeds, falls_short
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.wording import floored
 
 LONGEST_CELL = 80  # characters of a text in a table
 
 
 @dataclass(frozen=True)
 class Line:
-    """Where the paper parts Pizza from Clock. threshold: a field of `Thresholds`; pizza: the side a Pizza is on."""
+    """Where the paper parts Pizza from Clock. threshold: a field of `Thresholds`; pizza: the
+    side a Pizza is on.
+    """
 
     threshold: str
     pizza: Literal["above", "below"]
@@ -43,8 +49,14 @@ class Line:
         return float(getattr(Thresholds(), self.threshold))
 
     def inside(self, values: Any) -> Any:
-        """Whether values (a number, an array, a column) lie on the Pizza's side. A value on the line does not."""
-        return exceeds(values, self.value) if self.pizza == "above" else falls_short(values, self.value)
+        """Whether values (a number, an array, a column) lie on the Pizza's side. A value on the
+        line does not.
+        """
+        return (
+            exceeds(values, self.value)
+            if self.pizza == "above"
+            else falls_short(values, self.value)
+        )
 
     def __str__(self) -> str:
         return f"{'>' if self.pizza == 'above' else '<'} {self.value:g}"
@@ -54,13 +66,19 @@ class Line:
 class Quantity:
     """One measured quantity.
 
-    name: in Python, in JSON and as a column. label: what people call it; short: the same for a table's head.
-    meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines it, else "ours".
-    low, high: its range, None where it has no end. percent: shown as a share. line: the line the paper draws, if any.
-    dtype: of its column. measure: how a network's value is found; a tensor may stay on the subject's device.
-    arrived: it is measured when the numbers of `subject.units` have come from the device, not when the device is given work.
+    name: in Python, in JSON and as a column. label: what people call it; short: the same for a
+        table's head.
+    meaning: one sentence. symbol, place: the paper's symbol, and where it or a later paper defines
+        it, else "ours".
+    low, high: its range, None where it has no end. percent: shown as a share. line: the line the
+        paper draws, if any.
+    dtype: of its column. measure: how a network's value is found; a tensor may stay on the
+        subject's device.
+    arrived: it is measured when the numbers of `subject.units` have come from the device, not when
+        the device is given work.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
-    which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all triples)", which one it is.
+    which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all
+        triples)", which one it is.
 
     >>> from algophase import Quantity
     >>> Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()).label
@@ -93,7 +111,9 @@ class Quantity:
         return self.label.partition(" (")[0]
 
     def text(self, value: Any, missing: str = "undefined") -> str:
-        """A value as people read it: a share in percent, four decimals between two ends, otherwise four digits."""
+        """A value as people read it: a share in percent, four decimals between two ends,
+        otherwise four digits.
+        """
         if _missing(value):
             return missing
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -114,7 +134,8 @@ _KNOWN: dict[str, Quantity] = {}  # in the order in which they are listed everyw
 
 
 def register(quantity: Quantity) -> Quantity:
-    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed up.
+    """Add a quantity. A name that is taken is refused: two meanings of one column would be mixed
+    up.
 
     >>> from algophase import Quantity, analyze, handmade_clock, register
     >>> scale = register(Quantity("logit_scale", "logit scale", measure=lambda subject: subject.logits.abs().max()))
@@ -123,9 +144,14 @@ def register(quantity: Quantity) -> Quantity:
     >>> unregister("logit_scale")
     """
     if not all(part.isidentifier() for part in quantity.name.split(".")):
-        raise InputError(f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _")
+        raise InputError(
+            f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _"
+        )
     if quantity.name in _KNOWN:
-        raise InputError(f"there is a quantity {quantity.name!r} already ({_KNOWN[quantity.name].label}); choose another name")
+        raise InputError(
+            f"there is a quantity {quantity.name!r} already ({_KNOWN[quantity.name].label}); "
+            "choose another name"
+        )
     _KNOWN[quantity.name] = quantity
     return quantity
 
@@ -146,12 +172,15 @@ def metrics() -> list[Quantity]:
 
 
 def listed(values: Mapping[str, Any]) -> list[Quantity]:
-    """The metrics to list for a network with these values: those shown, and any other of their families that has a value."""
+    """The metrics to list for a network with these values: those shown, and any other of their
+    families that has a value.
+    """
     families = {quantity.family for quantity in metrics() if quantity.shown}
     return [
         quantity
         for quantity in metrics()
-        if quantity.shown or (quantity.family in families and not _missing(values.get(quantity.name)))
+        if quantity.shown
+        or (quantity.family in families and not _missing(values.get(quantity.name)))
     ]
 
 
@@ -207,11 +236,15 @@ _DEPENDENT = Line("clock_distance_irrelevance", "below")
 
 def _of_units(name: str) -> Callable[[Subject], float]:
     """One of the `UnitMeans` of the first hidden layer, undefined without units."""
-    return lambda subject: math.nan if subject.units is None else float(getattr(subject.units.means, name))
+    return lambda subject: (
+        math.nan if subject.units is None else float(getattr(subject.units.means, name))
+    )
 
 
 def _circularity(subject: Subject) -> float:
-    """Undefined where the operands have tables of their own, as in the paper, and without an embedding."""
+    """Undefined where the operands have tables of their own, as in the paper, and without an
+    embedding.
+    """
     defined = subject.shared_table and subject.network.cut == "embedding"
     return subject.operand_circularity[0] if defined else math.nan
 
@@ -239,7 +272,8 @@ for entry in (
     Quantity(
         SYMMETRICITY,
         "gradient symmetricity",
-        "mean cosine of a logit's gradients by the two operands, over the paper's 100 triples: 1 for a Pizza",
+        "mean cosine of a logit's gradients by the two operands, over the paper's 100 triples: "
+        "1 for a Pizza",
         symbol="s_g",
         place="section 4.1.1",
         low=-1,
@@ -264,7 +298,8 @@ for entry in (
     Quantity(
         BARE,
         "gradient symmetricity (without the equals sign)",
-        "of a network with an equals sign that is given the operands alone, which is what the released table holds",
+        "of a network with an equals sign that is given the operands alone, which is what the "
+        "released table holds",
         short="grad. symm. (no =)",
         low=-1,
         high=1,
@@ -300,7 +335,8 @@ for entry in (
     Quantity(
         CIRCULARITY,
         "circularity",
-        "mean over the first four principal components of the largest share that one frequency has of it",
+        "mean over the first four principal components of the largest share that one frequency "
+        "has of it",
         symbol="c",
         place="appendix B",
         low=0,
@@ -311,7 +347,8 @@ for entry in (
     Quantity(
         "disc_cka",
         "disc likeness",
-        "linear CKA of each frequency's hidden units with the disc (cos θa + cos θb, sin θa + sin θb), mean by units",
+        "linear CKA of each frequency's hidden units with the disc (cos θa + cos θb, sin θa + "
+        "sin θb), mean by units",
         place="arXiv 2512.25060",
         low=0,
         high=1,
@@ -333,7 +370,8 @@ for entry in (
     Quantity(
         "turned_disc_cka",
         "disc likeness (any turn)",
-        "the disc's, with its two circles turned against each other as fits best: for operands with tables of their own",
+        "the disc's, with its two circles turned against each other as fits best: for operands "
+        "with tables of their own",
         short="disc (any turn)",
         low=0,
         high=1,
@@ -344,7 +382,8 @@ for entry in (
     Quantity(
         "product_share",
         "product share",
-        "share of the hidden pre-activations' variance in products of the operands' waves, at each unit's own frequency",
+        "share of the hidden pre-activations' variance in products of the operands' waves, at "
+        "each unit's own frequency",
         low=0,
         high=1,
         percent=True,
@@ -366,7 +405,8 @@ for entry in (
     Quantity(
         "phase_resultant",
         "phase resultant",
-        "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and write in step",
+        "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and "
+        "write in step",
         low=0,
         high=1,
         measure=_of_units("resultant"),
@@ -403,26 +443,100 @@ for entry in (
     ),
     # What training records of a run.
     Quantity("training_loss", "training loss", "mean cross-entropy over the training pairs", low=0),
-    Quantity("validation_loss", "validation loss", "mean cross-entropy over the validation pairs", low=0),
-    Quantity("training_accuracy", "training accuracy", "share of the training pairs", low=0, high=1, percent=True),
-    Quantity("validation_accuracy", "validation accuracy", "share of the validation pairs", low=0, high=1, percent=True),
+    Quantity(
+        "validation_loss", "validation loss", "mean cross-entropy over the validation pairs", low=0
+    ),
+    Quantity(
+        "training_accuracy",
+        "training accuracy",
+        "share of the training pairs",
+        low=0,
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "validation_accuracy",
+        "validation accuracy",
+        "share of the validation pairs",
+        low=0,
+        high=1,
+        percent=True,
+    ),
     Quantity("parameter_norm", "parameter norm", "Euclidean norm of all parameters", low=0),
     # What a verdict rests on.
-    Quantity("verdict", "verdict", "which algorithm: Clock, Pizza, hybrid, other, lookup or not learned", dtype="text"),
-    Quantity("sentence", "verdict in words", "the verdict by its instances, such as two Clocks and a Pizza", dtype="text"),
-    Quantity("additivity", "additivity", "share of the logits that the sum of the instances explains", high=1, percent=True),
-    Quantity("program.explained", "program explains", "share of the logits", low=0, high=1, percent=True),
-    Quantity("program.answer_share", "answer-following share", "of the logits", low=0, high=1, percent=True),
-    Quantity("program.readout_share", "read-out share", "of the logits", low=0, high=1, percent=True),
+    Quantity(
+        "verdict",
+        "verdict",
+        "which algorithm: Clock, Pizza, hybrid, other, lookup or not learned",
+        dtype="text",
+    ),
+    Quantity(
+        "sentence",
+        "verdict in words",
+        "the verdict by its instances, such as two Clocks and a Pizza",
+        dtype="text",
+    ),
+    Quantity(
+        "additivity",
+        "additivity",
+        "share of the logits that the sum of the instances explains",
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "program.explained", "program explains", "share of the logits", low=0, high=1, percent=True
+    ),
+    Quantity(
+        "program.answer_share",
+        "answer-following share",
+        "of the logits",
+        low=0,
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "program.readout_share", "read-out share", "of the logits", low=0, high=1, percent=True
+    ),
     Quantity("program.offset_share", "offset share", "of the logits", low=0, high=1, percent=True),
-    Quantity("program.rest", "unexplained by class", "share of the logits in no class of the program", high=1, percent=True),
-    Quantity("pizza_logit_share", "Pizza share of the logits", "of Clocks, Pizzas and mixtures", low=0, high=1, percent=True),
-    Quantity("named_share", "named share", "of the logits, instances with a form", high=1, percent=True),
-    Quantity("nearest_distance", "distance to the nearest threshold", "of all thresholds of the verdict", low=0),
+    Quantity(
+        "program.rest",
+        "unexplained by class",
+        "share of the logits in no class of the program",
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "pizza_logit_share",
+        "Pizza share of the logits",
+        "of Clocks, Pizzas and mixtures",
+        low=0,
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "named_share", "named share", "of the logits, instances with a form", high=1, percent=True
+    ),
+    Quantity(
+        "nearest_distance",
+        "distance to the nearest threshold",
+        "of all thresholds of the verdict",
+        low=0,
+    ),
     # What the paper's label rests on.
-    Quantity("paper_label", "paper's label", "by the paper's rules", place="section 4.1.3", dtype="text"),
-    Quantity("pizza_share", "Pizza share", "of the logit variance of circles with a role", low=0, high=1, percent=True),
-    Quantity("metrics_agree", "metrics agree", "whether the two metrics point the same way", dtype="bool"),
+    Quantity(
+        "paper_label", "paper's label", "by the paper's rules", place="section 4.1.3", dtype="text"
+    ),
+    Quantity(
+        "pizza_share",
+        "Pizza share",
+        "of the logit variance of circles with a role",
+        low=0,
+        high=1,
+        percent=True,
+    ),
+    Quantity(
+        "metrics_agree", "metrics agree", "whether the two metrics point the same way", dtype="bool"
+    ),
 ):
     register(entry)
 del entry
@@ -430,7 +544,9 @@ del entry
 
 @dataclass(frozen=True)
 class CircleQuantity:
-    """One quantity of each circle, a list column `circles.NAME`. read: its value from a circle's evidence."""
+    """One quantity of each circle, a list column `circles.NAME`. read: its value from a circle's
+    evidence.
+    """
 
     name: str
     label: str

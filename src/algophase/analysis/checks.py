@@ -1,4 +1,6 @@
-"""Whether something is a network that can be analysed, and how it is seen: as it answers at inference."""
+"""Whether something is a network that can be analysed, and how it is seen: as it answers at
+inference.
+"""
 
 import math
 import os
@@ -8,19 +10,26 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.neutral import difference, evaluating, unsteady, untouched
+from algophase.core.settings import shown
 from algophase.networks import MLP, Clock, LensTransformer, Linear, Network, Recorded, Transformer
-from algophase.neutral import difference, evaluating, unsteady, untouched
-from algophase.settings import shown
 
-# The largest logit, and the largest number of an embedding. Sums of squares of p^3 logits stay within float64 (1e308), with
-# room for their products; verdicts are the same from 1e-150 to 1e150.
+# The largest logit, and the largest number of an embedding. Sums of squares of p^3 logits stay
+# within float64 (1e308), with room for their products; verdicts are the same from 1e-150 to 1e150.
 SMALLEST, LARGEST = 1e-120, 1e120
 METHODS = ("operand_tables", "logits_from_embeddings")
 HOW_TO = 'docs/howto-network.md, "Another architecture"'
 
 
-OURS = (Transformer, Linear, Clock, LensTransformer, MLP, Recorded)  # whose code changes nothing when it runs
+OURS = (
+    Transformer,
+    Linear,
+    Clock,
+    LensTransformer,
+    MLP,
+    Recorded,
+)  # whose code changes nothing when it runs
 
 
 @contextmanager
@@ -37,32 +46,50 @@ def exact_tables(network: Network) -> tuple[Tensor, ...]:
 
 
 def check_network(network: object) -> None:
-    """Stop at anything that no analysis can work on, before it fails somewhere inside, and say what is missing."""
+    """Stop at anything that no analysis can work on, before it fails somewhere inside, and say
+    what is missing.
+    """
     if isinstance(network, str | os.PathLike):
-        raise InputError(f"{shown(os.fspath(network))} is a path, not a network; load(path) reads the network in a file")
+        raise InputError(
+            f"{shown(os.fspath(network))} is a path, not a network; load(path) reads the "
+            "network in a file"
+        )
     if not isinstance(network, Network):
-        what = f"{shown(network)} is" if network is None else f"an object of class {type(network).__name__} is"
+        what = (
+            f"{shown(network)} is"
+            if network is None
+            else f"an object of class {type(network).__name__} is"
+        )
         wanted = " and ".join(METHODS)
         if callable(network):
             raise InputError(
-                f"{what} not a network; say what it adds modulo: analyze(module, modulus=59), or wrap it ({HOW_TO})"
+                f"{what} not a network; say what it adds modulo: analyze(module, modulus=59), "
+                f"or wrap it ({HOW_TO})"
             )
         raise InputError(
-            f"{what} not a network; give one of a subclass of algophase.Network with the methods {wanted} ({HOW_TO})"
+            f"{what} not a network; give one of a subclass of algophase.Network with the "
+            f"methods {wanted} ({HOW_TO})"
         )
     name = f"network {network.id}"
     for method in METHODS:
         if getattr(getattr(network, method), "__func__", None) is getattr(Network, method):
-            raise InputError(f"{name}: its class {type(network).__name__} has no method {method} of its own ({HOW_TO})")
+            raise InputError(
+                f"{name}: its class {type(network).__name__} has no method {method} of its own "
+                f"({HOW_TO})"
+            )
     if not any(parameter.is_floating_point() for parameter in network.parameters()):
-        raise InputError(f"{name}: it has no parameters; its weights must be torch.nn.Parameters ({HOW_TO})")
+        raise InputError(
+            f"{name}: it has no parameters; its weights must be torch.nn.Parameters ({HOW_TO})"
+        )
     with torch.no_grad(), at_inference(network):
         _check_tables(name, network.operand_tables(), network.task.modulus)
 
 
 @torch.no_grad()
 def check_steady(network: Network) -> None:
-    """That the same pairs get the same logits twice: numbers measured on anything else mean nothing."""
+    """That the same pairs get the same logits twice: numbers measured on anything else mean
+    nothing.
+    """
     if type(network) in OURS:
         return
 
@@ -72,64 +99,118 @@ def check_steady(network: Network) -> None:
 
     with at_inference(network):
         once, again = logits(), logits()
-    if isinstance(once, Tensor) and isinstance(again, Tensor):  # `check_logits` says what is wrong with others
+    if isinstance(once, Tensor) and isinstance(
+        again, Tensor
+    ):  # `check_logits` says what is wrong with others
         apart = difference(once, again)
         if apart:
             raise InputError(f"network {network.id}: {unsteady(apart)}")
 
 
 def _check_tables(name: str, tables: object, modulus: int) -> None:
-    if not isinstance(tables, tuple | list) or len(tables) != 2 or not all(isinstance(table, Tensor) for table in tables):
-        raise InputError(f"{name}: operand_tables must give two tensors, one per operand, each ({modulus}, width)")
+    if (
+        not isinstance(tables, tuple | list)
+        or len(tables) != 2
+        or not all(isinstance(table, Tensor) for table in tables)
+    ):
+        raise InputError(
+            f"{name}: operand_tables must give two tensors, one per operand, each ({modulus}, "
+            "width)"
+        )
     shapes = [tuple(table.shape) for table in tables]
-    if any(len(shape) != 2 or shape[0] != modulus or shape[1] == 0 for shape in shapes) or shapes[0] != shapes[1]:
+    if (
+        any(len(shape) != 2 or shape[0] != modulus or shape[1] == 0 for shape in shapes)
+        or shapes[0] != shapes[1]
+    ):
         given = " and ".join(map(str, shapes))
-        raise InputError(f"{name}: operand_tables gives tables of shape {given}; both must be ({modulus}, width), of one width")
+        raise InputError(
+            f"{name}: operand_tables gives tables of shape {given}; both must be ({modulus}, "
+            "width), of one width"
+        )
     if not all(table.is_floating_point() for table in tables):
-        raise InputError(f"{name}: operand_tables gives tables of {tables[0].dtype} and {tables[1].dtype}; both must be floats")
+        raise InputError(
+            f"{name}: operand_tables gives tables of {tables[0].dtype} and {tables[1].dtype}; "
+            "both must be floats"
+        )
 
 
 def check_logits(network: Network, logits: object, pairs: int) -> None:
-    """What `logits_from_embeddings` gave for so many pairs. More outputs than labels are allowed: they are wrong answers."""
+    """What `logits_from_embeddings` gave for so many pairs. More outputs than labels are
+    allowed: they are wrong answers.
+    """
     p = network.task.modulus
-    wanted = f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more outputs than labels)"
+    wanted = (
+        f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more "
+        "outputs than labels)"
+    )
     if not isinstance(logits, Tensor):
-        raise InputError(f"network {network.id}: logits_from_embeddings gives no tensor but {type(logits).__name__}; {wanted}")
+        raise InputError(
+            f"network {network.id}: logits_from_embeddings gives no tensor but "
+            f"{type(logits).__name__}; {wanted}"
+        )
     if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:
-        raise InputError(f"network {network.id}: logits_from_embeddings gives the shape {tuple(logits.shape)}; {wanted}")
+        raise InputError(
+            f"network {network.id}: logits_from_embeddings gives the shape "
+            f"{tuple(logits.shape)}; {wanted}"
+        )
     if not logits.is_floating_point():
-        raise InputError(f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be floats")
+        raise InputError(
+            f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be "
+            "floats"
+        )
 
 
 def not_finite(network: Network, logits: Tensor) -> InputError:
-    """Why logits that are not finite cannot be analysed, with what is known. The parameters themselves are finite."""
-    with_nan, with_infinity = (int(found.any(dim=-1).sum()) for found in (logits.isnan(), logits.isinf()))
-    weights = (parameter.detach() for parameter in network.parameters() if parameter.is_floating_point())
+    """Why logits that are not finite cannot be analysed, with what is known. The parameters
+    themselves are finite.
+    """
+    with_nan, with_infinity = (
+        int(found.any(dim=-1).sum()) for found in (logits.isnan(), logits.isinf())
+    )
+    weights = (
+        parameter.detach() for parameter in network.parameters() if parameter.is_floating_point()
+    )
     largest = max((weight.abs().max().item() for weight in weights if weight.numel()), default=0.0)
-    found = [f"{count} hold {what}" for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity")) if count]
+    found = [
+        f"{count} hold {what}"
+        for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity"))
+        if count
+    ]
     return InputError(
-        f"network {network.id}: its logits are not finite: of those of {network.task.modulus**2} pairs, {' and '.join(found)}; "
+        f"network {network.id}: its logits are not finite: of those of "
+        f"{network.task.modulus**2} pairs, {' and '.join(found)}; "
         f"its weights are finite, the largest is {largest:.3g}"
     )
 
 
 def check_finite_tables(network: Network, tables: tuple[Tensor, ...]) -> None:
-    """A table that is a parameter is known to be finite by now; one that is a buffer, or computed, is not."""
+    """A table that is a parameter is known to be finite by now; one that is a buffer, or
+    computed, is not.
+    """
     largest = max(table.abs().max().item() for table in tables)
     if not math.isfinite(largest):
         bad = sum(int((~torch.isfinite(table)).sum()) for table in tables)
-        raise InputError(f"network {network.id}: its embedding holds {bad} values that are NaN or infinite")
+        raise InputError(
+            f"network {network.id}: its embedding holds {bad} values that are NaN or infinite"
+        )
     error = wrong_size(network, "embedding", largest)
     if error is not None:
         raise error
 
 
 def wrong_size(network: Network, what: str, largest: float) -> InputError | None:
-    """Why numbers of this size cannot be analyzed: an analysis adds up squares, which overflow or vanish."""
+    """Why numbers of this size cannot be analyzed: an analysis adds up squares, which overflow
+    or vanish.
+    """
     if largest == 0 or SMALLEST <= largest <= LARGEST:
         return None
-    problem = "small that their squares vanish" if largest < SMALLEST else "large that their squares overflow"
+    problem = (
+        "small that their squares vanish"
+        if largest < SMALLEST
+        else "large that their squares overflow"
+    )
     return InputError(
-        f"network {network.id}: the largest number of its {what} is {largest:.3g}, so {problem} in float64; "
+        f"network {network.id}: the largest number of its {what} is {largest:.3g}, so {problem} "
+        "in float64; "
         f"it must be between {SMALLEST:g} and {LARGEST:g}: scale its {what} by a constant"
     )

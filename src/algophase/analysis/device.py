@@ -1,7 +1,8 @@
 """Moving numbers to where they are computed and back without making either side wait.
 
-A plain copy to or from a GPU waits until everything queued there is done. Copies through page-locked memory do not: what an
-analysis needs goes over in one such copy, and its results come back in another that is awaited only when they are read.
+A plain copy to or from a GPU waits until everything queued there is done. Copies through
+page-locked memory do not: what an analysis needs goes over in one such copy, and its results come
+back in another that is awaited only when they are read.
 """
 
 import copy
@@ -15,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
+from algophase.core.threads import one_thread
 from algophase.networks import Network
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings
-from algophase.threads import one_thread
 
 Item = TypeVar("Item")
 Started = TypeVar("Started")
@@ -30,7 +31,16 @@ UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 EMPTIED = (dict, OrderedDict, set, list)
 # What a copy may share: it cannot be changed.
-PLAIN = (types.NoneType, int, float, str, types.BuiltinFunctionType, TaskSettings, NetworkSettings, RunSettings)
+PLAIN = (
+    types.NoneType,
+    int,
+    float,
+    str,
+    types.BuiltinFunctionType,
+    TaskSettings,
+    NetworkSettings,
+    RunSettings,
+)
 
 
 def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) -> list[Tensor]:
@@ -40,16 +50,23 @@ def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) 
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     if flat.device.type == "cpu" and device.type == "cuda":
         flat = flat.pin_memory()
-    parts = flat.to(device, non_blocking=True).to(dtype).split([tensor.numel() for tensor in tensors])
+    parts = (
+        flat.to(device, non_blocking=True).to(dtype).split([tensor.numel() for tensor in tensors])
+    )
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
 
 
 def overlapped(
-    items: Iterable[Item], start: Callable[[Item], Started], finish: Callable[[Started], Result], device: torch.device
+    items: Iterable[Item],
+    start: Callable[[Item], Started],
+    finish: Callable[[Started], Result],
+    device: torch.device,
 ) -> Iterator[Result]:
-    """What `finish` makes of what `start` began, in the order given. A few are under way at once where a GPU computes.
+    """What `finish` makes of what `start` began, in the order given. A few are under way at once
+    where a GPU computes.
 
-    What is left for the CPU then is small, and several threads would wait for each other over it: it has one meanwhile.
+    What is left for the CPU then is small, and several threads would wait for each other over it:
+    it has one meanwhile.
     """
     on_gpu, waiting = device.type != "cpu", deque[Started]()
     most = UNDER_WAY if on_gpu else 0
@@ -72,16 +89,24 @@ class Packed(NamedTuple):
 
 
 def pack(tensors: Mapping[str, Tensor]) -> Packed:
-    flat = torch.cat([tensor.double().flatten() for tensor in tensors.values()]) if tensors else torch.zeros(0)
+    flat = (
+        torch.cat([tensor.double().flatten() for tensor in tensors.values()])
+        if tensors
+        else torch.zeros(0)
+    )
     return Packed({name: tensor.shape for name, tensor in tensors.items()}, flat)
 
 
 class Download:
-    """Packed tensors on their way to the CPU. `get` waits for them alone, not for what was queued after them."""
+    """Packed tensors on their way to the CPU. `get` waits for them alone, not for what was
+    queued after them.
+    """
 
     def __init__(self, packed: Packed) -> None:
         self._shapes, flat = packed
-        self._numbers = flat.to("cpu", non_blocking=True)  # page-locked memory if it comes from a GPU
+        self._numbers = flat.to(
+            "cpu", non_blocking=True
+        )  # page-locked memory if it comes from a GPU
         self._arrived = torch.cuda.Event() if flat.device.type == "cuda" else None
         if self._arrived is not None:
             self._arrived.record(torch.cuda.current_stream(flat.device))
@@ -100,26 +125,42 @@ class Download:
 @torch.inference_mode(False)  # whose tensors have no gradients
 @torch.no_grad()
 def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> SomeNetwork:
-    """A copy in double precision on `device`, so that no digit of a metric is the analysis's own rounding.
+    """A copy in double precision on `device`, so that no digit of a metric is the analysis's own
+    rounding.
 
-    It is in evaluation mode, whatever the network's: what is analysed is what the network answers at inference.
+    It is in evaluation mode, whatever the network's: what is analysed is what the network answers
+    at inference.
     """
-    held: list[Tensor] = [*network.parameters(), *network.buffers()]  # each once, however many names it has
+    held: list[Tensor] = [
+        *network.parameters(),
+        *network.buffers(),
+    ]  # each once, however many names it has
     known_already = set(map(id, held))
     for module in network.modules():  # a mask that its author did not register
-        held += [value for value in vars(module).values() if isinstance(value, Tensor) and id(value) not in known_already]
+        held += [
+            value
+            for value in vars(module).values()
+            if isinstance(value, Tensor) and id(value) not in known_already
+        ]
     floating = [tensor for tensor in held if tensor.is_floating_point()]
     moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
     moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
-    moved = {old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new for old, new in moved.items()}
+    moved = {
+        old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new
+        for old, new in moved.items()
+    }
     if is_plain(network):
         return _copied(network, moved, {}).eval()
-    known: dict[int, object] = {id(old): new for old, new in moved.items()}  # wherever a tensor is held, its copy is
+    known: dict[int, object] = {
+        id(old): new for old, new in moved.items()
+    }  # wherever a tensor is held, its copy is
     return copy.deepcopy(network, known).eval()
 
 
 def is_plain(network: nn.Module) -> bool:
-    """Whether its modules hold parameters, buffers, modules and plain values alone: all networks of ours do, without hooks."""
+    """Whether its modules hold parameters, buffers, modules and plain values alone: all networks
+    of ours do, without hooks.
+    """
     return all(_is_plain(module) for module in network.modules())
 
 
@@ -135,18 +176,28 @@ def plain_values(module: nn.Module) -> Iterator[tuple[str, Hashable]]:
 
 
 def _may_be_shared(value: object) -> bool:
-    return isinstance(value, PLAIN) or (type(value) is tuple and all(isinstance(each, PLAIN) for each in value))
+    return isinstance(value, PLAIN) or (
+        type(value) is tuple and all(isinstance(each, PLAIN) for each in value)
+    )
 
 
-def _copied(module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int, nn.Module]) -> SomeModule:
-    """A plain module with other tensors, in a tenth of the time of a deep copy. known: the copies so far, by what is copied."""
+def _copied(
+    module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int, nn.Module]
+) -> SomeModule:
+    """A plain module with other tensors, in a tenth of the time of a deep copy. known: the
+    copies so far, by what is copied.
+    """
     if id(module) not in known:
         known[id(module)] = made = type(module).__new__(type(module))
         for name, value in vars(module).items():
             if name == "_modules":
-                value = {key: child and _copied(child, moved, known) for key, child in value.items()}
+                value = {
+                    key: child and _copied(child, moved, known) for key, child in value.items()
+                }
             elif name in REGISTRIES:
-                value = {key: None if tensor is None else moved[tensor] for key, tensor in value.items()}
+                value = {
+                    key: None if tensor is None else moved[tensor] for key, tensor in value.items()
+                }
             elif not _may_be_shared(value):
                 value = type(value)()  # empty: hooks, mostly
             made.__dict__[name] = value

@@ -1,13 +1,15 @@
-"""The Python file that a distilled program is written to: what it is, its numbers, its formula, and a check of itself."""
+"""The Python file that a distilled program is written to: what it is, its numbers, its formula,
+and a check of itself.
+"""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from algophase.wording import counted
+from algophase.core.wording import counted
 
 if TYPE_CHECKING:
-    from algophase.analysis.distil import Distilled
+    from algophase.analysis.program.distil import Distilled
 
 HEAD = '''"""Addition modulo {p}, as network {id} computes it, distilled by algophase to {numbers}.
 
@@ -77,12 +79,19 @@ def source_of(found: "Distilled") -> str:
     if found.sine_profiles is not None:
         formula.append("h_k(d) sin w r")
         tables.append(_profiles("SINE_PROFILES", "h_k", found, 1))
-        terms.append(f"        total = total + {_at('SINE_PROFILES', by_waves)} * np.sin(angle * r)\n")
+        terms.append(
+            f"        total = total + {_at('SINE_PROFILES', by_waves)} * np.sin(angle * r)\n"
+        )
     if found.readout is not None:
         formula.append("Re R_k(c) exp(i w s)")
-        lines = [f"    {k}: np.array([{_listed(row)}]),\n" for k, row in zip(found.frequencies, found.readout, strict=True)]
+        lines = [
+            f"    {k}: np.array([{_listed(row)}]),\n"
+            for k, row in zip(found.frequencies, found.readout, strict=True)
+        ]
         tables.append(
-            "# R_k(c): what is read off the sum without following the answer.\nREADOUT = {\n" + "".join(lines) + "}\n"
+            "# R_k(c): what is read off the sum without following the answer.\nREADOUT = {\n"
+            + "".join(lines)
+            + "}\n"
         )
         terms.append("        total = total + (READOUT[k] * np.exp(1j * angle * s)).real\n")
     text = f"    logits(a, b)[c] = sum over k of {' + '.join(formula)}"
@@ -106,13 +115,18 @@ def source_of(found: "Distilled") -> str:
         margin=proof.smallest_margin,
     )
     body = BODY.format(
-        profile=_at("PROFILES", by_waves), terms="".join(terms), accuracy=proof.accuracy, margin=float(proof.smallest_margin)
+        profile=_at("PROFILES", by_waves),
+        terms="".join(terms),
+        accuracy=proof.accuracy,
+        margin=float(proof.smallest_margin),
     )
     return head + "".join(f"\n{table}" for table in tables) + (WAVES if by_waves else "") + body
 
 
 def _quoted(text: object) -> str:
-    """Text from anywhere for a docstring: no quote, backslash or line of it can end the docstring and run as code."""
+    """Text from anywhere for a docstring: no quote, backslash or line of it can end the
+    docstring and run as code.
+    """
     letters = []
     for letter in str(text):
         if letter in '"\\':
@@ -133,12 +147,18 @@ def _profiles(name: str, symbol: str, found: "Distilled", which: int) -> str:
     if found.waves is not None:
         comment = f"# {symbol}(d) of each frequency k: waves (j, cosine, sine)."
         for k, waves in zip(found.frequencies, found.waves[which], strict=True):
-            rows.append(f"    {k}: [{_wrapped([f'({j}, {cosine:g}, {sine:g})' for j, cosine, sine in waves])}],\n")
+            rows.append(
+                f"    {k}: "
+                f"[{_wrapped([f'({j}, {cosine:g}, {sine:g})' for j, cosine, sine in waves])}],\n"
+            )
     else:
         comment = f"# {symbol}(d) of each frequency k, for d = 0 to p - 1."
         table = found.profiles if which == 0 else found.sine_profiles
         assert table is not None
-        rows += [f"    {k}: np.array([{_listed(row)}]),\n" for k, row in zip(found.frequencies, table, strict=True)]
+        rows += [
+            f"    {k}: np.array([{_listed(row)}]),\n"
+            for k, row in zip(found.frequencies, table, strict=True)
+        ]
     return f"{comment}\n{name} = {{\n{''.join(rows)}}}\n"
 
 
@@ -156,4 +176,8 @@ def _wrapped(words: list[str], width: int = 100) -> str:
         line += f"{word}, "
     lines.append(line)
     one = "".join(lines).rstrip(", ")
-    return one if len(lines) == 1 else "\n        " + "\n        ".join(part.rstrip() for part in lines) + "\n    "
+    return (
+        one
+        if len(lines) == 1
+        else "\n        " + "\n        ".join(part.rstrip() for part in lines) + "\n    "
+    )

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.networks import Network
 
 
@@ -24,7 +24,14 @@ class Moment:
 
 
 def dynamics(
-    snapshots: Mapping[int, Network], thresholds: Thresholds = Thresholds(), device: torch.device | str = "cpu"
+    snapshots: Mapping[int, Network],
+    thresholds: Thresholds = Thresholds(),
+    device: torch.device | str = "cpu",
 ) -> list[Moment]:
-    """Networks by epoch, such as the `snapshots` of a trained run, analysed in the order of their epochs."""
-    return [Moment(epoch, analyze(network, thresholds, device)) for epoch, network in sorted(snapshots.items())]
+    """Networks by epoch, such as the `snapshots` of a trained run, analysed in the order of
+    their epochs.
+    """
+    return [
+        Moment(epoch, analyze(network, thresholds, device))
+        for epoch, network in sorted(snapshots.items())
+    ]

@@ -1,9 +1,11 @@
-"""What a network is at one moment of its training, beyond `analyze`: pairs of components alone, and life without companions.
+"""What a network is at one moment of its training, beyond `analyze`: pairs of components alone, and
+life without companions.
 
-Early in training an embedding has no clean circles yet, so the paper isolates principal components, "possibly non-circle"
-(appendix J). Each of the first pairs is kept alone and its logits are compared with the closed forms of its strongest
-frequency. And every circle in the accompanying role is removed at once, to see what they are worth (appendix K).
-Whether held-out pairs add up to the right answers is asked as well (`progress_measures`).
+Early in training an embedding has no clean circles yet, so the paper isolates principal components,
+"possibly non-circle" (appendix J). Each of the first pairs is kept alone and its logits are
+compared with the closed forms of its strongest frequency. And every circle in the accompanying role
+is removed at once, to see what they are worth (appendix K). Whether held-out pairs add up to the
+right answers is asked as well (`progress_measures`).
 """
 
 import math
@@ -15,14 +17,19 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.circles import Circle, circle_alone, component_pairs, without_circles
+from algophase.analysis.circles.find import Circle, circle_alone, component_pairs, without_circles
+from algophase.analysis.circles.roles import CircleEvidence, launch_evidence, read_launched
 from algophase.analysis.device import Download, overlapped, pack, upload
-from algophase.analysis.evidence import CircleEvidence, launch_evidence, read_launched
-from algophase.analysis.grid import correct_logits, grid_logits, right_answers, share_right
-from algophase.analysis.metrics import irrelevance
-from algophase.analysis.progress_measures import held_out_answers, training_pairs
+from algophase.analysis.hidden.progress_measures import held_out_answers, training_pairs
+from algophase.analysis.logits.all_pairs import (
+    correct_logits,
+    grid_logits,
+    right_answers,
+    share_right,
+)
+from algophase.analysis.logits.metrics import irrelevance
 from algophase.analysis.subject import Subject
-from algophase.devices import choose_device
+from algophase.core.devices import choose_device
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -30,9 +37,11 @@ PAIRS = 3  # components 1-2, 3-4 and 5-6
 
 @dataclass(frozen=True)
 class PairEvidence:
-    """A pair of components alone. `evidence.circle` holds its components and strongest frequency, round or not.
+    """A pair of components alone. `evidence.circle` holds its components and strongest frequency,
+    round or not.
 
-    distance_irrelevance: of its correct logits, the paper's pictures of isolated components; NaN where they are constant.
+    distance_irrelevance: of its correct logits, the paper's pictures of isolated components; NaN
+        where they are constant.
     """
 
     evidence: CircleEvidence
@@ -40,7 +49,9 @@ class PairEvidence:
 
     @property
     def pizza_share(self) -> float:
-        """The Pizza's part of the amplitude: its weight over that of Clock and Pizza, NaN unless that is positive."""
+        """The Pizza's part of the amplitude: its weight over that of Clock and Pizza, NaN unless
+        that is positive.
+        """
         amplitude = self.evidence.clock_weight + self.evidence.pizza_weight
         return self.evidence.pizza_weight / amplitude if amplitude > 0 else math.nan
 
@@ -79,11 +90,15 @@ class MomentDetails:
             "pairs": [pair.to_dict() for pair in self.pairs],
             "accompanying": self.accompanying,
             "accuracy_without_accompanying": self.accuracy_without_accompanying,
-            "held_out_answers": self.held_out_answers if math.isfinite(self.held_out_answers) else None,
+            "held_out_answers": self.held_out_answers
+            if math.isfinite(self.held_out_answers)
+            else None,
         }
 
 
-def moment_details(network: Network, analysis: Analysis, device: torch.device | str = "cpu") -> MomentDetails:
+def moment_details(
+    network: Network, analysis: Analysis, device: torch.device | str = "cpu"
+) -> MomentDetails:
     """analysis: of this network; it says which circles accompany."""
     (details,) = details_of_each([(network, analysis)], device)
     return details
@@ -92,7 +107,9 @@ def moment_details(network: Network, analysis: Analysis, device: torch.device | 
 def details_of_each(
     analysed: Iterable[tuple[Network, Analysis]], device: torch.device | str = "cpu"
 ) -> Iterator[MomentDetails]:
-    """One after the other, in the order given; on a GPU a few are under way at once, as in `analyze_each`."""
+    """One after the other, in the order given; on a GPU a few are under way at once, as in
+    `analyze_each`.
+    """
     device = choose_device(device)
     yield from overlapped(analysed, lambda each: _start(*each, device), _finish, device)
 
@@ -120,7 +137,9 @@ def _start(network: Network, analysis: Analysis, device: torch.device) -> _Start
     training = training_pairs(network)
     if training is not None:
         numbers["held-out answers"] = held_out_answers(subject.logits, training)
-    return _Started(subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(pack(numbers)))
+    return _Started(
+        subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(pack(numbers))
+    )
 
 
 @torch.no_grad()
@@ -130,7 +149,10 @@ def _look(subject: Subject, tables: list[tuple[Tensor, Tensor]], pairs: int) -> 
     first, second = (torch.stack(side) for side in zip(*tables, strict=True))
     first, second = upload([first, second], own.device, own.dtype)
     logits = grid_logits(subject.network, (first, second))
-    found = {f"irrelevance {pair}": irrelevance(correct_logits(logits[pair]), subject.resolution) for pair in range(pairs)}
+    found = {
+        f"irrelevance {pair}": irrelevance(correct_logits(logits[pair]), subject.resolution)
+        for pair in range(pairs)
+    }
     return {**found, "accuracy without": share_right(right_answers(logits[pairs:]))}
 
 
@@ -139,6 +161,8 @@ def _finish(started: _Started) -> MomentDetails:
     irrelevances = [numbers[f"irrelevance {pair}"].item() for pair in range(len(started.pairs))]
     without = numbers["accuracy without"].tolist() if started.accompanying else [started.accuracy]
     evidence = read_launched(started.modulus, started.pairs, numbers)
-    found = tuple(PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True))
+    found = tuple(
+        PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True)
+    )
     held_out = numbers["held-out answers"].item() if "held-out answers" in numbers else math.nan
     return MomentDetails(found, started.accompanying, without[0], held_out)

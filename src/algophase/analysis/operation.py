@@ -1,32 +1,42 @@
-"""Which operation a network follows, seen from its answers to all pairs, and the network taken as following it."""
+"""Which operation a network follows, seen from its answers to all pairs, and the network taken
+as following it.
+"""
 
 import copy
 from dataclasses import replace
 
 import numpy as np
 
-from algophase.analysis.grid import grid_logits
+from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.answers import Learned, learned
+from algophase.core.errors import InputError
 from algophase.core.group import Numbers
-from algophase.errors import InputError
+from algophase.core.settings import TaskSettings, shown
+from algophase.core.task import answers, counts_as, following
 from algophase.networks import Network
 from algophase.networks.wrapped import OPERATIONS_ASKED, Wrapped
-from algophase.settings import TaskSettings, shown
-from algophase.task import answers, counts_as, following
 
 
 def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
-    """What a network learned in place of its task; None where it follows its task best, or nothing that we know.
+    """What a network learned in place of its task; None where it follows its task best, or nothing
+    that we know.
 
-    in_order: its answers (p, p) with numbers in the order in which they add, as an analysis sees them.
+    in_order: its answers (p, p) with numbers in the order in which they add, as an analysis sees
+        them.
     """
     task = network.task
     own = _by_own_names(task, in_order)
     result = learned(own)
     if result is None or result.share <= (own == answers(task).numpy()).mean():
         return None
-    if result.operation == "multiply" and not isinstance(network, Wrapped) and network.cut != "none":
-        return replace(result, operation="")  # zero is among its numbers: only `wrap` can leave it out
+    if (
+        result.operation == "multiply"
+        and not isinstance(network, Wrapped)
+        and network.cut != "none"
+    ):
+        return replace(
+            result, operation=""
+        )  # zero is among its numbers: only `wrap` can leave it out
     return result
 
 
@@ -38,9 +48,13 @@ def _by_own_names(task: TaskSettings, in_order: Numbers) -> Numbers:
 
 
 def with_operation(network: Network, operation: str) -> Network:
-    """The network taken as following an operation; with "auto", the one that its answers follow. Its weights are shared."""
+    """The network taken as following an operation; with "auto", the one that its answers follow.
+    Its weights are shared.
+    """
     if operation not in OPERATIONS_ASKED:
-        raise InputError(f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}")
+        raise InputError(
+            f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}"
+        )
     taken = copy.copy(network)
     taken.task = replace(network.task, operation="add", relabelling=())
     taken.run = None  # whose task may be another one

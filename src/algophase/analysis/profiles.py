@@ -1,12 +1,14 @@
-"""What each instance of a network computes, as a curve: the profile g(d) of its leading frequency, by the angle k d."""
+"""What each instance of a network computes, as a curve: the profile g(d) of its leading
+frequency, by the angle k d.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from algophase.analysis.forms import form_curve
-from algophase.analysis.logit_sums import Array
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.program.shapes import form_curve
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -31,7 +33,9 @@ class Profile:
 
 
 def kind_of(form: str) -> str:
-    """A form's colour is that of its algorithm. A short cycle, which says nothing about that, has its own."""
+    """A form's colour is that of its algorithm. A short cycle, which says nothing about that,
+    has its own.
+    """
     return {"both": "hybrid", "short cycle": "short cycle"}.get(form) or form.partition(" ")[0]
 
 
@@ -40,7 +44,9 @@ def profiles(analysis: "Analysis") -> list[Profile]:
     program, turned, found = analysis.program, len(analysis.operand_circularity) > 1, []
     drawn = dict(zip(program.frequencies, program.drawn_profiles, strict=True))
     exact = program.profiles.size > 0
-    for instance, form in zip(analysis.instances.instances[:MOST_PROFILES], analysis.verdict.forms, strict=False):
+    for instance, form in zip(
+        analysis.instances.instances[:MOST_PROFILES], analysis.verdict.forms, strict=False
+    ):
         leading = instance.keys[0]
         values, p = drawn[leading], program.modulus
         angles = ((leading * np.arange(p) / p + 0.5) % 1 - 0.5) * 360
@@ -48,6 +54,13 @@ def profiles(analysis: "Analysis") -> list[Profile]:
         fitted = form_curve(values, leading, form, turned=turned and exact)
         name = ", ".join(map(str, instance.frequencies))
         found.append(
-            Profile(name, form, angles[order], values[order], None if fitted is None else fitted[order], instance.share)
+            Profile(
+                name,
+                form,
+                angles[order],
+                values[order],
+                None if fitted is None else fitted[order],
+                instance.share,
+            )
         )
     return found

@@ -1,16 +1,18 @@
-"""An analysis as plain values: what `algophase analyze --json` prints, and what the columns of a sweep hold."""
+"""An analysis as plain values: what `algophase analyze --json` prints, and what the columns of a
+sweep hold.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.anatomy import Anatomy
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES
-from algophase.analysis.forms import FITTED
-from algophase.analysis.instances import Instance
+from algophase.analysis.hidden.anatomy import Anatomy
 from algophase.analysis.plain import to_plain
-from algophase.analysis.program import Program
-from algophase.analysis.verdict import Form, fit_of
+from algophase.analysis.program.instances import Instance
+from algophase.analysis.program.read import Program
+from algophase.analysis.program.shapes import FITTED
+from algophase.analysis.verdict.decide import Form, fit_of
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InstanceQuantity:
-    """One quantity of each instance, a list column `instances.NAME`. read: its value, from an instance and its form."""
+    """One quantity of each instance, a list column `instances.NAME`. read: its value, from an
+    instance and its form.
+    """
 
     name: str
     read: Callable[[Instance, Form], Any]
@@ -51,7 +55,9 @@ SHARES = ("answer_share", "answer_only_share", "sum_share", "readout_share", "of
 
 
 def record_of(analysis: "Analysis") -> dict[str, Any]:
-    """Plain values, null for what is undefined. What a row of an older table does not have is left out."""
+    """Plain values, null for what is undefined. What a row of an older table does not have is
+    left out.
+    """
     verdict, paper = analysis.verdict, analysis.paper
     record: dict[str, Any] = {
         "id": analysis.id,
@@ -84,7 +90,10 @@ def record_of(analysis: "Analysis") -> dict[str, Any]:
         "shape": paper.shape,
         "pizza_share": paper.pizza_share,
         "cautions": list(analysis.cautions),
-        "circles": [{field.name: field.read(item) for field in CIRCLE_QUANTITIES} for item in analysis.circles],
+        "circles": [
+            {field.name: field.read(item) for field in CIRCLE_QUANTITIES}
+            for item in analysis.circles
+        ],
         "anatomy": None if analysis.anatomy is None else _anatomy_record(analysis.anatomy),
     }
     plain: dict[str, Any] = to_plain(record)

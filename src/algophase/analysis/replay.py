@@ -1,10 +1,13 @@
-"""What a GPU computes of networks of one kind, recorded once and then played again with other weights.
+"""What a GPU computes of networks of one kind, recorded once and then played again with other
+weights.
 
-Python takes longer to queue the hundreds of operations of an analysis than the GPU takes to compute them. Those that depend
-on a network's weights and attention rate alone are the same for every network of a kind: the same other settings, the same
-shapes. They are recorded as a CUDA graph, which is queued as one. Its operations are those that would be queued one by one.
+Python takes longer to queue the hundreds of operations of an analysis than the GPU takes to compute
+them. Those that depend on a network's weights and attention rate alone are the same for every
+network of a kind: the same other settings, the same shapes. They are recorded as a CUDA graph,
+which is queued as one. Its operations are those that would be queued one by one.
 
-A recording is not trusted at once: what it gives of its first networks is compared with what is computed one by one.
+A recording is not trusted at once: what it gives of its first networks is compared with what is
+    computed one by one.
 """
 
 import logging
@@ -20,17 +23,25 @@ from torch.utils._pytree import tree_leaves
 
 from algophase.analysis.device import Packed, in_float64, is_plain, plain_values
 from algophase.analysis.subject import Subject
+from algophase.core.settings import TransformerSettings
 from algophase.networks import Linear, Network, Transformer
 from algophase.networks.transformer import attentions
-from algophase.settings import TransformerSettings
 
 log = logging.getLogger(__name__)
 
-ONE_BY_ONE = 3  # networks of a kind before it is recorded: what libraries set up on first use is in place then
+# Networks of a kind before it is recorded: what libraries set up on first use is in place then
+ONE_BY_ONE = 3
 MOST_KINDS = 4  # each recording holds its own memory
-CHECKED = 2  # networks for which a recording is compared: that it was recorded with, and one of other weights
+# Networks for which a recording is compared: that it was recorded with, and one of other weights
+CHECKED = 2
 SAME = 1e-9  # relative or absolute; both are in float64
-NAMES = ("id", "run", "notes", "training", "attention_rate")  # what tells networks of a kind apart; a recording reads the last
+NAMES = (
+    "id",
+    "run",
+    "notes",
+    "training",
+    "attention_rate",
+)  # what tells networks of a kind apart; a recording reads the last
 
 
 class Recording(Protocol):
@@ -45,12 +56,20 @@ class Graph:
     """A recording on a GPU."""
 
     def __init__(self, work: Callable[[], Packed]) -> None:
-        self._graph, stream, now = torch.cuda.CUDAGraph(), torch.cuda.Stream(), torch.cuda.current_stream()
+        self._graph, stream, now = (
+            torch.cuda.CUDAGraph(),
+            torch.cuda.Stream(),
+            torch.cuda.current_stream(),
+        )
         stream.wait_stream(now)
         with torch.cuda.stream(stream):
             work()  # for what libraries set up with each stream
         capture = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
-        with torch.cuda.stream(now), capture, Borrowed() as borrowed:  # a capture that fails would leave us on its stream
+        with (
+            torch.cuda.stream(now),
+            capture,
+            Borrowed() as borrowed,
+        ):  # a capture that fails would leave us on its stream
             self.numbers = work()
         self._borrowed = borrowed.tensors
 
@@ -59,7 +78,9 @@ class Graph:
 
 
 class Borrowed(TorchDispatchMode):
-    """Holds on to what operations read and did not make themselves: a graph knows places in memory, not tensors."""
+    """Holds on to what operations read and did not make themselves: a graph knows places in
+    memory, not tensors.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,28 +96,41 @@ class Borrowed(TorchDispatchMode):
             if (place := _place(tensor)) not in self._made:
                 self._held.setdefault(place, tensor)
         found = func(*args, **(kwargs or {}))
-        self._made.update(place for tensor in _tensors(found) if (place := _place(tensor)) not in self._held)
+        self._made.update(
+            place for tensor in _tensors(found) if (place := _place(tensor)) not in self._held
+        )
         return found
 
 
 class Replays:
-    """`work` of one subject after the other. From the fourth of a kind on, it is played from a recording.
+    """`work` of one subject after the other. From the fourth of a kind on, it is played from a
+    recording.
 
     work: queues everything on the subject's device, waits for nothing, and looks at no number.
     """
 
-    def __init__(self, work: Callable[[Subject], Packed], record: Callable[[Callable[[], Packed]], Recording] = Graph) -> None:
+    def __init__(
+        self,
+        work: Callable[[Subject], Packed],
+        record: Callable[[Callable[[], Packed]], Recording] = Graph,
+    ) -> None:
         self._work, self._record = work, record
         self._seen: Counter[Hashable] = Counter()
         self._recorded: dict[Hashable, _Recorded | None] = {}
 
     def __call__(self, subject: Subject) -> Packed:
-        """The results. Read or copy them, on the same stream, before the next call: it may overwrite them."""
+        """The results. Read or copy them, on the same stream, before the next call: it may
+        overwrite them.
+        """
         kind = kind_of(subject)
         if kind is None:
             return self._work(subject)
         self._seen[kind] += 1
-        if self._seen[kind] > ONE_BY_ONE and kind not in self._recorded and len(self._recorded) < MOST_KINDS:
+        if (
+            self._seen[kind] > ONE_BY_ONE
+            and kind not in self._recorded
+            and len(self._recorded) < MOST_KINDS
+        ):
             self._recorded[kind] = self._recording(subject)
         known = self._recorded.get(kind)
         if known is None:
@@ -109,18 +143,28 @@ class Replays:
             return known.recording.numbers
         expected, known.checked = self._work(subject), known.checked + 1
         if not _same(known.recording.numbers, expected):
-            log.warning("%s and networks like it: a recorded analysis gives other numbers, and is not used", subject.given.id)
+            log.warning(
+                "%s and networks like it: a recorded analysis gives other numbers, and is not used",
+                subject.given.id,
+            )
             self._recorded[kind] = None
         return expected
 
     def _recording(self, subject: Subject) -> "_Recorded | None":
-        """None where it cannot be recorded, for want of memory, say: such a kind goes on one by one."""
+        """None where it cannot be recorded, for want of memory, say: such a kind goes on one by
+        one.
+        """
         network = in_float64(subject.network, subject.device)
-        rates = [torch.tensor(rate, dtype=torch.float64, device=subject.device) for rate in _rates(network)]
+        rates = [
+            torch.tensor(rate, dtype=torch.float64, device=subject.device)
+            for rate in _rates(network)
+        ]
         for attention, rate in zip(attentions(network), rates, strict=True):
             attention.attention_rate = rate
         try:
-            return _Recorded(_weights(network), rates, self._record(lambda: self._work(subject.beside(network))))
+            return _Recorded(
+                _weights(network), rates, self._record(lambda: self._work(subject.beside(network)))
+            )
         except RuntimeError as error:
             log.debug("the analysis of %s is not recorded: %s", subject.given.settings, error)
             return None
@@ -137,16 +181,23 @@ class _Recorded:
 
 
 def _same(found: Packed, expected: Packed) -> bool:
-    return found.shapes == expected.shapes and torch.allclose(found.flat, expected.flat, SAME, SAME, equal_nan=True)
+    return found.shapes == expected.shapes and torch.allclose(
+        found.flat, expected.flat, SAME, SAME, equal_nan=True
+    )
 
 
 def kind_of(subject: Subject) -> Hashable | None:
-    """What decides which operations are queued; None for a network that may do anything in its forward pass."""
+    """What decides which operations are queued; None for a network that may do anything in its
+    forward pass.
+    """
     network = subject.network
     if type(network) not in (Transformer, Linear) or not is_plain(network):
         return None
     traits = tuple(
-        (name, replace(value, attention_rate=0.0) if isinstance(value, TransformerSettings) else value)
+        (
+            name,
+            replace(value, attention_rate=0.0) if isinstance(value, TransformerSettings) else value,
+        )
         for module in network.modules()
         for name, value in plain_values(module)
         if name not in NAMES

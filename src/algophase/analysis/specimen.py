@@ -1,6 +1,7 @@
 """A network with its analysis and what pictures and tables show of it, each computed once.
 
-Everything that presents a network (pictures, reports, the explorer, the paper's items) works on a specimen.
+Everything that presents a network (pictures, reports, the explorer, the paper's items) works on a
+specimen.
 """
 
 from collections import OrderedDict
@@ -13,20 +14,24 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze_subject
-from algophase.analysis.circles import Isolation, isolate_components, isolate_group
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.grid import by_difference_and_sum, correct_logits, right_answers
+from algophase.analysis.circles.find import Isolation, isolate_components, isolate_group
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.logits.all_pairs import by_difference_and_sum, correct_logits, right_answers
 from algophase.analysis.subject import Subject
 from algophase.networks import Network, Recorded
 
-_Key = tuple[frozenset[int], bool]  # frequencies of the embedding, and whether they are left out rather than kept
+_Key = tuple[
+    frozenset[int], bool
+]  # frequencies of the embedding, and whether they are left out rather than kept
 MOST_ANSWERS = 64  # kept of one network: 56 kB each at p = 59
 MOST_ISOLATIONS = 8  # with all their logits: 1.6 MB each at p = 59
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network, or a part of it, answers: the correct logit of each pair, (a, b), and whether it is the answer."""
+    """What a network, or a part of it, answers: the correct logit of each pair, (a, b), and
+    whether it is the answer.
+    """
 
     correct: Tensor
     right: Tensor
@@ -37,7 +42,9 @@ class Answer:
 
     @cached_property
     def logits(self) -> Tensor:
-        """Correct logits, rows a - b and columns a + b (the paper's p is odd; NaN where there is no pair)."""
+        """Correct logits, rows a - b and columns a + b (the paper's p is odd; NaN where there is
+        no pair).
+        """
         return by_difference_and_sum(self.correct)
 
     @property
@@ -62,7 +69,9 @@ class Answer:
 
     def _explained(self, axis: int) -> float:
         logits = self.logits
-        return (logits.nanmean(axis).var(correction=0) / logits[~logits.isnan()].var(correction=0)).item()
+        return (
+            logits.nanmean(axis).var(correction=0) / logits[~logits.isnan()].var(correction=0)
+        ).item()
 
 
 def answer_of(logits: Tensor) -> Answer:
@@ -71,9 +80,11 @@ def answer_of(logits: Tensor) -> Answer:
 
 
 class Specimen(Subject):
-    """name: what it is called where it is shown, by default its id. notes: what should be said about where it comes from.
+    """name: what it is called where it is shown, by default its id. notes: what should be said
+    about where it comes from.
 
-    analysis: if it is known already, as from a table; otherwise it is made when it is first asked for.
+    analysis: if it is known already, as from a table; otherwise it is made when it is first asked
+        for.
     history: its training curves, where they are known: lists by name, with the epochs among them.
 
     >>> from algophase import Specimen, handmade_pizza
@@ -106,7 +117,9 @@ class Specimen(Subject):
 
     @property
     def has_code(self) -> bool:
-        """Whether it can be run on parts of its embedding: not a network that was saved without its code, nor a function."""
+        """Whether it can be run on parts of its embedding: not a network that was saved without
+        its code, nor a function.
+        """
         return not isinstance(self.given, Recorded)
 
     @property
@@ -127,7 +140,9 @@ class Specimen(Subject):
 
     def companion(self, item: CircleEvidence) -> CircleEvidence | None:
         """The circle that accompanies this one."""
-        return next((other for other in self.evidence if other.accompanies == item.circle.frequency), None)
+        return next(
+            (other for other in self.evidence if other.accompanies == item.circle.frequency), None
+        )
 
     @cached_property
     def whole(self) -> Answer:
@@ -143,13 +158,17 @@ class Specimen(Subject):
         return self.answer(_frequencies(circles), drop=True)
 
     def answer(self, frequencies: Iterable[int], *, drop: bool = False) -> Answer:
-        """What it answers with these frequencies of its embedding alone, circles or not, or with all but these."""
+        """What it answers with these frequencies of its embedding alone, circles or not, or with
+        all but these.
+        """
         key = frozenset(frequencies), drop
         if key == (frozenset(), True):
             return self.whole
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = answer_of(self._isolated(key).logits)  # all logits are not kept for it
+            answer = self._answers[key] = answer_of(
+                self._isolated(key).logits
+            )  # all logits are not kept for it
             while len(self._answers) > MOST_ANSWERS:
                 self._answers.popitem(last=False)
         return answer
@@ -165,10 +184,14 @@ class Specimen(Subject):
 
     def _isolated(self, key: _Key) -> Isolation:
         members, drop = key
-        return self._isolations.get(key) or isolate_group(self.network, members, drop=drop, principal=self.components)
+        return self._isolations.get(key) or isolate_group(
+            self.network, members, drop=drop, principal=self.components
+        )
 
     def forget_logits(self) -> None:
-        """Free what is large and can be computed again. For a network that is kept for long; `whole` stays known."""
+        """Free what is large and can be computed again. For a network that is kept for long;
+        `whole` stays known.
+        """
         _ = self.whole
         for name in ("logits", "correct", "largest_wrong", "right", "similarities"):
             self.__dict__.pop(name, None)

@@ -1,7 +1,9 @@
-"""A network under measurement: what several measurements need of it, computed once, when first asked for.
+"""A network under measurement: what several measurements need of it, computed once, when first
+asked for.
 
-Weights carry the rounding of the precision they were stored in; the copy computes on them in float64, so that no digit of a
-metric is the analysis's own rounding. Tensors are on the device of the copy, components and circles on the CPU.
+Weights carry the rounding of the precision they were stored in; the copy computes on them in
+float64, so that no digit of a metric is the analysis's own rounding. Tensors are on the device of
+the copy, components and circles on the CPU.
 """
 
 from functools import cached_property
@@ -9,11 +11,21 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from algophase.analysis.checks import at_inference, check_finite_tables, check_network, check_steady, exact_tables
-from algophase.analysis.circles import Circle, find_circles
+from algophase.analysis.checks import (
+    at_inference,
+    check_finite_tables,
+    check_network,
+    check_steady,
+    exact_tables,
+)
+from algophase.analysis.circles.find import Circle, find_circles
+from algophase.analysis.circles.principal import (
+    PrincipalComponents,
+    principal_components,
+    resolution_of,
+)
 from algophase.analysis.device import in_float64
-from algophase.analysis.grid import correct_logits, grid_logits, largest_wrong_logits
-from algophase.analysis.hidden import (
+from algophase.analysis.hidden.units import (
     Units,
     has_units,
     launch_units,
@@ -24,7 +36,8 @@ from algophase.analysis.hidden import (
     readout,
     unit_bytes,
 )
-from algophase.analysis.metrics import (
+from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
+from algophase.analysis.logits.metrics import (
     circularity,
     gradient_similarities,
     irrelevance,
@@ -33,18 +46,17 @@ from algophase.analysis.metrics import (
     sampled_symmetricity,
     similarities_fit,
 )
-from algophase.analysis.pair_logits import Prepared, prepare
-from algophase.analysis.principal import PrincipalComponents, principal_components, resolution_of
-from algophase.analysis.restricted import losses_by_keys
-from algophase.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
+from algophase.analysis.logits.pair_logits import Prepared, prepare
+from algophase.analysis.logits.restricted import losses_by_keys
+from algophase.core.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
+from algophase.core.threads import one_thread
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
-from algophase.threads import one_thread
 
 
 class Subject:
-    """given: the network as it came; seen: with its numbers in the order in which they add; network: a copy of that in float64,
-    at inference; resolution: relative rounding of its weights.
+    """given: the network as it came; seen: with its numbers in the order in which they add;
+    network: a copy of that in float64, at inference; resolution: relative rounding of its weights.
 
     tables: the distinct operand tables, in float64 on the CPU.
     """
@@ -68,7 +80,12 @@ class Subject:
     def beside(self, network: Network) -> "Subject":
         """The same with another copy in float64, of which nothing is computed yet."""
         other = object.__new__(Subject)
-        other.given, other.seen, other.tables, other.resolution = self.given, self.seen, self.tables, self.resolution
+        other.given, other.seen, other.tables, other.resolution = (
+            self.given,
+            self.seen,
+            self.tables,
+            self.resolution,
+        )
         other.shared_table = self.shared_table
         other.network = network
         return other
@@ -82,7 +99,9 @@ class Subject:
         return self.network.operand_tables()[0].device
 
     def run(self) -> None:
-        """Logits, similarities and pre-activations from one pass through the network, which each of them would need."""
+        """Logits, similarities and pre-activations from one pass through the network, which each
+        of them would need.
+        """
         if "similarities" in self.__dict__:
             return
         # Drawing the triples takes half as much as all logits: it is done before there are any.
@@ -106,7 +125,9 @@ class Subject:
     @cached_property
     def prepared(self) -> Prepared:
         """What gives the logits of other embeddings."""
-        with one_thread():  # as they are computed themselves: how many there are would show in the rounding
+        with (
+            one_thread()
+        ):  # as they are computed themselves: how many there are would show in the rounding
             return prepare(self.network)
 
     @cached_property
@@ -131,7 +152,9 @@ class Subject:
 
     @cached_property
     def losses(self) -> Tensor:
-        """Cross-entropy of every pair as it is, restricted to the key frequencies, and without them, (3, a, b)."""
+        """Cross-entropy of every pair as it is, restricted to the key frequencies, and without
+        them, (3, a, b).
+        """
         return losses_by_keys(self.logits)
 
     @cached_property
@@ -162,7 +185,9 @@ class Subject:
     @cached_property
     @torch.no_grad()
     def pre_activations(self) -> Tensor | None:
-        """Of the first hidden layer, (p * p, m), on the device; None where there are no units to look at."""
+        """Of the first hidden layer, (p * p, m), on the device; None where there are no units to
+        look at.
+        """
         if not has_units(self.network):
             return None
         size = self.modulus**2 * unit_bytes(self.network)
@@ -185,19 +210,25 @@ class Subject:
             pairs = on_grid(self.network, (first[rows], second))
             return pre_activations(self.network, *pairs).unflatten(0, (-1, p))
 
-        row_bytes = 4 * p * unit_bytes(self.network)  # as they are, centred, and copied for products
+        row_bytes = (
+            4 * p * unit_bytes(self.network)
+        )  # as they are, centred, and copied for products
         parts = slabs(p, row_bytes, self.device)
         return launch_units_in_slabs(of_rows, parts, p, readout(self.network))
 
     @cached_property
     def units(self) -> Units | None:
-        """The first hidden layer's units at their own frequencies, on the CPU. An analysis has read them when they arrive."""
+        """The first hidden layer's units at their own frequencies, on the CPU. An analysis has
+        read them when they arrive.
+        """
         numbers = self.unit_numbers
         return None if numbers is None else read_units(numbers.cpu().numpy(), self.modulus)
 
     @cached_property
     def components(self) -> PrincipalComponents:
-        """Principal components of the embedding; of both tables stacked, where the operands have their own."""
+        """Principal components of the embedding; of both tables stacked, where the operands have
+        their own.
+        """
         return principal_components(self.tables, self.resolution)
 
     @cached_property

@@ -23,12 +23,12 @@ from algophase.cli.options import (
     State,
 )
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
-from algophase.errors import InputError, one_line
-from algophase.wording import counted
+from algophase.core.errors import InputError, one_line
+from algophase.core.wording import counted
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
-    from algophase.analysis.hidden_summary import HiddenLayer
+    from algophase.analysis.hidden.look_inside import HiddenLayer
     from algophase.core.answers import Learned
     from algophase.networks import Network
 
@@ -48,11 +48,16 @@ def analyze(
     as_json: AsJson = False,
     json_lines: Annotated[
         bool,
-        typer.Option("--json-lines", help="Print one JSON object per line, as each network is finished."),
+        typer.Option(
+            "--json-lines", help="Print one JSON object per line, as each network is finished."
+        ),
     ] = False,
     table: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write a table, one row per network: FILE.parquet or FILE.csv."),
+        typer.Option(
+            metavar="FILE",
+            help="Also write a table, one row per network: FILE.parquet or FILE.csv.",
+        ),
     ] = None,
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
@@ -67,27 +72,30 @@ def analyze(
         bool,
         typer.Option(
             "--hidden",
-            help="Also look inside the first hidden layer: shapes, phases, progress, and the network without products.",
+            help="Also look inside the first hidden layer: shapes, phases, progress, and the "
+            "network without products.",
         ),
     ] = False,
     betti: Annotated[
         bool,
         typer.Option(
             "--betti",
-            help="With --hidden, also Betti numbers of the shapes; some seconds per network. Needs algophase\\[topology].",
+            help="With --hidden, also Betti numbers of the shapes; some seconds per network. "
+            "Needs algophase\\[topology].",
         ),
     ] = False,
 ) -> None:
     """Say which algorithm networks learned, with the evidence. With --json, one object per network.
 
-    Several networks end with a table of all of them. An unusable file prints a one-line error and the other files are
-    still analysed; the exit code is then 1. So does a network that learned another operation than it is taken for.
-    After Ctrl-C, --json and --table hold what is finished; the exit code is then 130.
+    Several networks end with a table of all of them. An unusable file prints a one-line error and
+    the other files are still analysed; the exit code is then 1. So does a network that learned
+    another operation than it is taken for. After Ctrl-C, --json and --table hold what is finished;
+    the exit code is then 130.
     """
-    from algophase.analysis.hidden_summary import look_inside
+    from algophase.analysis.hidden.look_inside import look_inside
+    from algophase.analysis.hidden.topology import import_ripser
     from algophase.analysis.summary import summary
-    from algophase.analysis.thresholds import Thresholds
-    from algophase.analysis.topology import import_ripser
+    from algophase.analysis.verdict.thresholds import Thresholds
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
     from algophase.storage.formats.contents import Reading
@@ -95,7 +103,9 @@ def analyze(
     if as_json and json_lines:
         raise InputError("--json and --json-lines are two forms of the same; choose one")
     if table is not None and table.suffix not in TABLE_FORMATS:
-        raise InputError(f"the table is {table}; give a name that ends in {' or '.join(TABLE_FORMATS)}")
+        raise InputError(
+            f"the table is {table}; give a name that ends in {' or '.join(TABLE_FORMATS)}"
+        )
     if betti and not hidden:
         raise InputError("--betti goes with --hidden, whose shapes it counts the holes of")
     if betti:
@@ -112,7 +122,9 @@ def analyze(
     closing: list[tuple[str, Analysis]] = []
     try:
         with AnalysisBar() as bar:
-            for found in analyze_files(files, Thresholds(accuracy=min_accuracy), bar, reading, operation):
+            for found in analyze_files(
+                files, Thresholds(accuracy=min_accuracy), bar, reading, operation
+            ):
                 if isinstance(found, Unusable):
                     bar.complain(found.problem)
                     failed += 1
@@ -124,14 +136,18 @@ def analyze(
                 try:
                     inside = look_inside(network, betti=betti) if hidden else None
                 except Exception as error:
-                    bar.complain(f"{found.source}: its hidden layer cannot be shown: {_reason(error)}")
+                    bar.complain(
+                        f"{found.source}: its hidden layer cannot be shown: {_reason(error)}"
+                    )
                     failed += 1
                     inside = None
                 if as_json:
                     records.append(_record(found.source, network, analysis, inside))
                 elif json_lines:
                     echo(json.dumps(_record(found.source, network, analysis, inside)))
-                elif analysis.instead is None:  # numbers about a task that it did not learn would mislead
+                elif (
+                    analysis.instead is None
+                ):  # numbers about a task that it did not learn would mislead
                     bar.console.file.flush()
                     lines = [summary(analysis, name), *([] if inside is None else inside.lines())]
                     echo("\n".join(lines) + "\n")
@@ -175,7 +191,9 @@ def _settings(network: "Network") -> dict[str, Any]:
     return settings
 
 
-def _record(source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None") -> dict[str, Any]:
+def _record(
+    source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None"
+) -> dict[str, Any]:
     """One network as --json has it."""
     record = {"id": analysis.id, "path": str(source), **_settings(network), **analysis.to_dict()}
     if inside is not None:
@@ -183,11 +201,20 @@ def _record(source: Path, network: "Network", analysis: "Analysis", inside: "Hid
     return record
 
 
-def _row(name: str, source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None") -> dict[str, Any]:
-    """One network as a row of --table: the columns of a sweep's table, so that `runs` and `report` read it."""
+def _row(
+    name: str, source: Path, network: "Network", analysis: "Analysis", inside: "HiddenLayer | None"
+) -> dict[str, Any]:
+    """One network as a row of --table: the columns of a sweep's table, so that `runs` and
+    `report` read it.
+    """
     from algophase.runs.rows import analysis_columns
 
-    return {"run_id": name, "path": str(source), **_settings(network), **analysis_columns(analysis, inside)}
+    return {
+        "run_id": name,
+        "path": str(source),
+        **_settings(network),
+        **analysis_columns(analysis, inside),
+    }
 
 
 def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
@@ -197,13 +224,17 @@ def _write_table(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: _of_one_type([row.get(name) for row in rows]) for name in names}
     as_csv = path.suffix == ".csv"
-    content = csv_text(columns, range(len(rows))).encode() if as_csv else _parquet(columns, len(rows))
+    content = (
+        csv_text(columns, range(len(rows))).encode() if as_csv else _parquet(columns, len(rows))
+    )
     write_atomically(path, content)
     echo(f"wrote {counted(len(rows), 'network')} with {len(columns)} columns to {path}", err=True)
 
 
 def _of_one_type(values: list[Any]) -> list[Any]:
-    """Parquet wants one type per column, but `outputs` of a task is a word and of a wrapped module a number."""
+    """Parquet wants one type per column, but `outputs` of a task is a word and of a wrapped
+    module a number.
+    """
     are_text = [isinstance(value, str) for value in values if value is not None]
     if all(are_text) or not any(are_text):
         return values

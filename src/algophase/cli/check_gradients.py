@@ -12,27 +12,39 @@ EXAMPLE = "algophase check-gradients --device cuda"
 
 def check_gradients(
     device: Device = "auto",
-    small: Annotated[bool, typer.Option("--small", help="Small shapes only: under a minute on two CPU cores.")] = False,
+    small: Annotated[
+        bool, typer.Option("--small", help="Small shapes only: under a minute on two CPU cores.")
+    ] = False,
 ) -> None:
-    """Compare every engine's loss and gradients with the plain engine in float64, parameter by parameter.
+    """Compare every engine's loss and gradients with the plain engine in float64, parameter by
+    parameter.
 
-    Every network is checked at its start, half trained, at a loss of 1e-7, with attention that died and near divergence. Covers
-    awkward shapes, every architecture and every precision. The exit code is 1 if a comparison fails, or if --device is missing
-    on this machine.
+    Every network is checked at its start, half trained, at a loss of 1e-7, with attention that died
+    and near divergence. Covers awkward shapes, every architecture and every precision. The exit
+    code is 1 if a comparison fails, or if --device is missing on this machine.
     """
     import torch
 
-    from algophase.devices import choose_device
+    from algophase.core.devices import choose_device
     from algophase.training.check.gradient_check import check_all
 
     chosen = choose_device(device, strict=True)  # a check of the CPU would say nothing about a GPU
     name = torch.cuda.get_device_name(chosen) if chosen.type == "cuda" else "CPU"
-    echo(f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of any parameter")
-    echo("In trained states |g_plain| counts as at least a thousandth of the whole gradient's norm.")
     echo(
-        "*: more than the stated tolerance; twice what one rounding of the parameters does to the exact gradient is allowed.\n"
+        f"on {name}, PyTorch {torch.__version__}; error: largest |g - g_plain| / |g_plain| of "
+        "any parameter"
     )
-    head = f"{'case':<38} {'state':<15} {'engine':<8} {'precision':<9} {'error':>8} {'allowed':>8} {'1 - cosine':>10}"
+    echo(
+        "In trained states |g_plain| counts as at least a thousandth of the whole gradient's norm."
+    )
+    echo(
+        "*: more than the stated tolerance; twice what one rounding of the parameters does to "
+        "the exact gradient is allowed.\n"
+    )
+    head = (
+        f"{'case':<38} {'state':<15} {'engine':<8} {'precision':<9} {'error':>8} "
+        f"{'allowed':>8} {'1 - cosine':>10}"
+    )
     echo(f"{head}  {'':<6} least agreeing parameter")
     failed = count = 0
     for result in check_all(chosen, small):

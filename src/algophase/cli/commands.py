@@ -1,4 +1,6 @@
-"""The command `algophase`: all its commands, and errors a user can cause as one line on standard error with a non-zero exit."""
+"""The command `algophase`: all its commands, and errors a user can cause as one line on standard
+error with a non-zero exit.
+"""
 
 import contextlib
 import os
@@ -26,12 +28,13 @@ from algophase.cli import (
 )
 from algophase.cli.output import complain, echo
 from algophase.cli.plain_help import PlainCommand, PlainGroup
-from algophase.errors import InputError, out_of_memory
-from algophase.interrupts import lose_no_interrupt
+from algophase.core.errors import InputError, out_of_memory
+from algophase.core.interrupts import lose_no_interrupt
 
 app = typer.Typer(
     cls=PlainGroup,
-    help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, or something else.",
+    help="Which algorithm did this neural network learn? The Clock, the Pizza, a mix of both, "
+    "or something else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -39,7 +42,9 @@ app = typer.Typer(
 
 
 def flowing(text: str) -> str:
-    """Every paragraph on one line, so that a terminal of any width wraps it: typer would keep the lines of a docstring."""
+    """Every paragraph on one line, so that a terminal of any width wraps it: typer would keep
+    the lines of a docstring.
+    """
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
@@ -54,7 +59,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version and stop.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     pass
@@ -78,7 +86,9 @@ for module in (
     explore,
 ):
     command = getattr(module, module.__name__.rpartition(".")[2])
-    app.command(cls=PlainCommand, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__))(command)
+    app.command(
+        cls=PlainCommand, epilog=f"Example:  {module.EXAMPLE}", help=flowing(command.__doc__)
+    )(command)
 
 
 def main() -> None:
@@ -93,10 +103,13 @@ def main() -> None:
         if not out_of_memory(error):
             raise
         complain(
-            f"this does not fit into memory; choose a smaller network, modulus or table{f' ({error})' if str(error) else ''}"
+            "this does not fit into memory; choose a smaller network, modulus or "
+            f"table{f' ({error})' if str(error) else ''}"
         )
         sys.exit(1)
-    except OSError as error:  # a full disk behind standard output, for one; a closed pipe ends in typer
+    except (
+        OSError
+    ) as error:  # a full disk behind standard output, for one; a closed pipe ends in typer
         where = f"{error.filename}: " if error.filename else ""
         complain(f"reading or writing failed: {where}{error.strerror or error}")
         _drop_output()

@@ -9,7 +9,7 @@ import typer
 from algophase.cli import completion
 from algophase.cli.options import AsJson, Released
 from algophase.cli.output import echo
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 EXAMPLE = "algophase compare gallery/fixed-width --released 1l_fixedwidth.csv --figure compare.png"
 DIFFER = 3  # exit code; 2 means a wrong option, in every command
@@ -34,25 +34,33 @@ def compare(
         ),
     ] = None,
     released: Released = None,
-    level: Annotated[float, typer.Option(help="Chance of calling two identical populations different, over all tests.")] = 0.01,
+    level: Annotated[
+        float,
+        typer.Option(help="Chance of calling two identical populations different, over all tests."),
+    ] = 0.01,
     bootstrap: Annotated[
-        int, typer.Option(metavar="N", help="Bootstrap resamples per boundary interval, at least 100.")
+        int,
+        typer.Option(metavar="N", help="Bootstrap resamples per boundary interval, at least 100."),
     ] = 2000,
     figure: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Also draw the two populations: PATH.png, .svg or .pdf.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Also draw the two populations: PATH.png, .svg or .pdf."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Test whether two sets of training runs are the same population.
 
-    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of the attention rate, by depth
-    and width, and the phase boundaries.
+    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of
+    the attention rate, by depth and width, and the phase boundaries.
 
-    The exit code is 0 if they are indistinguishable, 3 if they differ, 1 after an error, 2 after a wrong option.
+    The exit code is 0 if they are indistinguishable, 3 if they differ, 1 after an error, 2 after a
+    wrong option.
     """
     if (other is None) == (released is None):
         given = "neither" if other is None else "both"
-        raise InputError(f"give another sweep or --released CSV to compare {sweep} with; {given} was given")
+        raise InputError(
+            f"give another sweep or --released CSV to compare {sweep} with; {given} was given"
+        )
     from algophase.runs.comparison import compare as compare_populations
     from algophase.runs.released_table import read_released_table
     from algophase.storage.runs_table import read_ends
@@ -64,7 +72,9 @@ def compare(
     ours = read_ends(sweep)
     theirs = read_ends(other) if other is not None else read_released_table(released or "")
     names = _names(sweep, other)
-    result = compare_populations(ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None)
+    result = compare_populations(
+        ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None
+    )
     echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
     if figure is not None:
         from algophase.report.comparison import draw_comparison
@@ -79,4 +89,8 @@ def _names(sweep: Path, other: Path | None) -> tuple[str, str]:
     if other is None:
         return sweep.resolve().name, "released"
     names = sweep.resolve().name, other.resolve().name
-    return names if names[0] != names[1] else (str(sweep), str(other) if str(other) != str(sweep) else f"{other} again")
+    return (
+        names
+        if names[0] != names[1]
+        else (str(sweep), str(other) if str(other) != str(sweep) else f"{other} again")
+    )

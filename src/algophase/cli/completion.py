@@ -1,4 +1,6 @@
-"""What the shell offers while a user types: names that are not files. Where none fits, the shell offers files."""
+"""What the shell offers while a user types: names that are not files. Where none fits, the shell
+offers files.
+"""
 
 from collections.abc import Iterable
 

@@ -14,17 +14,35 @@ EXAMPLE = "algophase distil networks/my-pizza.safetensors -o program.py && pytho
 
 def distil(
     path: Annotated[
-        Path, typer.Argument(metavar="NETWORK", help=f"A network: {NETWORKS}.", autocompletion=completion.networks)
+        Path,
+        typer.Argument(
+            metavar="NETWORK", help=f"A network: {NETWORKS}.", autocompletion=completion.networks
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Python file to write.", show_default="standard output")
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Python file to write.",
+            show_default="standard output",
+        ),
     ] = None,
     smallest: Annotated[
-        bool, typer.Option("--smallest", help="Write the smallest program that still answers every pair as the network does.")
+        bool,
+        typer.Option(
+            "--smallest",
+            help="Write the smallest program that still answers every pair as the network does.",
+        ),
     ] = False,
     least_share: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="With --smallest: the share of the logits' squared norm that it must explain."),
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="With --smallest: the share of the logits' squared norm that it must explain.",
+        ),
     ] = 0.0,
     format: Format = None,
     activation: Activation = None,
@@ -34,22 +52,26 @@ def distil(
 ) -> None:
     """Write the formula inside a network as a readable Python file that needs NumPy alone.
 
-    The file computes the logits and the answer of any pair. Its header says how closely it matches the
-    network. Run as a script, it checks itself on all pairs. With --smallest, nothing is written if no program
-    answers every pair as the network does; the exit code is then 1.
+    The file computes the logits and the answer of any pair. Its header says how closely it matches
+    the network. Run as a script, it checks itself on all pairs. With --smallest, nothing is written
+    if no program answers every pair as the network does; the exit code is then 1.
     """
     from algophase.analysis.analyze import analyze
-    from algophase.analysis.distil import distil as distil_network
-    from algophase.errors import InputError
+    from algophase.analysis.program.distil import distil as distil_network
+    from algophase.core.errors import InputError
+    from algophase.core.wording import counted
     from algophase.storage import load
     from algophase.storage.files import write_atomically
-    from algophase.wording import counted
 
     if least_share and not smallest:
-        raise InputError("--least-share goes with --smallest; the whole program has every key frequency")
+        raise InputError(
+            "--least-share goes with --smallest; the whole program has every key frequency"
+        )
     if out is not None:
         _check_output(out, path)
-    network = load(path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state)
+    network = load(
+        path, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
+    )
     program = distil_network(network, smallest=smallest, least_share=least_share)
     proof = program.certificate
     echo(f"{network.id}: {analyze(network).verdict.headline}", err=True)
@@ -59,7 +81,10 @@ def distil(
     echo(f"{size}, {keys}: {proof.share:.2%} of the logits' squared norm, {agreeing}", err=True)
     if proof.disagreeing:
         pairs = f"{proof.disagreeing:,} of {proof.pairs:,} pairs"
-        echo(f"algophase: warning: this program is not the network: it answers {pairs} differently", err=True)
+        echo(
+            f"algophase: warning: this program is not the network: it answers {pairs} differently",
+            err=True,
+        )
     if out is None:
         typer.echo(program.source, nl=False)
     else:
@@ -68,8 +93,10 @@ def distil(
 
 
 def _check_output(out: Path, network: Path) -> None:
-    """That the program does not take the place of a network, of what describes it, or of anything but a program."""
-    from algophase.errors import InputError
+    """That the program does not take the place of a network, of what describes it, or of
+    anything but a program.
+    """
+    from algophase.core.errors import InputError
 
     if out.is_dir():
         raise InputError(f"{out} is a directory; give the name of a Python file")
@@ -79,6 +106,12 @@ def _check_output(out: Path, network: Path) -> None:
     inputs = [file for file in folder.iterdir() if file.suffix != ".py"] if folder.is_dir() else []
     for file in [network, *inputs]:
         if file.is_file() and out.samefile(file):
-            raise InputError(f"{out} is the file {file}, which belongs to the network or lies beside it; choose another name")
+            raise InputError(
+                f"{out} is the file {file}, which belongs to the network or lies beside it; "
+                "choose another name"
+            )
     if out.suffix != ".py":
-        raise InputError(f"{out} exists already and is not a Python file; choose another name, such as program.py")
+        raise InputError(
+            f"{out} exists already and is not a Python file; choose another name, such as "
+            "program.py"
+        )

@@ -7,7 +7,7 @@ import typer
 
 from algophase.cli import completion
 from algophase.cli.output import AnalysisBar, echo
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 EXAMPLE = "algophase explore gallery/fixed-width"
 
@@ -18,30 +18,48 @@ def explore(
         typer.Argument(
             metavar="SWEEP",
             autocompletion=completion.sweeps,
-            help="A sweep, a Parquet file of runs, a shipped sweep, a folder of sweeps, or a directory of networks.",
+            help="A sweep, a Parquet file of runs, a shipped sweep, a folder of sweeps, or a "
+            "directory of networks.",
             show_default="all sweeps of the current folder and all shipped ones",
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one")
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Port to serve on.", show_default="8050, or a free one"
+        ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to serve on. Any but 127.0.0.1 gives other machines access, without a password.")
+        str,
+        typer.Option(
+            help="Address to serve on. Any but 127.0.0.1 gives other machines access, without a "
+            "password."
+        ),
     ] = "127.0.0.1",
     cache: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where retrained networks and analyses are kept.", show_default="~/.cache/algophase"),
+        typer.Option(
+            metavar="DIR",
+            help="Where retrained networks and analyses are kept.",
+            show_default="~/.cache/algophase",
+        ),
     ] = None,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open a browser.")
+    ] = False,
 ) -> None:
-    """Explore sweeps in a browser: choose a population on a map of all, then a run in its phase diagram, and see its network.
+    """Explore sweeps in a browser: choose a population on a map of all, then a run in its phase
+    diagram, and see its network.
 
     The page works without a network connection and sends nothing anywhere. Ctrl-C ends it.
     """
     from algophase.explore.server import serve
 
     def started(address: str) -> None:
-        echo(f"exploring {'all populations' if sweep is None else sweep} at {address} (Ctrl-C ends it)")
+        echo(
+            f"exploring {'all populations' if sweep is None else sweep} at {address} (Ctrl-C "
+            "ends it)"
+        )
         if not no_browser:
             import webbrowser
 
@@ -55,7 +73,9 @@ def explore(
 
 
 class ArrivalBar:
-    """The analyses of a directory of networks: a bar while there are some under way, a line for each problem."""
+    """The analyses of a directory of networks: a bar while there are some under way, a line for
+    each problem.
+    """
 
     def __init__(self) -> None:
         self.bar: AnalysisBar | None = None

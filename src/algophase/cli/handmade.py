@@ -8,7 +8,7 @@ import typer
 
 from algophase.cli.options import Modulus
 from algophase.cli.output import echo
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 if TYPE_CHECKING:
     from algophase.networks import Network
@@ -22,7 +22,9 @@ class Algorithm(StrEnum):
 
 
 def handmade(
-    algorithm: Annotated[Algorithm, typer.Argument(metavar="clock|pizza", help="Which algorithm to build.")],
+    algorithm: Annotated[
+        Algorithm, typer.Argument(metavar="clock|pizza", help="Which algorithm to build.")
+    ],
     modulus: Modulus = 59,
     frequency: Annotated[
         list[int] | None,
@@ -34,11 +36,19 @@ def handmade(
         ),
     ] = None,
     accompanied: Annotated[
-        bool, typer.Option("--accompanied", help="Give each Pizza its accompanying one; an even modulus needs them.")
+        bool,
+        typer.Option(
+            "--accompanied",
+            help="Give each Pizza its accompanying one; an even modulus needs them.",
+        ),
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory to write the network to.")] = Path("networks"),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory to write the network to.")
+    ] = Path("networks"),
 ) -> None:
-    """Write a Clock or a Pizza whose weights are set by hand: every metric of such a network is known."""
+    """Write a Clock or a Pizza whose weights are set by hand: every metric of such a network is
+    known.
+    """
     from algophase.networks.handmade import handmade_clock, handmade_pizza
     from algophase.storage import save
 

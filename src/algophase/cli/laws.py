@@ -24,15 +24,18 @@ def laws(
     ],
     level: Annotated[float, typer.Option(help="Family-wise error rate.")] = 0.01,
     starts: Annotated[
-        bool, typer.Option(help="Draw every network's start again from its seed: does it predict the keys?")
+        bool,
+        typer.Option(
+            help="Draw every network's start again from its seed: does it predict the keys?"
+        ),
     ] = True,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulations.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Test which laws the choice of key frequencies follows, in the accurate networks of a sweep.
 
-    Does their number depend on a setting? Is every frequency equally likely? Are k and 2k chosen together? Does the start
-    predict the choice? Each test first states its power.
+    Does their number depend on a setting? Is every frequency equally likely? Are k and 2k chosen
+    together? Does the start predict the choice? Each test first states its power.
     """
     from algophase.runs.laws import selection_laws
     from algophase.runs.runs import Runs

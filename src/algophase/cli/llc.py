@@ -15,50 +15,82 @@ EXAMPLE = "algophase llc gallery/fixed-width/networks/da98a6312948.safetensors -
 
 def llc(
     paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help=f"Networks: {NETWORKS}.", autocompletion=completion.networks)
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help=f"Networks: {NETWORKS}.", autocompletion=completion.networks
+        ),
     ],
     chains: Annotated[int, typer.Option(help="Chains per network, at least 2.")] = 4,
-    burn_in: Annotated[int, typer.Option(help="Steps left out at the beginning of each chain.")] = 200,
+    burn_in: Annotated[
+        int, typer.Option(help="Steps left out at the beginning of each chain.")
+    ] = 200,
     draws: Annotated[int, typer.Option(help="Steps kept of each chain.")] = 400,
-    step: Annotated[float, typer.Option(help="Step size: the variance of the noise per step.")] = 1e-4,
-    localisation: Annotated[float, typer.Option(help="How strongly chains are pulled back to the network.")] = 1000.0,
+    step: Annotated[
+        float, typer.Option(help="Step size: the variance of the noise per step.")
+    ] = 1e-4,
+    localisation: Annotated[
+        float, typer.Option(help="How strongly chains are pulled back to the network.")
+    ] = 1000.0,
     inverse_temperature: Annotated[
         float | None,
-        typer.Option(metavar="BETA", help="Inverse temperature; n pairs count as n BETA.", show_default="1 / log n"),
+        typer.Option(
+            metavar="BETA",
+            help="Inverse temperature; n pairs count as n BETA.",
+            show_default="1 / log n",
+        ),
     ] = None,
     all_pairs: Annotated[
-        bool, typer.Option("--all-pairs", help="Use the loss over all pairs, for a network whose training pairs are unknown.")
+        bool,
+        typer.Option(
+            "--all-pairs",
+            help="Use the loss over all pairs, for a network whose training pairs are unknown.",
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the chains.")] = 0,
     engine: Engine = "auto",
     device: Device = "auto",
     precision: Precision = None,
-    figure: Annotated[Path | None, typer.Option(metavar="PATH", help="Also draw the chains: PATH.png, .svg or .pdf.")] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Also draw the chains: PATH.png, .svg or .pdf."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the local learning coefficient of networks: how many directions of the weights change the loss.
+    """Estimate the local learning coefficient of networks: how many directions of the weights
+    change the loss.
 
-    Chains of Langevin dynamics start at the trained weights. The estimate depends on step and localisation; both are in the
-    output. Warnings say when chains drift, disagree or go below the network's own loss.
+    Chains of Langevin dynamics start at the trained weights. The estimate depends on step and
+    localisation; both are in the output. Warnings say when chains drift, disagree or go below the
+    network's own loss.
     """
+    from algophase.analysis.hidden.learning_coefficient import Sampling, learning_coefficients
     from algophase.storage import load
-    from algophase.training.learning_coefficient import Sampling, learning_coefficients
 
     pairs = "all" if all_pairs else "training"
-    sampling = Sampling(chains, burn_in, draws, step, localisation, inverse_temperature, pairs, seed)
+    sampling = Sampling(
+        chains, burn_in, draws, step, localisation, inverse_temperature, pairs, seed
+    )
     if figure is not None:
         from algophase.report.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
-    found = learning_coefficients([load(path) for path in paths], sampling, engine=engine, device=device, precision=precision)
+    found = learning_coefficients(
+        [load(path) for path in paths], sampling, engine=engine, device=device, precision=precision
+    )
     if as_json:
         echo(json.dumps([each.to_dict() for each in found], indent=2, allow_nan=False))
     else:
         first = found[0]
         told = f"step {step:g}, localisation {localisation:g}, burn-in {burn_in:,}, {draws:,} draws"
-        echo(f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {told}; {first.engine} engine on {first.device}")
+        echo(
+            f"n = {first.samples:,} pairs, beta = {first.beta:.4f}, {told}; {first.engine} "
+            f"engine on {first.device}"
+        )
         for each in found:
-            echo(f"{each.id}: {each}; loss {each.loss:.2e}, R-hat {each.r_hat:.2f}, distance {each.distance:.2f}")
+            echo(
+                f"{each.id}: {each}; loss {each.loss:.2e}, R-hat {each.r_hat:.2f}, distance "
+                f"{each.distance:.2f}"
+            )
     if figure is not None:
         from algophase.report.style import save_figure
         from algophase.report.trace_figure import draw_traces

@@ -11,12 +11,21 @@ EXAMPLE = "algophase merge machine-1/fixed-width machine-2/fixed-width --out swe
 
 
 def merge(
-    paths: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps of the same space and seed.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory of the joined sweep; may be one of the inputs.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Directories of sweeps of the same space and seed."),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="Directory of the joined sweep; may be one of the inputs."
+        ),
+    ],
 ) -> None:
     """Join parts of a sweep, from several machines or sittings, into one table with one shard.
 
-    Of several copies of a run one is kept: the copy in --out, otherwise the first input's. Kept networks are copied too. The
+    Of several copies of a run one is kept: the copy in --out, otherwise the first input's. Kept
+        networks are copied too. The
     inputs are not changed.
     """
     from algophase.sweeps.merge import merge as join
@@ -24,11 +33,20 @@ def merge(
     merged = join(paths, out, typed())
     echo(f"{merged.runs:,} runs in {out}, {merged.new:,} of them new")
     if merged.repeated:
-        echo(f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with other numbers")
+        echo(
+            f"{merged.repeated:,} were there more than once, {merged.differing:,} of them with "
+            "other numbers"
+        )
     if merged.differing:
-        echo("other numbers come from another machine, or an ensemble of other networks: rounding differs, and training")
+        echo(
+            "other numbers come from another machine, or an ensemble of other networks: "
+            "rounding differs, and training"
+        )
         echo("amplifies it; the first ones were kept")
     if merged.networks:
         echo(f"kept networks copied to {out / 'networks'}: {merged.networks:,}")
     if merged.unmatched:
-        echo(f"kept networks left out: {merged.unmatched:,}; the table has other numbers for their runs, or none")
+        echo(
+            f"kept networks left out: {merged.unmatched:,}; the table has other numbers for "
+            "their runs, or none"
+        )

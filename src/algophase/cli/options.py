@@ -11,7 +11,8 @@ from algophase.cli import completion
 DEVICES = "auto, cpu, cuda or cuda:N."
 ENGINES = "auto, plain, stacked, grid or fused."
 NETWORKS = (
-    "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and .safetensors, "
+    "NAME.safetensors (ours), model_<id>.pt (the authors'), other groups' .pt, .pth and "
+    ".safetensors, "
     "or clock or pizza, two shipped ones"
 )
 PRECISIONS = "float32, float64; on a GPU also tf32 and half."
@@ -25,40 +26,72 @@ class ImageFormat(StrEnum):
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Activation = Annotated[
-    str | None, typer.Option(help="Activation of a network whose file does not say: relu, gelu, square, ...")
+    str | None,
+    typer.Option(help="Activation of a network whose file does not say: relu, gelu, square, ..."),
 ]
 AttentionRate = Annotated[
     float | None,
-    typer.Option(min=0.0, max=1.0, help="Attention rate of a transformer whose file does not say.", show_default="1"),
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Attention rate of a transformer whose file does not say.",
+        show_default="1",
+    ),
 ]
 FileModulus = Annotated[
     int | None,
-    typer.Option("--modulus", help="Modulus of a network whose file does not say.", show_default="from its tensors"),
+    typer.Option(
+        "--modulus",
+        help="Modulus of a network whose file does not say.",
+        show_default="from its tensors",
+    ),
 ]
 State = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Which state to read from a file that holds several, by its name in the file."),
+    typer.Option(
+        metavar="NAME",
+        help="Which state to read from a file that holds several, by its name in the file.",
+    ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="NAME", help="Format of the files (docs/elsewhere.md).", show_default="found in each"),
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the files (docs/elsewhere.md).",
+        show_default="found in each",
+    ),
 ]
-Device = Annotated[str, typer.Option(help=f"Where to compute: {DEVICES}", autocompletion=completion.devices)]
-Engine = Annotated[str, typer.Option(help=f"What trains: {ENGINES}", autocompletion=completion.engines)]
-EnsembleSize = Annotated[int | None, typer.Option(help="Most networks that train together.", show_default="as many as fit")]
+Device = Annotated[
+    str, typer.Option(help=f"Where to compute: {DEVICES}", autocompletion=completion.devices)
+]
+Engine = Annotated[
+    str, typer.Option(help=f"What trains: {ENGINES}", autocompletion=completion.engines)
+]
+EnsembleSize = Annotated[
+    int | None,
+    typer.Option(help="Most networks that train together.", show_default="as many as fit"),
+]
 FigureFormat = Annotated[ImageFormat, typer.Option(help="Format of the pictures.")]
-Figures = Annotated[Path | None, typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/.")]
+Figures = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Also draw each network's pictures into DIR/<id>/."),
+]
 MinAccuracy = Annotated[
     float,
     typer.Option(
-        min=0.0, max=1.0, help="A network with a lower accuracy counts as not learned; the paper requires an accuracy of 1."
+        min=0.0,
+        max=1.0,
+        help="A network with a lower accuracy counts as not learned; the paper requires an "
+        "accuracy of 1.",
     ),
 ]
 Modulus = Annotated[int, typer.Option("--modulus", "-p", help="Add modulo this number.")]
 Operation = Annotated[
     str | None,
     typer.Option(
-        help="What the networks compute: add, subtract, multiply; auto takes what their answers follow.",
+        help="What the networks compute: add, subtract, multiply; auto takes what their answers "
+        "follow.",
         show_default="what the file says, or add",
         autocompletion=completion.operations,
     ),
@@ -71,7 +104,14 @@ Precision = Annotated[
         autocompletion=completion.precisions,
     ),
 ]
-Released = Annotated[Path | None, typer.Option(metavar="CSV", help="Compare with the authors' released table of runs.")]
+Released = Annotated[
+    Path | None,
+    typer.Option(metavar="CSV", help="Compare with the authors' released table of runs."),
+]
 StrictDevice = Annotated[
-    bool, typer.Option("--strict-device", help="Stop with an error if --device is missing; otherwise the CPU takes over.")
+    bool,
+    typer.Option(
+        "--strict-device",
+        help="Stop with an error if --device is missing; otherwise the CPU takes over.",
+    ),
 ]

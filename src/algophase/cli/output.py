@@ -1,4 +1,6 @@
-"""How commands print: one-line complaints, pictures, and progress with the package's messages on standard error."""
+"""How commands print: one-line complaints, pictures, and progress with the package's messages on
+standard error.
+"""
 
 import logging
 import shlex
@@ -11,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from algophase.messages import listening
-from algophase.wording import counted, duration, floored, plain
+from algophase.core.messages import listening
+from algophase.core.wording import counted, duration, floored, plain
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
@@ -26,7 +28,9 @@ LONGEST = 1000  # characters of a complaint: it may quote a file
 
 
 def echo(text: object, *, err: bool = False) -> None:
-    """Print lines that may hold text from files: no control character of theirs reaches the terminal."""
+    """Print lines that may hold text from files: no control character of theirs reaches the
+    terminal.
+    """
     typer.echo(plain(str(text)), err=err)
 
 
@@ -62,12 +66,16 @@ class Drawer:
 
 
 class LiveBar:
-    """Progress on standard error: a bar in a terminal, a line now and then in a log. It also prints the package's messages.
+    """Progress on standard error: a bar in a terminal, a line now and then in a log. It also prints
+    the package's messages.
 
-    title: what stands before the bar, in rich's format of a task; description and total: the task's, until `show` knows more.
+    title: what stands before the bar, in rich's format of a task; description and total: the
+        task's, until `show` knows more.
     """
 
-    def __init__(self, title: str = "{task.description}", description: str = "", total: int | None = None) -> None:
+    def __init__(
+        self, title: str = "{task.description}", description: str = "", total: int | None = None
+    ) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
@@ -76,7 +84,9 @@ class LiveBar:
         self.bar = Progress(
             TextColumn(title),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[state]}", markup=False, table_column=Column(no_wrap=False)),  # a narrow terminal wraps it
+            TextColumn(
+                "{task.fields[state]}", markup=False, table_column=Column(no_wrap=False)
+            ),  # a narrow terminal wraps it
             console=self.console,
             transient=True,
         )
@@ -89,7 +99,12 @@ class LiveBar:
         self.open.enter_context(listening(self._tell))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.open.close()
 
     def _tell(self, level: int, message: str) -> None:
@@ -104,7 +119,9 @@ class LiveBar:
 
     def show(self, line: str, **task: Any) -> None:
         """line: what a log gets; task: what the bar shows."""
-        shown: dict[str, Any] = {name: plain(value) if isinstance(value, str) else value for name, value in task.items()}
+        shown: dict[str, Any] = {
+            name: plain(value) if isinstance(value, str) else value for name, value in task.items()
+        }
         self.bar.update(self.task, **shown)
         if not self.console.is_terminal and time.monotonic() - self.spoke >= QUIET_SECONDS:
             self.spoke = time.monotonic()
@@ -119,7 +136,13 @@ class AnalysisBar(LiveBar):
         """number: of the source that is about to be analysed, counted from 1."""
         what = f"analysing {source.name}" if isinstance(source, Path) else "analysing"
         state = f"{number:,} of {count:,}"
-        self.show(f"{what}: {state}", description=what.replace("[", r"\["), completed=number - 1, total=count, state=state)
+        self.show(
+            f"{what}: {state}",
+            description=what.replace("[", r"\["),
+            completed=number - 1,
+            total=count,
+            state=state,
+        )
 
 
 class TrainingBar(LiveBar):
@@ -127,20 +150,37 @@ class TrainingBar(LiveBar):
         super().__init__(description="training")
 
     def __call__(self, progress: "Progress") -> None:
-        ensemble = f", ensemble {progress.ensemble} of {progress.ensembles}" if progress.ensembles > 1 else ""
+        ensemble = (
+            f", ensemble {progress.ensemble} of {progress.ensembles}"
+            if progress.ensembles > 1
+            else ""
+        )
         title, state = f"{counted(progress.networks, 'network')}{ensemble}", describe(progress)
-        self.show(f"{title}: {state}", description=title, completed=progress.share, total=1, state=state)
+        self.show(
+            f"{title}: {state}", description=title, completed=progress.share, total=1, state=state
+        )
 
 
 def describe(progress: "Progress") -> str:
-    left = "" if progress.seconds_left != progress.seconds_left else f", {duration(progress.seconds_left)} left"
+    left = (
+        ""
+        if progress.seconds_left != progress.seconds_left
+        else f", {duration(progress.seconds_left)} left"
+    )
     return (
-        f"epoch {progress.epoch:,} of {progress.epochs:,}, {progress.rate:,.0f} networks x epochs/s{left}, "
-        f"loss {progress.training_loss:.1e}, validation accuracy {floored(progress.validation_accuracy, 1)}"
+        f"epoch {progress.epoch:,} of {progress.epochs:,}, {progress.rate:,.0f} networks x "
+        f"epochs/s{left}, "
+        f"loss {progress.training_loss:.1e}, validation accuracy "
+        f"{floored(progress.validation_accuracy, 1)}"
     )
 
 
 def aligned(rows: list[list[str]]) -> list[str]:
     """Rows of cells as lines: columns aligned on the right, the last one on the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join([*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]) for row in rows]
+    return [
+        "  ".join(
+            [*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
+        )
+        for row in rows
+    ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from algophase.cli.output import echo, typed
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 if TYPE_CHECKING:
     from algophase.paper.make import Made
@@ -18,23 +18,40 @@ EXAMPLE = "algophase paper corlogit isolation onelayer --out paper/"
 
 def paper(
     labels: Annotated[
-        list[str] | None, typer.Argument(metavar="[LABEL...|all]", help="Items by the paper's labels; without any, list them.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[LABEL...|all]", help="Items by the paper's labels; without any, list them."
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for pictures, tables and claims.csv.")] = Path("paper"),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for pictures, tables and claims.csv.")
+    ] = Path("paper"),
     own: Annotated[
-        list[Path] | None, typer.Option("--from", metavar="DIR", help="Take populations from this sweep; repeat for several.")
+        list[Path] | None,
+        typer.Option(
+            "--from", metavar="DIR", help="Take populations from this sweep; repeat for several."
+        ),
     ] = None,
     released: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Take networks and runs from the authors' released files in DIR.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Take networks and runs from the authors' released files in DIR."
+        ),
     ] = None,
     gallery: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Our own sweeps and networks.", show_default="the one shipped")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Our own sweeps and networks.", show_default="the one shipped"
+        ),
     ] = None,
-    page: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the results page (Markdown).")] = None,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the results page (Markdown).")
+    ] = None,
 ) -> None:
     """Make the paper's tables and figures and print its numbers beside ours.
 
-    An item without its data prints a one-line error and the others are still made; the exit code is then 1.
+    An item without its data prints a one-line error and the others are still made; the exit code is
+    then 1.
     """
     from algophase.paper.items import ITEMS, find_items
     from algophase.paper.make import make
@@ -53,7 +70,11 @@ def paper(
         write_atomically(page, results_page(made, page, typed()).encode())
         echo(f"the results page is {page}")
     kinds = {file.suffix for item in made for file in item.files}
-    written = [*(["pictures"] if ".png" in kinds else []), *(["tables"] if ".md" in kinds else []), "claims.csv"]
+    written = [
+        *(["pictures"] if ".png" in kinds else []),
+        *(["tables"] if ".md" in kinds else []),
+        "claims.csv",
+    ]
     listed = (
         f"{', '.join(written[:-1])} and {written[-1]} are"
         if len(written) > 1
@@ -61,7 +82,11 @@ def paper(
     )
     echo(f"{listed} in {out}")
     for path, space in sources.unused.items():
-        echo(f"note: {path} was not used: it holds space {space}, and no item here asks for that one", err=True)
+        echo(
+            f"note: {path} was not used: it holds space {space}, and no item here asks for that "
+            "one",
+            err=True,
+        )
     if any(item.problem for item in made):
         raise typer.Exit(1)
 
@@ -84,4 +109,7 @@ def _tell(made: "Made") -> None:
     for claim in made.claims:
         note = f" ({claim.note})" if claim.note else ""
         runs = f", n = {claim.sample:,}" if claim.sample > 1 else ""
-        echo(f"  {claim.text}: published {claim.published}, ours {claim.ours}{runs}: {claim.verdict}{note}")
+        echo(
+            f"  {claim.text}: published {claim.published}, ours {claim.ours}{runs}: "
+            f"{claim.verdict}{note}"
+        )

@@ -1,4 +1,6 @@
-"""Help as people read it: `PATH...` instead of `<list[Path]>`, and nothing behind a flag instead of `<bool>`."""
+"""Help as people read it: `PATH...` instead of `<list[Path]>`, and nothing behind a flag instead
+of `<bool>`.
+"""
 
 from typing import Any
 
@@ -25,7 +27,9 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end without a word."""
+    """All commands. Ctrl-C in one that does not handle it itself prints a line; typer would end
+    without a word.
+    """
 
     def get_params(self, ctx: Any) -> Any:
         return _plain(super().get_params(ctx))
@@ -65,7 +69,9 @@ def _describe_option(option: Any) -> None:
 
 
 def _value(option: Any) -> str:
-    """Choices stay as they are: png|svg|pdf. An older typer has no `display_type`, and does not ask for one."""
+    """Choices stay as they are: png|svg|pdf. An older typer has no `display_type`, and does not
+    ask for one.
+    """
     if not hasattr(option, "display_type"):
         return ""
     kind = option.display_type(None).strip("<>").removeprefix("list[").removesuffix("]")

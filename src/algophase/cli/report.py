@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 from algophase.cli import completion
-from algophase.cli.options import NETWORKS, Activation, AttentionRate, FileModulus, Format, MinAccuracy, Released, State
+from algophase.cli.options import (
+    NETWORKS,
+    Activation,
+    AttentionRate,
+    FileModulus,
+    Format,
+    MinAccuracy,
+    Released,
+    State,
+)
 from algophase.cli.output import AnalysisBar, echo
 
 EXAMPLE = "algophase report networks/ gallery/fixed-width -o report.html"
@@ -17,11 +26,14 @@ def report(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help=f"Networks ({NETWORKS}, or directories of them) and sweeps (directories, Parquet files).",
+            help=f"Networks ({NETWORKS}, or directories of them) and sweeps (directories, "
+            "Parquet files).",
             autocompletion=completion.networks_and_sweeps,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write.")
+    ] = Path("report.html"),
     population: Annotated[
         Path | None,
         typer.Option(
@@ -31,7 +43,10 @@ def report(
         ),
     ] = None,
     released: Released = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The page's title.", show_default="its contents")] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="The page's title.", show_default="its contents"),
+    ] = None,
     min_accuracy: MinAccuracy = 1.0,
     format: Format = None,
     activation: Activation = None,
@@ -39,7 +54,8 @@ def report(
     modulus: FileModulus = None,
     state: State = None,
 ) -> None:
-    """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams, comparisons.
+    """Write one HTML page about networks and sweeps: verdicts with their evidence, phase diagrams,
+    comparisons.
 
     An unusable file prints a one-line error and the rest is still written; the exit code is then 1.
     """

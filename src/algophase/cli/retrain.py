@@ -1,4 +1,6 @@
-"""`algophase retrain`: any run of a sweep brought back from its settings, or a sample of them checked against the table."""
+"""`algophase retrain`: any run of a sweep brought back from its settings, or a sample of them
+checked against the table.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,8 +9,8 @@ import typer
 
 from algophase.cli.options import DEVICES, ENGINES, PRECISIONS, StrictDevice
 from algophase.cli.output import TrainingBar, echo
-from algophase.errors import InputError
-from algophase.wording import counted
+from algophase.core.errors import InputError
+from algophase.core.wording import counted
 
 if TYPE_CHECKING:
     from algophase.sweeps.retrain import Difference, Restored, Sample
@@ -21,12 +23,15 @@ LISTED = ("validation_accuracy", "circularity", "gradient_symmetricity", "distan
 def retrain(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="The sweep's directory.")],
     name: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="A run's index, its id, or the beginning of its id.")
+        str | None,
+        typer.Argument(metavar="RUN", help="A run's index, its id, or the beginning of its id."),
     ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="In place of RUN: train N runs drawn at random, compare each with its row, save nothing."
+            metavar="N",
+            help="In place of RUN: train N runs drawn at random, compare each with its row, "
+            "save nothing.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed draws another sample.")] = 0,
@@ -38,31 +43,52 @@ def retrain(
             show_default="DIR/networks, or DIR/retrained for another network",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Train even if the network is already there.")] = False,
-    engine: Annotated[str | None, typer.Option(help=ENGINES, show_default="the table's, where it runs")] = None,
-    device: Annotated[str | None, typer.Option(help=DEVICES, show_default="the table's, where there is one")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Train even if the network is already there.")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(help=ENGINES, show_default="the table's, where it runs")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help=DEVICES, show_default="the table's, where there is one")
+    ] = None,
     strict_device: StrictDevice = False,
-    precision: Annotated[str | None, typer.Option(help=PRECISIONS, show_default="the table's")] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="Exit with 1 unless every number is equal to the bit.")] = False,
+    precision: Annotated[
+        str | None, typer.Option(help=PRECISIONS, show_default="the table's")
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Exit with 1 unless every number is equal to the bit.")
+    ] = False,
 ) -> None:
     """Train one run of a sweep again, save its network, and compare it with the one in the table.
 
-    It is identical, the same up to rounding (labels equal, numbers within 1e-4 of their size), or another
-    network. Exits with 1 if it is another network. With --sample, train several and count them:
-    algophase retrain sweeps/fixed-width --sample 16
+    It is identical, the same up to rounding (labels equal, numbers within 1e-4 of their size), or
+    another network. Exits with 1 if it is another network. With --sample, train several and count
+    them: algophase retrain sweeps/fixed-width --sample 16
 
-    Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to the same width. With the
-    other engines rounding depends on what trains together, and on every engine it depends on the machine. Training amplifies
-    rounding. Rows of an engine that is gone (fused in tf32) are trained by today's engines, on a GPU in half.
+    Trained alone, a network of the fused engine is bit-identical to one from an ensemble padded to
+    the same width. With the other engines rounding depends on what trains together, and on every
+    engine it depends on the machine. Training amplifies rounding. Rows of an engine that is gone
+    (fused in tf32) are trained by today's engines, on a GPU in half.
     """
     from algophase.sweeps.retrain import retrain_run, retrain_sample
     from algophase.training.run.trained import TrainingInterrupted
 
     if (name is None) == (sample is None):
-        raise InputError("give either a RUN or --sample N" + ("" if name is None else f", not both: RUN is {name!r}"))
+        raise InputError(
+            "give either a RUN or --sample N"
+            + ("" if name is None else f", not both: RUN is {name!r}")
+        )
     if sample is not None and (out is not None or force):
-        raise InputError("--out and --force go with a RUN; a sample is compared with its rows, and not saved")
-    how: dict[str, Any] = {"engine": engine, "device": device, "precision": precision, "strict_device": strict_device}
+        raise InputError(
+            "--out and --force go with a RUN; a sample is compared with its rows, and not saved"
+        )
+    how: dict[str, Any] = {
+        "engine": engine,
+        "device": device,
+        "precision": precision,
+        "strict_device": strict_device,
+    }
     with TrainingBar() as bar:
         try:
             if sample is not None:
@@ -84,10 +110,17 @@ def retrain(
 
 def _count(made: "Sample") -> None:
     count = len(made.differences)
-    counts = [f"{made.identical} identical", f"{made.same - made.identical} the same up to rounding"]
+    counts = [
+        f"{made.identical} identical",
+        f"{made.same - made.identical} the same up to rounding",
+    ]
     counts.append(f"{count - made.same} another network")
     echo(f"{counted(count, 'run')} drawn from {made.runs:,}: {', '.join(counts)}")
-    differing = {index: difference for index, difference in made.differences.items() if difference.outcome != "identical"}
+    differing = {
+        index: difference
+        for index, difference in made.differences.items()
+        if difference.outcome != "identical"
+    }
     # Other networks come first: rounding explains the rest.
     by_outcome = sorted(differing.items(), key=lambda item: item[1].same)
     for index, difference in by_outcome[:LONGEST]:
@@ -110,8 +143,15 @@ def _conclude(restored: "Restored") -> None:
         echo(f"{made.analysis}\n")
     echo("\n".join([str(made.difference), *_examples(made.difference)]))
     if made.difference.outcome != "identical" and restored.as_before:
-        echo("  (in the sweep it was trained in an ensemble, where rounding can differ from a network alone)")
-    echo("there is no network to save" if restored.path is None else f"the network is in {restored.path}")
+        echo(
+            "  (in the sweep it was trained in an ensemble, where rounding can differ from a "
+            "network alone)"
+        )
+    echo(
+        "there is no network to save"
+        if restored.path is None
+        else f"the network is in {restored.path}"
+    )
 
 
 def _examples(difference: "Difference") -> list[str]:

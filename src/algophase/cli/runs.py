@@ -10,13 +10,16 @@ import typer
 
 from algophase.cli import completion
 from algophase.cli.output import echo
-from algophase.errors import InputError
-from algophase.wording import plain
+from algophase.core.errors import InputError
+from algophase.core.wording import plain
 
 if TYPE_CHECKING:
     from algophase.runs.selection import Columns
 
-EXAMPLE = 'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza --sort -circularity'
+EXAMPLE = (
+    'algophase runs sweeps/fixed-width --where "attention_rate<0.5" --where verdict=Pizza '
+    "--sort -circularity"
+)
 SHOWN = 20  # rows by default
 WIDEST = 40  # characters of a cell
 
@@ -26,7 +29,8 @@ def runs(
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="A sweep's directory, a Parquet file, or a shipped sweep; without it, list the shipped ones.",
+            help="A sweep's directory, a Parquet file, or a shipped sweep; without it, list the "
+            "shipped ones.",
             show_default=False,
             autocompletion=completion.sweeps,
         ),
@@ -35,25 +39,48 @@ def runs(
         list[str] | None,
         typer.Option(
             metavar="CONDITION",
-            help="Only runs with COLUMN =, !=, <, <=, > or >= VALUE (a number, text, true, false, null); repeat for several.",
+            help="Only runs with COLUMN =, !=, <, <=, > or >= VALUE (a number, text, true, "
+            "false, null); repeat for several.",
         ),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Columns, by name.", show_default="what varies, verdict and metrics")
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns, by name.",
+            show_default="what varies, verdict and metrics",
+        ),
     ] = None,
     sort: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Sort by this column; -COLUMN sorts from high to low.", show_default="index"),
+        typer.Option(
+            metavar="COLUMN",
+            help="Sort by this column; -COLUMN sorts from high to low.",
+            show_default="index",
+        ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Largest number of rows; 0 for all.", show_default=f"{SHOWN}, all in an export")
+        int | None,
+        typer.Option(
+            min=0,
+            help="Largest number of rows; 0 for all.",
+            show_default=f"{SHOWN}, all in an export",
+        ),
     ] = None,
     csv: Annotated[
-        str | None, typer.Option(metavar="PATH", help="Write the runs as CSV, all columns unless chosen; - to standard output.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write the runs as CSV, all columns unless chosen; - to standard output.",
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the runs as a JSON list, all columns unless chosen."),
+    ] = False,
 ) -> None:
-    """Describe a sweep's table, then list the runs you ask for. Without a table, list those that are shipped.
+    """Describe a sweep's table, then list the runs you ask for. Without a table, list those that
+    are shipped.
 
     A condition is never executed as code. A missing value meets =null, and != any other value.
     """
@@ -66,20 +93,41 @@ def runs(
     if csv is not None and as_json:
         raise InputError("--csv and --json are two forms of the same; choose one")
     if path is None:
-        asked_for = {"--where": where, "--columns": columns, "--sort": sort, "--limit": limit, "--csv": csv}
-        given = [option for option, value in {**asked_for, "--json": as_json or None}.items() if value is not None]
+        asked_for = {
+            "--where": where,
+            "--columns": columns,
+            "--sort": sort,
+            "--limit": limit,
+            "--csv": csv,
+        }
+        given = [
+            option
+            for option, value in {**asked_for, "--json": as_json or None}.items()
+            if value is not None
+        ]
         if given:
-            raise InputError(f"{given[0]} needs a table: name one of {', '.join(shipped_sweeps())}, or a directory")
+            raise InputError(
+                f"{given[0]} needs a table: name one of {', '.join(shipped_sweeps())}, or a "
+                "directory"
+            )
         for line in _shipped_tables():
             echo(line)
         return
     conditions = [read_condition(text) for text in where or []]
     path = shipped(path)
     there = column_names(path)
-    chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    chosen = (
+        None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    )
     if chosen == []:
-        raise InputError(f"columns is {columns!r}, which names none; name some, or leave the option out")
-    asked = [*(chosen or []), *(condition.column for condition in conditions), *([sort.removeprefix("-")] if sort else [])]
+        raise InputError(
+            f"columns is {columns!r}, which names none; name some, or leave the option out"
+        )
+    asked = [
+        *(chosen or []),
+        *(condition.column for condition in conditions),
+        *([sort.removeprefix("-")] if sort else []),
+    ]
     check_columns(asked, there)
     if csv is not None or as_json:
         table = read_columns(path, None if chosen is None else asked)
@@ -93,12 +141,17 @@ def runs(
         echo(line)
     if conditions:
         total = len(next(iter(table.values()), []))
-        echo(f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}")
+        echo(
+            f"{len(places):,} of {total:,} {_rows(table)} meet {' and '.join(map(str, conditions))}"
+        )
     rows = places[: (SHOWN if limit is None else limit) or None]
     if rows:
         echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
     if len(rows) < len(places):
-        echo(f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of {len(there)} columns)")
+        echo(
+            f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of "
+            f"{len(there)} columns)"
+        )
 
 
 def _shipped_tables() -> list[str]:
@@ -115,7 +168,11 @@ def _shipped_tables() -> list[str]:
         rows.append([population.name, f"{population.runs:,}", *counts, population.about])
     if len(rows) == 1:
         return ["no table is shipped with this copy of the package"]
-    return [*aligned(rows, left=(0, 5)), "", "algophase runs NAME lists one, algophase explore NAME opens it in a browser"]
+    return [
+        *aligned(rows, left=(0, 5)),
+        "",
+        "algophase runs NAME lists one, algophase explore NAME opens it in a browser",
+    ]
 
 
 def _handful(path: Path, there: Sequence[str]) -> list[str]:
@@ -128,9 +185,15 @@ def _handful(path: Path, there: Sequence[str]) -> list[str]:
         settings = varying(SweepDirectory(path).description()["space"])
     else:
         known = read_columns(path, [name for name in setting_names() if name in there])
-        settings = [name for name in setting_names() if name in known and len(set(map(str, known[name]))) > 1]
+        settings = [
+            name
+            for name in setting_names()
+            if name in known and len(set(map(str, known[name]))) > 1
+        ]
     verdict = "verdict" if "verdict" in there else "paper_label"
-    return [name for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS) if name in there] or list(there)[:8]
+    return [
+        name for name in ("index", "run_id", "epoch", *settings, verdict, *METRICS) if name in there
+    ] or list(there)[:8]
 
 
 def _rows(table: "Columns") -> str:
@@ -191,7 +254,8 @@ def _export(columns: "Columns", places: list[int], csv: str | None, what: str) -
 
     text = csv_text(columns, places)
     if csv == "-":
-        # Not by typer, which cuts colour codes out of text: what follows one could be a formula then.
+        # Not by typer, which cuts colour codes out of text: what follows one could be a formula
+        # then.
         sys.stdout.write(plain(text) if sys.stdout.isatty() else text)
         return
     from algophase.storage.files import write_atomically

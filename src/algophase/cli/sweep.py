@@ -10,9 +10,9 @@ import typer
 from algophase.cli import completion
 from algophase.cli.options import Device, Engine, EnsembleSize, Precision, StrictDevice
 from algophase.cli.output import LiveBar, echo, typed
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.wording import counted, duration
 from algophase.training.check.checkers import start_early
-from algophase.wording import counted, duration
 
 if TYPE_CHECKING:
     from algophase.storage.sweep_directory import SweepDirectory
@@ -39,33 +39,53 @@ def sweep(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE")
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory of the table.", show_default="sweeps/SPACE"),
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="How many runs, at most a million, including those in DIR.", show_default="the space's own"),
+        typer.Option(
+            help="How many runs, at most a million, including those in DIR.",
+            show_default="the space's own",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed gives other runs of the same space.")] = 0,
     minutes: Annotated[
-        float | None, typer.Option(help="Stop cleanly after this time; the same command continues.", show_default="no limit")
+        float | None,
+        typer.Option(
+            help="Stop cleanly after this time; the same command continues.",
+            show_default="no limit",
+        ),
     ] = None,
     part: Annotated[
-        str, typer.Option(metavar="I/K", help="Only every K-th run from the I-th on: one part for each of K machines.")
+        str,
+        typer.Option(
+            metavar="I/K",
+            help="Only every K-th run from the I-th on: one part for each of K machines.",
+        ),
     ] = "1/1",
     keep_weights: Annotated[
-        str, typer.Option(metavar="none|all|N", help="Networks to keep in DIR/networks; N keeps N per verdict.")
+        str,
+        typer.Option(
+            metavar="none|all|N", help="Networks to keep in DIR/networks; N keeps N per verdict."
+        ),
     ] = "none",
     snapshot: Annotated[
         list[int] | None,
         typer.Option(
             metavar="EPOCH",
-            help="Analyse the networks after this many epochs too, into DIR/moments; repeat for several.",
+            help="Analyse the networks after this many epochs too, into DIR/moments; repeat for "
+            "several.",
             show_default="the space's own",
         ),
     ] = None,
     hidden: Annotated[
         bool,
-        typer.Option("--hidden", help="Also look inside the networks' hidden layers, as analyze --hidden: columns hidden.*"),
+        typer.Option(
+            "--hidden",
+            help="Also look inside the networks' hidden layers, as analyze --hidden: columns "
+            "hidden.*",
+        ),
     ] = False,
     engine: Engine = "auto",
     device: Device = "auto",
@@ -73,26 +93,43 @@ def sweep(
     precision: Precision = None,
     ensemble_size: EnsembleSize = None,
     checkpoint_seconds: Annotated[
-        float, typer.Option(help="Seconds between saves of a running ensemble: the most that a crash loses.")
+        float,
+        typer.Option(
+            help="Seconds between saves of a running ensemble: the most that a crash loses."
+        ),
     ] = 300.0,
-    executor: Annotated[Executor, typer.Option(help="local: this machine. ray: a Ray cluster (extra `ray`).")] = Executor.local,
+    executor: Annotated[
+        Executor, typer.Option(help="local: this machine. ray: a Ray cluster (extra `ray`).")
+    ] = Executor.local,
     address: Annotated[
-        str | None, typer.Option(help="Address of the Ray cluster, with --executor ray.", show_default="one started here")
+        str | None,
+        typer.Option(
+            help="Address of the Ray cluster, with --executor ray.", show_default="one started here"
+        ),
     ] = None,
     shard: Annotated[
-        int | None, typer.Option(help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs")
+        int | None,
+        typer.Option(
+            help="Runs per task, with --executor ray.", show_default="512 on GPUs, 16 on CPUs"
+        ),
     ] = None,
     mix_versions: Annotated[
-        bool, typer.Option("--mix-versions", help="Continue a table that another version or commit of the code began.")
+        bool,
+        typer.Option(
+            "--mix-versions",
+            help="Continue a table that another version or commit of the code began.",
+        ),
     ] = False,
     list_spaces: Annotated[
-        bool, typer.Option("--list", help="List the paper's experiments and our own spaces, and stop.")
+        bool,
+        typer.Option("--list", help="List the paper's experiments and our own spaces, and stop."),
     ] = False,
 ) -> None:
     """Train many runs of a space, analyse each, and add them to a table.
 
-    Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same command continues: nothing
-    is lost and nothing is done twice. Your own space is a small TOML file; see docs/sweeps.md.
+    Run i of a space and seed is always the same run. After Ctrl-C, a crash or --minutes, the same
+    command continues: nothing is lost and nothing is done twice. Your own space is a small TOML
+    file; see docs/sweeps.md.
     """
     if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
         start_early()  # before PyTorch is imported here
@@ -109,7 +146,10 @@ def sweep(
         raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
     if executor is not Executor.ray and (address is not None or shard is not None):
         given = f"address is {address!r}" if address is not None else f"shard is {shard}"
-        raise InputError(f"{given}, but executor is {executor.value}; --address and --shard go with --executor ray")
+        raise InputError(
+            f"{given}, but executor is {executor.value}; --address and --shard go with "
+            "--executor ray"
+        )
     chosen = find_space(space)
     chosen = replace(chosen, hidden=hidden or chosen.hidden)
     request = Request(
@@ -134,14 +174,20 @@ def sweep(
     directory = SweepDirectory(out or Path("sweeps") / chosen.name)
     with SweepBar() as bar:
         if len(request.indices) > MANY:
-            bar.say(f"drawing the settings of {len(request.indices):,} runs before the first is trained")
+            bar.say(
+                f"drawing the settings of {len(request.indices):,} runs before the first is trained"
+            )
         if executor is Executor.ray:
             from algophase.sweeps.ray_executor import sweep_on_ray
 
             outcome = sweep_on_ray(request, directory, address, shard, bar)
         else:
             outcome = run_sweep(request, directory, bar)
-    _conclude(outcome, directory, _lacking(request, directory) if outcome.done and keep_weights == "all" else 0)
+    _conclude(
+        outcome,
+        directory,
+        _lacking(request, directory) if outcome.done and keep_weights == "all" else 0,
+    )
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
 
@@ -153,7 +199,10 @@ def _list(spaces: list["Space"]) -> None:
         paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
         figures = f" ({', '.join(space.figures)})" if space.figures else ""
         echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title}{figures}")
-    echo("paper's: runs with metrics in the authors' released table; it has none of the spaces marked -")
+    echo(
+        "paper's: runs with metrics in the authors' released table; it has none of the spaces "
+        "marked -"
+    )
     echo("spaces without figures are ours, not the paper's")
 
 
@@ -166,7 +215,7 @@ def _part(text: str) -> tuple[int, int]:
 
 def tally(counts: "dict[str, int]") -> str:
     """How many runs have each verdict; the three algorithms are always listed."""
-    from algophase.analysis.verdict import ALGORITHMS, in_order
+    from algophase.analysis.verdict.decide import ALGORITHMS, in_order
 
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*ALGORITHMS, *counts]))
 
@@ -176,7 +225,9 @@ def _lacking(request: "Request", directory: "SweepDirectory") -> int:
     from algophase.sweeps.sweep import outcomes_by_id
 
     ends, kept = outcomes_by_id(directory), directory.kept()
-    asked = [run_id for index, (run_id, _) in directory.finished().items() if index in request.indices]
+    asked = [
+        run_id for index, (run_id, _) in directory.finished().items() if index in request.indices
+    ]
     return sum(ends[run_id] != "diverged" and run_id not in kept for run_id in asked)
 
 
@@ -188,17 +239,28 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> 
         "out of time": "out of time; the same command goes on from here",
         "interrupted": "interrupted; the same command goes on from here",
     }[outcome.ended]
-    echo(f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in {duration(outcome.seconds)}: {say}")
+    echo(
+        f"{outcome.done:,} of {outcome.runs:,} runs, {outcome.new:,} of them new, in "
+        f"{duration(outcome.seconds)}: {say}"
+    )
     if outcome.done:
         echo(tally(dict(outcome.counts)))
-        unfair = unfair_sample(directory.description()["space"], list(directory.finished()), directory.sittings())
+        unfair = unfair_sample(
+            directory.description()["space"], list(directory.finished()), directory.sittings()
+        )
         if unfair:
             echo(unfair)
     if outcome.new:
-        training, analysis = outcome.training_seconds / outcome.new, outcome.analysis_seconds / outcome.new
+        training, analysis = (
+            outcome.training_seconds / outcome.new,
+            outcome.analysis_seconds / outcome.new,
+        )
         echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
     if lacking:
-        echo(f"the weights of {counted(lacking, 'run')} were not kept when they were made; `algophase retrain` brings one back")
+        echo(
+            f"the weights of {counted(lacking, 'run')} were not kept when they were made; "
+            "`algophase retrain` brings one back"
+        )
     echo(f"the table is in {directory.path}")
 
 

@@ -20,37 +20,55 @@ from algophase.cli.options import (
     StrictDevice,
 )
 from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned, echo
-from algophase.errors import InputError
-from algophase.wording import floored
+from algophase.core.errors import InputError
+from algophase.core.wording import floored
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
     from algophase.analysis.dynamics import Moment
-    from algophase.settings import NetworkSettings, RunSettings
+    from algophase.core.settings import NetworkSettings, RunSettings
 
-EXAMPLE = "algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
+EXAMPLE = (
+    "algophase train --attention-rate 0 --attention-rate 1 --seeds 4 --epochs 8000 --out runs/"
+)
 FEW = 4  # networks: up to this many are shown in full
 NOTHING = "not analysed"  # diverged, or its file is not readable
 
 
 def train(
     attention_rate: Annotated[
-        list[float] | None, typer.Option(help="From 0 (constant attention) to 1; repeat for several.", show_default="1")
+        list[float] | None,
+        typer.Option(
+            help="From 0 (constant attention) to 1; repeat for several.", show_default="1"
+        ),
     ] = None,
     width: Annotated[
-        int | None, typer.Option(help="Size of the residual stream.", show_default="128, linear models 256")
+        int | None,
+        typer.Option(help="Size of the residual stream.", show_default="128, linear models 256"),
     ] = None,
-    layers: Annotated[int | None, typer.Option(help="Attention and MLP blocks.", show_default="1")] = None,
+    layers: Annotated[
+        int | None, typer.Option(help="Attention and MLP blocks.", show_default="1")
+    ] = None,
     heads: Annotated[int | None, typer.Option(help="Attention heads.", show_default="4")] = None,
-    activation: Annotated[str | None, typer.Option(help="relu or gelu.", show_default="relu")] = None,
-    model: Annotated[str, typer.Option(help="transformer, alpha, beta, gamma, delta or alpha-prime.")] = "transformer",
-    hidden: Annotated[int | None, typer.Option(help="Hidden units of a linear model.", show_default="256")] = None,
+    activation: Annotated[
+        str | None, typer.Option(help="relu or gelu.", show_default="relu")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="transformer, alpha, beta, gamma, delta or alpha-prime.")
+    ] = "transformer",
+    hidden: Annotated[
+        int | None, typer.Option(help="Hidden units of a linear model.", show_default="256")
+    ] = None,
     modulus: Modulus = 59,
     separate_vocabularies: Annotated[
         bool, typer.Option("--separate-vocabularies", help="Give each operand its own embedding.")
     ] = False,
-    equals_sign: Annotated[bool, typer.Option("--equals-sign", help="Read the answer at an equals sign.")] = False,
-    operation: Annotated[str, typer.Option(help="add, subtract, or multiply: non-zero numbers modulo a prime.")] = "add",
+    equals_sign: Annotated[
+        bool, typer.Option("--equals-sign", help="Read the answer at an equals sign.")
+    ] = False,
+    operation: Annotated[
+        str, typer.Option(help="add, subtract, or multiply: non-zero numbers modulo a prime.")
+    ] = "add",
     training_fraction: Annotated[float, typer.Option(help="Share of all pairs to train on.")] = 0.8,
     seeds: Annotated[int, typer.Option(help="Networks per kind, with consecutive seeds.")] = 1,
     first_seed: Annotated[int, typer.Option(help="The first seed.")] = 0,
@@ -61,10 +79,15 @@ def train(
     device: Device = "auto",
     strict_device: StrictDevice = False,
     precision: Precision = None,
-    history_stride: Annotated[int, typer.Option(help="Epochs between points of the history.")] = 100,
+    history_stride: Annotated[
+        int, typer.Option(help="Epochs between points of the history.")
+    ] = 100,
     snapshot: Annotated[
         list[int] | None,
-        typer.Option(metavar="EPOCH", help="Keep and analyse the network at this epoch too; repeat for several."),
+        typer.Option(
+            metavar="EPOCH",
+            help="Keep and analyse the network at this epoch too; repeat for several.",
+        ),
     ] = None,
     early_stop: Annotated[
         float | None,
@@ -75,18 +98,23 @@ def train(
         ),
     ] = None,
     ensemble_size: EnsembleSize = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Directory for networks, histories and snapshots.")] = Path("runs"),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Directory for networks, histories and snapshots.")
+    ] = Path("runs"),
     figures: Figures = None,
     figure_format: FigureFormat = ImageFormat.png,
-    analysis: Annotated[bool, typer.Option("--analysis/--no-analysis", help="Analyse the networks after training.")] = True,
+    analysis: Annotated[
+        bool, typer.Option("--analysis/--no-analysis", help="Analyse the networks after training.")
+    ] = True,
 ) -> None:
     """Train one or many networks and say which algorithm each learned.
 
-    Runs that are in DIR are not trained again. After an interruption, the same command continues where it stopped.
+    Runs that are in DIR are not trained again. After an interruption, the same command continues
+    where it stopped.
     """
     from dataclasses import replace
 
-    from algophase.settings import RunSettings, TaskSettings
+    from algophase.core.settings import RunSettings, TaskSettings
     from algophase.storage.trained_runs import CHECKPOINTS, train_into
     from algophase.training.run.loop import EarlyStop, Watch
     from algophase.training.run.trained import TrainingInterrupted
@@ -97,18 +125,27 @@ def train(
         raise InputError("--figures draws what the analysis finds; leave out --no-analysis")
     if operation == "multiply":
         modulus -= 1  # numbers: those that are not zero
-    task = TaskSettings(modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation)
+    task = TaskSettings(
+        modulus, separate_vocabularies, equals_sign, training_fraction, operation=operation
+    )
     runs = [
         RunSettings(
             task,
             network,
-            replace(network.published_training(), epochs=epochs, learning_rate=learning_rate, weight_decay=weight_decay),
+            replace(
+                network.published_training(),
+                epochs=epochs,
+                learning_rate=learning_rate,
+                weight_decay=weight_decay,
+            ),
             seed,
         )
         for network in _networks(model, attention_rate, width, layers, heads, activation, hidden)
         for seed in range(first_seed, first_seed + seeds)
     ]
-    watch = Watch(history_stride, tuple(snapshot or ()), None if early_stop is None else EarlyStop(early_stop))
+    watch = Watch(
+        history_stride, tuple(snapshot or ()), None if early_stop is None else EarlyStop(early_stop)
+    )
     with TrainingBar() as bar:
         try:
             train_into(
@@ -126,7 +163,11 @@ def train(
             saved = f"saved in {out / CHECKPOINTS}. The same command goes on from there."
             bar.say(f"interrupted at epoch {interruption.epochs:,}; {saved}")
             raise typer.Exit(130) from None
-    lost = _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format)) if analysis else _lost(runs, out)
+    lost = (
+        _report(runs, watch.snapshot_epochs, out, Drawer(figures, figure_format))
+        if analysis
+        else _lost(runs, out)
+    )
     echo(f"networks and histories are in {out}", err=True)
     if lost:
         raise typer.Exit(1)
@@ -141,24 +182,38 @@ def _networks(
     activation: str | None,
     hidden: int | None,
 ) -> list["NetworkSettings"]:
-    """One network per rate, or one linear model. An option that the model does not have is an error."""
-    from algophase.settings import LINEAR_MODELS, LinearSettings, TransformerSettings
+    """One network per rate, or one linear model. An option that the model does not have is an
+    error.
+    """
+    from algophase.core.settings import LINEAR_MODELS, LinearSettings, TransformerSettings
 
-    only_transformer = {"--attention-rate": rates, "--layers": layers, "--heads": heads, "--activation": activation}
+    only_transformer = {
+        "--attention-rate": rates,
+        "--layers": layers,
+        "--heads": heads,
+        "--activation": activation,
+    }
     if model == "transformer":
         if hidden is not None:
-            raise InputError(f"hidden is {hidden}, which goes with a linear model; choose --model {', '.join(LINEAR_MODELS)}")
+            raise InputError(
+                f"hidden is {hidden}, which goes with a linear model; choose --model "
+                f"{', '.join(LINEAR_MODELS)}"
+            )
         given = {"width": width, "layers": layers, "heads": heads, "activation": activation}
         options = {name: value for name, value in given.items() if value is not None}
         rates = list(dict.fromkeys(rates or [1.0]))
         return [TransformerSettings(attention_rate=rate, **options) for rate in rates]  # type: ignore[arg-type]
     if model not in LINEAR_MODELS:
-        raise InputError(f"model is {model!r}; choose one of transformer, {', '.join(LINEAR_MODELS)}")
+        raise InputError(
+            f"model is {model!r}; choose one of transformer, {', '.join(LINEAR_MODELS)}"
+        )
     for name, value in only_transformer.items():
         if value is not None:
             raise InputError(f"{name} goes with --model transformer; model {model} has none")
     sizes = {"width": width, "hidden": hidden}
-    return [LinearSettings(model, **{name: value for name, value in sizes.items() if value is not None})]
+    return [
+        LinearSettings(model, **{name: value for name, value in sizes.items() if value is not None})
+    ]
 
 
 def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
@@ -169,8 +224,12 @@ def _lost(runs: Sequence["RunSettings"], directory: Path) -> int:
     return sum(found is not None and found.diverged_at is not None for found in saved)
 
 
-def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: Path, draw: Drawer) -> int:
-    """Analyse every network and print the outcome, in full for a few, as a table for many. Returns how many had problems."""
+def _report(
+    runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: Path, draw: Drawer
+) -> int:
+    """Analyse every network and print the outcome, in full for a few, as a table for many.
+    Returns how many had problems.
+    """
     from algophase.storage.analyses import Unusable, analyze_sources
     from algophase.storage.trained_runs import load_run, run_dynamics
 
@@ -189,7 +248,11 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
                 continue
             rows.append((run, found.analysis))
             if len(runs) <= FEW:
-                echo("\n".join([_title(run, directory), "", str(found.analysis), *_along(moments), ""]))
+                echo(
+                    "\n".join(
+                        [_title(run, directory), "", str(found.analysis), *_along(moments), ""]
+                    )
+                )
             try:
                 draw(found.network, found.analysis)
             except InputError as error:
@@ -204,10 +267,14 @@ def _report(runs: Sequence["RunSettings"], snapshots: Sequence[int], directory: 
 
 def _kind(run: "RunSettings") -> str:
     """A transformer's rate, or a linear model's name."""
-    from algophase.settings import LinearSettings, TransformerSettings
+    from algophase.core.settings import LinearSettings, TransformerSettings
 
     assert isinstance(run.network, TransformerSettings | LinearSettings)
-    return f"{run.network.attention_rate:g}" if isinstance(run.network, TransformerSettings) else run.network.model
+    return (
+        f"{run.network.attention_rate:g}"
+        if isinstance(run.network, TransformerSettings)
+        else run.network.model
+    )
 
 
 def _title(run: "RunSettings", directory: Path) -> str:
@@ -216,11 +283,18 @@ def _title(run: "RunSettings", directory: Path) -> str:
     saved = find_run(run, directory)
     epochs = run.training.epochs if saved is None else saved.epochs
     what = "attention rate" if run.network.kind == "transformer" else "model"
-    return f"{what} {_kind(run)}, width {run.network.to_dict()['width']}, seed {run.seed}, after {epochs:,} epochs"
+    return (
+        f"{what} {_kind(run)}, width {run.network.to_dict()['width']}, seed {run.seed}, "
+        f"after {epochs:,} epochs"
+    )
 
 
 def _numbers(analysis: "Analysis") -> list[str]:
-    values = (analysis.gradient_symmetricity_exact, analysis.distance_irrelevance, analysis.circularity)
+    values = (
+        analysis.gradient_symmetricity_exact,
+        analysis.distance_irrelevance,
+        analysis.circularity,
+    )
     return [
         floored(analysis.accuracy),
         *("-" if math.isnan(value) else f"{value:.4f}" for value in values),
@@ -233,7 +307,11 @@ NUMBERS = ["accuracy", "symmetricity", "irrelevance", "circularity", "verdict"]
 
 def _along(moments: list["Moment"]) -> list[str]:
     rows = [[f"{moment.epoch:,}", *_numbers(moment.analysis)] for moment in moments]
-    return ["", "  along training:", *(f"  {line}" for line in aligned([["epoch", *NUMBERS], *rows]))] if rows else []
+    return (
+        ["", "  along training:", *(f"  {line}" for line in aligned([["epoch", *NUMBERS], *rows]))]
+        if rows
+        else []
+    )
 
 
 def _table(found: list[tuple["RunSettings", "Analysis | None"]]) -> list[str]:

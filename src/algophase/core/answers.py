@@ -1,9 +1,12 @@
 """What a network answers to all pairs: which formula its answers follow, or which group they form.
 
-A network that subtracts, or multiplies permutations, learned something, though not addition. Its p x p answers say what.
+A network that subtracts, or multiplies permutations, learned something, though not addition. Its p
+x p answers say what.
 
-A table may be a group under other names: answers c with h(c) = f(a) g(b) for three ways f, g, h to name the elements. Then
-(a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the same group (Albert 1943), which `group_of` knows.
+A table may be a group under other names: answers c with h(c) = f(a) g(b) for three ways f, g, h to
+    name the elements. Then
+(a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the same group (Albert 1943),
+which `group_of` knows.
 """
 
 from collections.abc import Callable
@@ -13,7 +16,8 @@ import numpy as np
 
 from algophase.core.group import Group, Numbers, group_of, is_prime
 
-# A network follows a formula, or forms a group, from this share of all pairs on. Different formulas have few pairs in common.
+# A network follows a formula, or forms a group, from this share of all pairs on. Different formulas
+# have few pairs in common.
 FOLLOWS = 0.9
 VOTES = 31  # elements that are asked for each product where some answers may be wrong
 
@@ -41,7 +45,8 @@ class Learned:
 
     what: the formula, or the group; share: of all pairs; is_group: which of the two it is.
     operation: to analyze it as, "" where the analysis knows none.
-    relabelling: how numbers are named so that they add, for `TaskSettings`; () where they do not add.
+    relabelling: how numbers are named so that they add, for `TaskSettings`; () where they do not
+        add.
     """
 
     what: str
@@ -52,7 +57,9 @@ class Learned:
 
     @property
     def sentence(self) -> str:
-        """It agrees with a - b on 100% of pairs; its answers form a group of order 120 that does not commute (like S5)."""
+        """It agrees with a - b on 100% of pairs; its answers form a group of order 120 that does
+        not commute (like S5).
+        """
         share = "100%" if self.share == 1 else f"{100 * self.share:.2f}%"
         if not self.is_group:
             return f"it agrees with {self.what} on {share} of pairs"
@@ -70,7 +77,8 @@ class Learned:
 
 
 def learned(table: Numbers) -> Learned | None:
-    """What a table of answers (p, p) follows, in the terms of its own numbers; None where nothing is found.
+    """What a table of answers (p, p) follows, in the terms of its own numbers; None where nothing
+    is found.
 
     >>> a, b = np.ogrid[:7, :7]
     >>> learned((a - b) % 7).sentence
@@ -81,9 +89,13 @@ def learned(table: Numbers) -> Learned | None:
     relabelling = () if behind is None else behind.relabelling
     if share >= FOLLOWS:
         operation = OPERATION.get(formula, "")
-        if operation == "multiply" and not is_prime(len(table)):  # then even non-zero numbers have no order that adds
+        if operation == "multiply" and not is_prime(
+            len(table)
+        ):  # then even non-zero numbers have no order that adds
             operation = ""
-        return Learned(formula, share, operation=operation, relabelling=() if operation else relabelling)
+        return Learned(
+            formula, share, operation=operation, relabelling=() if operation else relabelling
+        )
     if behind is None:
         return None
     described = behind.group.described + ("" if behind.same_names else ", under other names")
@@ -95,7 +107,9 @@ def learned(table: Numbers) -> Learned | None:
 def _best_formula(table: Numbers) -> tuple[str, float]:
     p = len(table)
     a, b = np.ogrid[:p, :p]
-    shares = {name: float((formula(a, b, p) % p == table).mean()) for name, formula in FORMULAS.items()}
+    shares = {
+        name: float((formula(a, b, p) % p == table).mean()) for name, formula in FORMULAS.items()
+    }
     products = (a + 1) * (b + 1) % (p + 1) - 1
     shares[f"{FROM_ONE}{p + 1}"] = float((products == table).mean())
     best = max(shares, key=lambda name: shares[name])  # of equal ones, the first
@@ -136,9 +150,12 @@ def _group_behind(table: Numbers) -> _Behind | None:
     """The group that nearly all answers follow."""
     p = len(table)
     numbers = np.arange(p)
-    inside = np.where((table >= 0) & (table < p), table, 0)  # others are wrong, whatever stands for them
+    inside = np.where(
+        (table >= 0) & (table < p), table, 0
+    )  # others are wrong, whatever stands for them
     identity = int((inside == numbers).sum(axis=1).argmax())
-    # Most tables of networks are no group. This says so before products are voted on, which takes milliseconds.
+    # Most tables of networks are no group. This says so before products are voted on, which takes
+    # milliseconds.
     if (inside[identity] == numbers).mean() > 0.5 and (inside[:, identity] == numbers).mean() > 0.5:
         plain = _candidate(table, inside, numbers, numbers)
         if plain is not None:
@@ -154,7 +171,9 @@ def _group_behind(table: Numbers) -> _Behind | None:
     return _candidate(table, isotope, first, second)
 
 
-def _candidate(answers: Numbers, products: Numbers, first: Numbers, second: Numbers) -> _Behind | None:
+def _candidate(
+    answers: Numbers, products: Numbers, first: Numbers, second: Numbers
+) -> _Behind | None:
     """The group that has these products, or nearly, if it gives these answers."""
     group = group_of(_voted(products))
     if group is None:
@@ -164,7 +183,9 @@ def _candidate(answers: Numbers, products: Numbers, first: Numbers, second: Numb
 
 
 def _voted(table: Numbers) -> Numbers:
-    """The table with each product x y as most of (x g^-1)(g y) have it: a few wrong answers do not matter."""
+    """The table with each product x y as most of (x g^-1)(g y) have it: a few wrong answers do
+    not matter.
+    """
     if group_of(table) is not None:
         return table
     p = len(table)
@@ -174,5 +195,6 @@ def _voted(table: Numbers) -> Numbers:
     ballots = np.stack([table[table[:, inverses[g]][:, None], table[g]] for g in chosen])
     flat = ballots.reshape(len(chosen), -1)
     flat.sort(axis=0)
-    # The middle of the sorted votes is what more than half of them say; where none has that many, the table is no group.
+    # The middle of the sorted votes is what more than half of them say; where none has that many,
+    # the table is no group.
     return flat[len(chosen) // 2].reshape(p, p)

@@ -1,15 +1,18 @@
 """Waves over the numbers modulo p: the one place in the package where they are made.
 
 A frequency k, from 1 to floor(p / 2), has two waves over the numbers t: cos(w t) and sin(w t) with
-w = 2 pi k / p. Frequencies k and p - k have the same two. At even p the frequency p / 2 has only one:
-cos(pi t) = (-1)^t, because sin(pi t) is zero at every integer. `waves_at` is that rule, and everything
-below follows it.
+w = 2 pi k / p. Frequencies k and p - k have the same two. At even p the frequency p / 2 has only
+one: cos(pi t) = (-1)^t, because sin(pi t) is zero at every integer. `waves_at` is that rule, and
+everything below follows it.
 
-Angles are exact fractions of a turn. They are reduced as integers before the floating-point cosine, which
-keeps the symmetries of the circle exact: a quarter turn gives 0, not 6e-17, and opposite points cancel. So
+Angles are exact fractions of a turn. They are reduced as integers before the floating-point cosine,
+which
+keeps the symmetries of the circle exact: a quarter turn gives 0, not 6e-17, and opposite points
+    cancel. So
 the Pizza's blind spot (antipodal pairs at even p) is a true tie and is not decided by rounding.
 
-Tensors and arrays are cached and shared: do not write into them. `.numpy()` of a tensor costs nothing.
+Tensors and arrays are cached and shared: do not write into them. `.numpy()` of a tensor costs
+    nothing.
 """
 
 import functools
@@ -42,12 +45,15 @@ def sin_turn(numerator: Tensor, denominator: int) -> Tensor:
 
 
 def frequencies(modulus: int) -> range:
-    """Frequencies that tell numbers apart: 1 to floor(p / 2), since k and p - k are the same circle."""
+    """Frequencies that tell numbers apart: 1 to floor(p / 2), since k and p - k are the same
+    circle.
+    """
     return range(1, modulus // 2 + 1)
 
 
 def waves_at(modulus: int, frequency: int) -> int:
-    """How many waves a frequency has: 2, or 1 where the sine is zero everywhere (0, and p / 2 at even p).
+    """How many waves a frequency has: 2, or 1 where the sine is zero everywhere (0, and p / 2 at
+    even p).
 
     The mean square of its cosine over the numbers is 1 / `waves_at`.
 
@@ -74,7 +80,9 @@ def circle(modulus: int, frequency: int) -> Tensor:
 @functools.lru_cache(maxsize=1024)
 @torch.inference_mode(False)
 def frequency_basis(modulus: int, frequency: int) -> Tensor:
-    """Orthonormal rows that span the waves of one frequency: (2, p), cosine and sine, or (1, p) at p / 2."""
+    """Orthonormal rows that span the waves of one frequency: (2, p), cosine and sine, or (1, p)
+    at p / 2.
+    """
     count = waves_at(modulus, frequency)
     return circle(modulus, frequency).T[:count] * (count / modulus) ** 0.5
 
@@ -82,7 +90,8 @@ def frequency_basis(modulus: int, frequency: int) -> Tensor:
 @functools.lru_cache(maxsize=1024)
 @torch.inference_mode(False)
 def basis(modulus: int, members: tuple[int, ...] | None = None) -> Tensor:
-    """Orthonormal rows that span the waves of several frequencies, in their order; of all by default.
+    """Orthonormal rows that span the waves of several frequencies, in their order; of all by
+    default.
 
     All of them have p - 1 rows. The constant is not among them.
     """
@@ -95,7 +104,8 @@ def basis(modulus: int, members: tuple[int, ...] | None = None) -> Tensor:
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)
 def padded_basis(modulus: int, device: torch.device = CPU) -> Tensor:
-    """The constant, then cosine and sine of every frequency: orthonormal rows (1 + 2 floor(p / 2), p).
+    """The constant, then cosine and sine of every frequency: orthonormal rows (1 + 2 floor(p / 2),
+    p).
 
     Frequency k has rows 2k - 1 and 2k at every p. For that, the sine of p / 2 is a row of zeros.
     """
@@ -110,7 +120,8 @@ def padded_basis(modulus: int, device: torch.device = CPU) -> Tensor:
 
 @functools.lru_cache(maxsize=16)
 def amplitude_matrix(modulus: int) -> NDArray[np.float64]:
-    """(p, 2 floor(p / 2)): a function of t times this gives its amplitudes, of all cosines, then of all sines.
+    """(p, 2 floor(p / 2)): a function of t times this gives its amplitudes, of all cosines, then of
+    all sines.
 
     For so few numbers, a matrix product is faster than a Fourier transform.
     """

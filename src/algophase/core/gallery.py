@@ -1,6 +1,7 @@
 """Where the shipped sweeps and networks are, and their names.
 
-An installed package has the tables, a Clock and a Pizza; a clone of the project has more networks. Nothing heavy is
+An installed package has the tables, a Clock and a Pizza; a clone of the project has more networks.
+Nothing heavy is
 imported here: the shell asks for these names while a user types.
 """
 
@@ -15,7 +16,9 @@ NETWORKS = {
 
 
 def default_gallery() -> Path | None:
-    """The gallery beside this package's source, in the current directory, or in the installed package."""
+    """The gallery beside this package's source, in the current directory, or in the installed
+    package.
+    """
     for candidate in (PACKAGE.parents[1] / "gallery", Path("gallery"), PACKAGE / "gallery"):
         if candidate.is_dir():
             return candidate
@@ -31,7 +34,9 @@ def shipped_sweeps() -> list[str]:
 
 
 def shipped_network(path: Path) -> Path:
-    """A path, or the shipped network of that name where there is nothing else of it: `clock`, `pizza`."""
+    """A path, or the shipped network of that name where there is nothing else of it: `clock`,
+    `pizza`.
+    """
     gallery = default_gallery()
     file = NETWORKS.get(str(path))
     if gallery is None or file is None or path.exists():

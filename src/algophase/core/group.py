@@ -1,7 +1,9 @@
-"""Finite groups by their multiplication tables: whether a table is one, and which known group it is like.
+"""Finite groups by their multiplication tables: whether a table is one, and which known group it is
+like.
 
-A table (n, n) holds the number of x y in row x, column y. Groups are told apart by how many elements have which order and how
-many conjugates. That is not a proof that two groups are the same, so names are "like".
+A table (n, n) holds the number of x y in row x, column y. Groups are told apart by how many
+elements have which order and how many conjugates. That is not a proof that two groups are the same,
+so names are "like".
 """
 
 import math
@@ -67,8 +69,12 @@ class Group:
 
     @cached_property
     def likeness(self) -> str:
-        """A known group with the same fingerprint: "S5", "D59", "Z2 x Z30"; "" where none is known."""
-        return next((name for name, known in _known_groups(self.order) if known == self.fingerprint), "")
+        """A known group with the same fingerprint: "S5", "D59", "Z2 x Z30"; "" where none is
+        known.
+        """
+        return next(
+            (name for name, known in _known_groups(self.order) if known == self.fingerprint), ""
+        )
 
     @property
     def is_cyclic(self) -> bool:
@@ -82,7 +88,9 @@ class Group:
         return f"a group of order {self.order} that {kind}{like}"
 
     def logarithms(self) -> Numbers:
-        """Of a cyclic group: (n,), which power of one generator each element is. The generator has the lowest number."""
+        """Of a cyclic group: (n,), which power of one generator each element is. The generator
+        has the lowest number.
+        """
         generator = int((self.element_orders == self.order).argmax())
         exponents, power = np.zeros(self.order, dtype=np.int64), self.identity
         for exponent in range(self.order):
@@ -101,14 +109,18 @@ def group_of(table: Numbers) -> Group | None:
 
 
 def _is_latin(table: Numbers) -> bool:
-    """Whether each row and each column holds every number once, as x y = z can be solved for x and for y."""
+    """Whether each row and each column holds every number once, as x y = z can be solved for x
+    and for y.
+    """
     numbers = np.arange(len(table))
     rows, columns = np.sort(table, axis=1), np.sort(table, axis=0)
     return bool((rows == numbers).all() and (columns == numbers[:, None]).all())
 
 
 def _is_associative(table: Numbers) -> bool:
-    """Light's test: (x g) y = x (g y) for all x and y is enough for a few g that generate all elements."""
+    """Light's test: (x g) y = x (g y) for all x and y is enough for a few g that generate all
+    elements.
+    """
     return all(np.array_equal(table[table[:, g]], table[:, table[g]]) for g in _generators(table))
 
 
@@ -130,7 +142,9 @@ def _generators(table: Numbers) -> Iterator[int]:
 
 
 def _known_groups(order: int) -> Iterator[tuple[str, Fingerprint]]:
-    """Commuting groups, symmetric, alternating, dihedral and dicyclic ones, then these times a commuting one."""
+    """Commuting groups, symmetric, alternating, dihedral and dicyclic ones, then these times a
+    commuting one.
+    """
     yield from _commuting_groups(order)
     divisors = [divisor for divisor in range(6, order + 1) if order % divisor == 0]
     for divisor in reversed(divisors):
@@ -153,7 +167,9 @@ def _cyclic(order: int) -> Fingerprint:
 
 
 def _commuting_groups(order: int, divides: int = 0) -> Iterator[tuple[str, Fingerprint]]:
-    """Z_n1 x Z_n2 x ..., each order a divisor of the next: every commuting group once. divides: the next one's order."""
+    """Z_n1 x Z_n2 x ..., each order a divisor of the next: every commuting group once. divides:
+    the next one's order.
+    """
     if order == 1:
         yield "", _cyclic(1)
         return
@@ -187,7 +203,9 @@ def _dihedral(corners: int) -> Fingerprint:
 
 
 def _dicyclic(half: int) -> Fingerprint:
-    """Of order 4 `half`: powers of an element of order 2 `half`, and as many elements of order four."""
+    """Of order 4 `half`: powers of an element of order 2 `half`, and as many elements of order
+    four.
+    """
     found: Fingerprint = Counter()
     for k in range(2 * half):
         found[2 * half // math.gcd(k, 2 * half), 1 if k % half == 0 else 2] += 1
@@ -204,7 +222,9 @@ def _permutations(letters: int, *, even_only: bool) -> Fingerprint:
         repeats = math.prod(math.factorial(count) for count in Counter(cycles).values())
         size = math.factorial(letters) // (math.prod(cycles) * repeats)
         # Among even ones, a class of odd cycles that are all different falls into two.
-        splits = even_only and all(cycle % 2 for cycle in cycles) and len(set(cycles)) == len(cycles)
+        splits = (
+            even_only and all(cycle % 2 for cycle in cycles) and len(set(cycles)) == len(cycles)
+        )
         found[math.lcm(*cycles), size // 2 if splits else size] += size
     return found
 

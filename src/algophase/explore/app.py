@@ -1,4 +1,6 @@
-"""The page of one sweep as an app that can be tested without a browser, and what guards every page."""
+"""The page of one sweep as an app that can be tested without a browser, and what guards every
+page.
+"""
 
 import html
 import logging
@@ -7,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.errors import InputError
-from algophase.settings import shown
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
 
 if TYPE_CHECKING:
     from dash import Dash
@@ -21,9 +23,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-NO_ICON = '<link rel="icon" href="data:,">'  # the browser would ask for one at every change of the address
+# The browser would ask for one at every change of the address
+NO_ICON = '<link rel="icon" href="data:,">'
 # The plotting library is asked for at once, not when the first picture is.
-PRELOAD = '<link rel="preload" as="script" href="{at}_dash-component-suites/plotly/package_data/plotly.min.js">'
+PRELOAD = (
+    '<link rel="preload" as="script" '
+    'href="{at}_dash-component-suites/plotly/package_data/plotly.min.js">'
+)
 ASSETS = Path(__file__).parent / "assets"
 
 
@@ -32,7 +38,10 @@ def check_installed() -> None:
         import dash  # noqa: F401
         import plotly  # noqa: F401
     except ImportError:
-        raise InputError('the explorer needs dash and plotly; install them with: pip install "algophase[explore]"') from None
+        raise InputError(
+            "the explorer needs dash and plotly; install them with: pip install "
+            '"algophase[explore]"'
+        ) from None
 
 
 def warm() -> None:
@@ -52,7 +61,8 @@ def make_app(
 
     Call their `begin` once the page is served, and their `close` at the end to stop all work.
 
-    hosts: names under which the page may be asked for; () for any. A website that has its own name point here is refused.
+    hosts: names under which the page may be asked for; () for any. A website that has its own name
+        point here is refused.
     at: how its addresses begin, where it is one of several pages behind a map.
     watcher: is told how the analyses of a directory of networks go.
     """
@@ -93,10 +103,14 @@ def make_app(
     def layout() -> object:
         return make_layout(networks.table, behind_a_map=at != "/", growing=growing)
 
-    app.layout = layout  # made for each that opens the page, with the networks that have come by then
+    app.layout = (
+        layout  # made for each that opens the page, with the networks that have come by then
+    )
     if growing or (table.count and table.axes):
         explorer = Explorer(networks)
-        explorer.show_map("", None)  # what is slow the first time is done before anyone waits for it
+        explorer.show_map(
+            "", None
+        )  # what is slow the first time is done before anyone waits for it
         explorer.show_runs("", 0)
         register(app, explorer)
         serve_csv(app.server, explorer)
@@ -118,24 +132,33 @@ def serve_csv(server: "Flask", explorer: "Explorer") -> None:
 
 
 def guard(server: "Flask", hosts: tuple[str, ...], scripts: Sequence[str] = ()) -> None:
-    """Answer only requests made to this page under its own name, and let the browser load nothing from elsewhere.
+    """Answer only requests made to this page under its own name, and let the browser load nothing
+    from elsewhere.
 
-    A request that is not of this page's making is refused with one line, here and in the answer. scripts: hashes of those that
-    stand in the page.
+    A request that is not of this page's making is refused with one line, here and in the answer.
+    scripts: hashes of those that stand in the page.
     """
     from flask import Response, abort, request
     from werkzeug.exceptions import HTTPException
 
     policy = (
-        f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(scripts)}; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src 'none'; base-uri 'none'; "
+        f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(scripts)}; style-src "
+        "'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src "
+        "'none'; base-uri 'none'; "
         "form-action 'none'; frame-ancestors 'none'"
     )
 
     def refuse_strangers() -> None:
-        name = request.host.rpartition(":")[0] if request.host.rpartition("]")[2].count(":") else request.host
+        name = (
+            request.host.rpartition(":")[0]
+            if request.host.rpartition("]")[2].count(":")
+            else request.host
+        )
         origin = request.headers.get("Origin")
-        if (hosts and name.strip("[]") not in hosts) or (origin is not None and origin != request.host_url.rstrip("/")):
+        if (hosts and name.strip("[]") not in hosts) or (
+            origin is not None and origin != request.host_url.rstrip("/")
+        ):
             abort(403)
 
     def close_the_page(response: Response) -> Response:

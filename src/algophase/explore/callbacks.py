@@ -1,19 +1,33 @@
-"""Which control calls which method of the explorer, and where its answer goes. Outputs are matched by name."""
+"""Which control calls which method of the explorer, and where its answer goes. Outputs are
+matched by name.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, html, no_update, set_props
+from dash import (
+    ALL,
+    ClientsideFunction,
+    Dash,
+    Input,
+    Output,
+    State,
+    ctx,
+    html,
+    no_update,
+    set_props,
+)
 from dash.exceptions import PreventUpdate
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import about_lines, column_options
 from algophase.explore.map_figure import names, selections
 from algophase.explore.state import PARTS, SIDES, Side
 
 SEARCH = State("url", "search")
-# The fields of a NetworkPanel, each with the part of a side's section that it fills. "hidden" comes first: it names the call.
+# The fields of a NetworkPanel, each with the part of a side's section that it fills. "hidden" comes
+# first: it names the call.
 PANEL = {
     "hidden": "panel.hidden",
     "title": "title.children",
@@ -77,7 +91,9 @@ def go(search: str | None) -> None:
 
 
 def _on_click(app: Dash, button: str, action: Callable[[str | None], str | None]) -> None:
-    """A button that changes the address. action: gives the new address, or None where nothing changes."""
+    """A button that changes the address. action: gives the new address, or None where nothing
+    changes.
+    """
 
     @app.callback(Input(button, "n_clicks"), SEARCH, prevent_initial_call=True)
     def clicked(clicks: int | None, search: str | None) -> None:
@@ -85,8 +101,12 @@ def _on_click(app: Dash, button: str, action: Callable[[str | None], str | None]
             go(action(search))
 
 
-def _on_any_click(app: Dash, kind: str, key: str, action: Callable[[str | None, Any], str | None]) -> None:
-    """The same for a row of buttons of one kind. action: is also given the key of the button that was clicked."""
+def _on_any_click(
+    app: Dash, kind: str, key: str, action: Callable[[str | None, Any], str | None]
+) -> None:
+    """The same for a row of buttons of one kind. action: is also given the key of the button
+    that was clicked.
+    """
 
     @app.callback(Input({"type": kind, key: ALL}, "n_clicks"), SEARCH, prevent_initial_call=True)
     def clicked(_clicks: list[int], search: str | None) -> None:
@@ -138,7 +158,9 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
         output=outputs(problem="filter-problem.children", value="filter-value.value"),
         prevent_initial_call=True,
     )
-    def add(_clicks: int, _enters: int, column: str, operator: str, value: str, search: str | None) -> dict[str, Any]:
+    def add(
+        _clicks: int, _enters: int, column: str, operator: str, value: str, search: str | None
+    ) -> dict[str, Any]:
         try:
             go(explorer.add_filter(search, column, operator, value))
         except InputError as error:
@@ -148,7 +170,11 @@ def _register_controls(app: Dash, explorer: Explorer) -> None:
 
     @app.callback(
         Input("filter-column", "value"),
-        output=outputs(options="filter-choice.options", chosen="filter-choice.value", hidden="filter-values.hidden"),
+        output=outputs(
+            options="filter-choice.options",
+            chosen="filter-choice.value",
+            hidden="filter-values.hidden",
+        ),
     )
     def offer(column: str | None) -> dict[str, Any]:
         values = explorer.offered_values(column)
@@ -199,11 +225,17 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         figure, after = explorer.show_map(search, key)
         view = explorer.view(search)
         marks = {"annotations": names(explorer.table, view), "selections": selections(view)}
-        drawn = {"figure": no_update, "key": no_update} if figure is None else {"figure": figure, "key": after}
+        drawn = (
+            {"figure": no_update, "key": no_update}
+            if figure is None
+            else {"figure": figure, "key": after}
+        )
         return {**drawn, "marks": marks}
 
     # A name beside a point needs no new map of ten thousand: the browser adds it to the one it has.
-    app.clientside_callback(ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True)
+    app.clientside_callback(
+        ClientsideFunction("explore", "mark"), Input("marks", "data"), prevent_initial_call=True
+    )
 
     app.clientside_callback(ClientsideFunction("explore", "reveal"), Input("run-shown", "data"))
 
@@ -211,11 +243,16 @@ def _register_map(app: Dash, explorer: Explorer) -> None:
         _part("map"),
         Input("arrived", "data"),
         SEARCH,
-        output=outputs(chips="filters.children", status="status.children", problems="problems.children"),
+        output=outputs(
+            chips="filters.children", status="status.children", problems="problems.children"
+        ),
     )
     def filters(_part: str, _arrived: int, search: str | None) -> dict[str, Any]:
         found = explorer.show_filters(search)
-        return {**found._asdict(), "problems": [html.P(line, className="problem") for line in found.problems]}
+        return {
+            **found._asdict(),
+            "problems": [html.P(line, className="problem") for line in found.problems],
+        }
 
     @app.callback(
         _part("axes"),
@@ -330,9 +367,13 @@ def _register_network(app: Dash, explorer: Explorer, side: Side) -> None:
         SEARCH,
         State("echo", "data"),
         State(f"{side}-shown", "data"),
-        output=outputs(**{name: f"{side}-{place}" for name, place in PANEL.items()}, shown=f"{side}-shown.data"),
+        output=outputs(
+            **{name: f"{side}-{place}" for name, place in PANEL.items()}, shown=f"{side}-shown.data"
+        ),
     )
-    def panel(_part: str, version: int, search: str | None, echo: str | None, shown: Any) -> dict[str, Any]:
+    def panel(
+        _part: str, version: int, search: str | None, echo: str | None, shown: Any
+    ) -> dict[str, Any]:
         run, _ = explorer.view(search).network(side)
         after = [run, version]
         if shown == after and (search == echo or not run):
@@ -381,7 +422,8 @@ def _register_pictures(app: Dash, explorer: Explorer, side: Side) -> None:
             raise PreventUpdate
         return {**found._asdict(), "drawn": key}
 
-    # After the logits are on the screen, which are looked at first; a browser needs longer for several pictures.
+    # After the logits are on the screen, which are looked at first; a browser needs longer for
+    # several pictures.
     app.clientside_callback(
         ClientsideFunction("explore", "settled"),
         Output(f"{side}-settled", "data"),
@@ -416,13 +458,19 @@ def _register_work(app: Dash, explorer: Explorer) -> None:
         busy, after = explorer.networks.busy, explorer.networks.version
         for side, work in explorer.follow(search).items():
             set_props(f"{side}-job-text", {"children": work.said})
-            bar = {"hidden": not work.epochs, "max": str(work.epochs or 1), "value": str(work.epoch)}
+            bar = {
+                "hidden": not work.epochs,
+                "max": str(work.epochs or 1),
+                "value": str(work.epoch),
+            }
             set_props(f"{side}-progress", bar)
         return {"version": no_update if after == version else after, "idle": not busy}
 
 
 def _register_arrivals(app: Dash, explorer: Explorer) -> None:
-    """Networks of a directory come one after the other: each changes the map and what the controls offer."""
+    """Networks of a directory come one after the other: each changes the map and what the
+    controls offer.
+    """
 
     @app.callback(
         Input("arrivals-poll", "n_intervals"),

@@ -1,7 +1,10 @@
-"""The page's answers, as plain methods: a change of the view gives a new address; an address gives what to show.
+"""The page's answers, as plain methods: a change of the view gives a new address; an address gives
+what to show.
 
-The address is the one source of truth. Controls only change it; everything shown follows from it. `echo` is the address a
-control asked for last: where it comes back, the controls that asked already show it and are left alone, so that quick
+The address is the one source of truth. Controls only change it; everything shown follows from it.
+`echo` is the address a
+control asked for last: where it comes back, the controls that asked already show it and are left
+    alone, so that quick
 changes do not fight with their own answers.
 """
 
@@ -13,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from algophase.analysis.catalogue import LONGEST_CELL
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import headline
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.wording import counted
 from algophase.explore.map_figure import draw_map, map_key
 from algophase.explore.networks import Look, Networks, frequencies
 from algophase.explore.panels import (
@@ -49,7 +53,6 @@ from algophase.explore.state import (
 from algophase.explore.table import VERDICT, Places, RunTable
 from algophase.runs.csv_text import csv_pieces
 from algophase.runs.selection import OPERATORS, Condition
-from algophase.wording import counted
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -60,7 +63,9 @@ MOST_LISTED = 20  # different values of a column that a filter lists
 
 @dataclass(frozen=True)
 class NetworkPanel:
-    """One side of the page, each field as the callback puts it there. values, leading: None leaves the controls alone."""
+    """One side of the page, each field as the callback puts it there. values, leading: None
+    leaves the controls alone.
+    """
 
     hidden: bool = True
     title: str = ""
@@ -95,7 +100,8 @@ class Filters(NamedTuple):
 
 
 class ListedRuns(NamedTuple):
-    """Statistics, a page of the table, its number, how many there are, and whether there is a region.
+    """Statistics, a page of the table, its number, how many there are, and whether there is a
+    region.
 
     download: the address of the runs as CSV; download_text: what the link says.
     """
@@ -110,7 +116,9 @@ class ListedRuns(NamedTuple):
 
 
 class ArrivalsPanel(NamedTuple):
-    """How far the analyses of a directory are. arrived: changes with each network and each problem."""
+    """How far the analyses of a directory are. arrived: changes with each network and each
+    problem.
+    """
 
     arrived: int
     under_way: bool
@@ -174,13 +182,22 @@ class Explorer:
             asked = replace(asked, region=())  # a region of other axes is no region
         return self._changed(search, replace(asked, **chosen))
 
-    def add_filter(self, search: object, column: object, operator: object, value: object) -> str | None:
+    def add_filter(
+        self, search: object, column: object, operator: object, value: object
+    ) -> str | None:
         """Raises an InputError for a condition that this table cannot be filtered by."""
-        if not isinstance(column, str) or not column or not isinstance(operator, str) or operator not in OPERATORS:
+        if (
+            not isinstance(column, str)
+            or not column
+            or not isinstance(operator, str)
+            or operator not in OPERATORS
+        ):
             raise InputError("choose a column and how to compare it")
         text = "" if value is None else str(value).strip()
         if not text:
-            raise InputError(f"give a value to compare {column} with, or null for runs that have none")
+            raise InputError(
+                f"give a value to compare {column} with, or null for runs that have none"
+            )
         condition = checked_condition(condition_text(Condition(column, operator, text)))
         view = decode(search)[0]
         _, problems = self.table.resolve(View(filters=(condition,)))
@@ -188,13 +205,17 @@ class Explorer:
             raise InputError(problems[0].removesuffix("; this filter is left out"))
         if len(view.filters) >= MOST_FILTERS:
             raise InputError(f"there are {MOST_FILTERS} filters already; remove one")
-        return self._changed(search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition]))))
+        return self._changed(
+            search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition])))
+        )
 
     def remove_filter(self, search: object, place: object) -> str | None:
         """place: among the filters in force."""
         asked, held = decode(search)[0], self.view(search).filters
         gone = held[place] if isinstance(place, int) and 0 <= place < len(held) else None
-        return self._changed(search, replace(asked, filters=tuple(item for item in asked.filters if item != gone)))
+        return self._changed(
+            search, replace(asked, filters=tuple(item for item in asked.filters if item != gone))
+        )
 
     def select_region(self, search: object, selected: object) -> str | None:
         return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
@@ -224,7 +245,11 @@ class Explorer:
         """values: the circles that are on, as the checklist has them."""
         specimen, _ = self._specimen(search, side)
         on = _integers(values)
-        return None if specimen is None else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
+        return (
+            None
+            if specimen is None
+            else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
+        )
 
     def keep_first(self, search: object, side: Side, count: object) -> str | None:
         specimen, off = self._specimen(search, side)
@@ -237,7 +262,9 @@ class Explorer:
         return self._off(search, side, [*frequencies(specimen)[wanted:], *({REST} & set(off))])
 
     def switch_instances(self, search: object, side: Side, values: object) -> str | None:
-        """values: the places of the instances that are on, as their checklist has them. Only what was changed changes."""
+        """values: the places of the instances that are on, as their checklist has them. Only
+        what was changed changes.
+        """
         specimen, off = self._specimen(search, side)
         if specimen is None:
             return None
@@ -278,7 +305,9 @@ class Explorer:
         return dressed(draw_map(table, view))
 
     def show_arrivals(self) -> "ArrivalsPanel":
-        """How far the analyses are, and what the page's controls offer for the networks that have come."""
+        """How far the analyses are, and what the page's controls offer for the networks that
+        have come.
+        """
         arrivals, table = self.networks.arrivals, self.table
         said, done, total = "", table.count, table.count
         if arrivals is not None:
@@ -300,7 +329,9 @@ class Explorer:
         matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
         status = f"{drawn:,} of {counted(self.table.count, self.table.noun)} on the map"
         if drawn < matching:
-            status += f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
+            status += (
+                f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
+            )
         if view.region:
             status += f"; {len(self.table.brushed(view)):,} in the region"
         return Filters(filter_chips(view), status, [*problems, *more])
@@ -316,7 +347,9 @@ class Explorer:
         places = self.table.brushed(view)
         wanted = (page if isinstance(page, int) else 0) + step
         listed, shown, pages = runs_page(self.table, view, places, wanted)
-        download = f"runs.csv{encode(replace(decode(search)[0], run='', off=(), pin='', pin_off=()))}"
+        download = (
+            f"runs.csv{encode(replace(decode(search)[0], run='', off=(), pin='', pin_off=()))}"
+        )
         count = counted(len(self.chosen(search)), self.table.noun)
         return ListedRuns(
             region_statistics(self.table, view, places),
@@ -329,7 +362,9 @@ class Explorer:
         )
 
     def chosen(self, search: object) -> Places:
-        """The runs of the region, or where there is none all that meet the filters, drawn or not."""
+        """The runs of the region, or where there is none all that meet the filters, drawn or
+        not.
+        """
         view = self.view(search)
         return self.table.brushed(view) if view.region else self.table.where(view.filters)
 
@@ -355,7 +390,9 @@ class Explorer:
         place = self.table.places.get(run)
         which = "" if side == "run" else "Pinned: "
         if place is None:
-            return NetworkPanel(False, f"{which}{run}", f"There is no run {run} in {self.table.name}.")
+            return NetworkPanel(
+                False, f"{which}{run}", f"There is no run {run} in {self.table.name}."
+            )
         look = self.networks.look(run)
         name = self.table.run_name(place)[:80]
         settings = settings_line(self.table, place)
@@ -386,10 +423,17 @@ class Explorer:
         except InputError:  # which `look` has among its problems
             row = self.table.single_values(place)
         epoch = row.get("diverged_at")
-        reason = "weights of this run were not kept" if epoch is None else f"training of this run diverged at epoch {epoch}"
+        reason = (
+            "weights of this run were not kept"
+            if epoch is None
+            else f"training of this run diverged at epoch {epoch}"
+        )
         told = _sentences(look.problems) or f"The {reason}."
         if look.can_train:
-            told += " You can train the network again here, from its settings: minutes for one of the paper's size."
+            told += (
+                " You can train the network again here, from its settings: minutes for one "
+                "of the paper's size."
+            )
             told += " It will most likely diverge again." if epoch is not None else ""
         return NetworkPanel(
             hidden=False,
@@ -433,7 +477,11 @@ class Explorer:
 
 def _integers(values: object) -> set[int]:
     """Of a checklist's values, or whatever a request holds in their place."""
-    return {value for value in values if isinstance(value, int)} if isinstance(values, list | tuple) else set()
+    return (
+        {value for value in values if isinstance(value, int)}
+        if isinstance(values, list | tuple)
+        else set()
+    )
 
 
 def _sentences(lines: Sequence[str]) -> str:

@@ -1,4 +1,6 @@
-"""Work in the background: one queue for each kind of it, with an end, and one thread while there is any."""
+"""Work in the background: one queue for each kind of it, with an end, and one thread while there
+is any.
+"""
 
 import threading
 from collections import deque
@@ -8,7 +10,7 @@ from typing import Literal, get_args
 
 import torch
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 MOST_WAITING = 16  # jobs of a kind; a further one is refused
 MOST_REMEMBERED = 200  # jobs, of which those that ended are forgotten first
@@ -41,9 +43,13 @@ class Jobs:
 
     def __init__(self) -> None:
         self.version = 0
-        self.threads = torch.get_num_threads()  # for work in the background; the page's own answers take one
+        self.threads = (
+            torch.get_num_threads()
+        )  # for work in the background; the page's own answers take one
         self._jobs: dict[str, Job] = {}
-        self._waiting: dict[Kind, deque[tuple[Job, Callable[[Job], None]]]] = {kind: deque() for kind in get_args(Kind)}
+        self._waiting: dict[Kind, deque[tuple[Job, Callable[[Job], None]]]] = {
+            kind: deque() for kind in get_args(Kind)
+        }
         self._workers: dict[Kind, threading.Thread] = {}  # one for each kind that has work
         self._lock = threading.Lock()
 
@@ -62,14 +68,19 @@ class Jobs:
                 return held
             queue = self._waiting[job.kind]
             if len(queue) >= MOST_WAITING:
-                raise InputError(f"{len(queue)} networks wait for {job.kind} already: try again when they are done")
+                raise InputError(
+                    f"{len(queue)} networks wait for {job.kind} already: try again when they "
+                    "are done"
+                )
             ended = [run_id for run_id, other in self._jobs.items() if not other.active]
             for run_id in ended[: max(0, len(self._jobs) - MOST_REMEMBERED)]:
                 del self._jobs[run_id]
             self._jobs[job.run_id] = job
             queue.append((job, work))
             if job.kind not in self._workers:
-                self._workers[job.kind] = threading.Thread(target=self._work_off, args=(job.kind,), daemon=True)
+                self._workers[job.kind] = threading.Thread(
+                    target=self._work_off, args=(job.kind,), daemon=True
+                )
                 self._workers[job.kind].start()
         return job
 

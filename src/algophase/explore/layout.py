@@ -20,7 +20,9 @@ def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = 
     """growing: networks are still being analyzed, and the page shows them as they come."""
     home = [html.P(html.A("All populations", href="/"))] if behind_a_map else []
     about = html.Div(about_lines(table.about, table.problems), id="about")
-    head = html.Header([*home, html.H1(f"algophase: {table.name}"), about, _arrivals(growing)], className="page")
+    head = html.Header(
+        [*home, html.H1(f"algophase: {table.name}"), about, _arrivals(growing)], className="page"
+    )
     if not growing and (not table.count or not table.axes):
         return html.Div([head, html.Main(html.P("There are no runs to draw."), id="main")])
     return html.Div(
@@ -42,14 +44,18 @@ def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = 
                 [
                     html.Div(id="problems", role="alert"),
                     html.Div(
-                        [_map(table), _network("run"), _network("pin"), _region(table)], id="workspace", className="workspace"
+                        [_map(table), _network("run"), _network("pin"), _region(table)],
+                        id="workspace",
+                        className="workspace",
                     ),
                 ],
                 id="main",
             ),
             html.Footer(
-                "Click a point, or a run in the table, to see its network. Drag on the map to select a region, double-click to "
-                "clear it; the scroll wheel zooms. The address holds the view: copy it to share or keep it."
+                "Click a point, or a run in the table, to see its network. Drag on the map to "
+                "select a region, double-click to "
+                "clear it; the scroll wheel zooms. The address holds the view: copy it to share "
+                "or keep it."
             ),
         ]
     )
@@ -66,7 +72,9 @@ def _arrivals(growing: bool) -> Any:
     return html.Div(
         [
             html.P(id="arrivals-text", role="status", **aria(live="polite")),
-            html.Progress(id="arrivals-progress", max="1", value="0", **aria(label="Networks analyzed")),
+            html.Progress(
+                id="arrivals-progress", max="1", value="0", **aria(label="Networks analyzed")
+            ),
         ],
         id="arrivals",
         className="job",
@@ -75,9 +83,13 @@ def _arrivals(growing: bool) -> Any:
 
 
 def _labelled(text: str, control: Any) -> Any:
-    """A control under its label. The label is the group's name as well: a dropdown's button is named by its value alone."""
+    """A control under its label. The label is the group's name as well: a dropdown's button is
+    named by its value alone.
+    """
     name = html.Label(text, htmlFor=control.id, id=f"{control.id}-label")
-    return html.Div([name, control], className="control", role="group", **aria(labelledby=f"{control.id}-label"))
+    return html.Div(
+        [name, control], className="control", role="group", **aria(labelledby=f"{control.id}-label")
+    )
 
 
 def column_options(columns: Sequence[str]) -> list[Any]:
@@ -94,13 +106,23 @@ def _axis(name: str, text: str, columns: list[str]) -> Any:
     """Which column an axis shows, and whether on a logarithmic scale."""
     control = _choice(name, text, columns)
     option = {"label": "log scale", "value": "log"}
-    control.children.append(dcc.Checklist(id=f"{name}-scale", options=[option], value=[], className="scale"))
+    control.children.append(
+        dcc.Checklist(id=f"{name}-scale", options=[option], value=[], className="scale")
+    )
     return control
 
 
 def _map(table: RunTable) -> Any:
-    operators = dcc.Dropdown(id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False)
-    value = dcc.Input(id="filter-value", type="text", maxLength=LONGEST, autoComplete="off", placeholder="a value, or null")
+    operators = dcc.Dropdown(
+        id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False
+    )
+    value = dcc.Input(
+        id="filter-value",
+        type="text",
+        maxLength=LONGEST,
+        autoComplete="off",
+        placeholder="a value, or null",
+    )
     listed = dcc.Dropdown(id="filter-choice", options=[], clearable=False, searchable=False)
     return html.Section(
         [
@@ -118,18 +140,25 @@ def _map(table: RunTable) -> Any:
                     _choice("filter-column", "Show only runs with", table.filterable),
                     _labelled("which is", operators),
                     _labelled("value", value),
-                    html.Div(_labelled("or one of its values", listed), id="filter-values", hidden=True),
+                    html.Div(
+                        _labelled("or one of its values", listed), id="filter-values", hidden=True
+                    ),
                     html.Button("Add filter", id="add-filter"),
                 ],
                 className="controls filter",
             ),
             html.P(id="filter-problem", role="alert", className="problem"),
-            html.Div(id="filters", className="chips", role="group", **aria(label="Filters in force")),
+            html.Div(
+                id="filters", className="chips", role="group", **aria(label="Filters in force")
+            ),
             html.P(id="status", role="status", **aria(live="polite")),
             html.Div(
                 dcc.Graph(id="map", config=MAP_CONFIG, responsive=True, style={"height": HEIGHT}),
                 role="group",
-                **aria(label="Map of the runs; the table of runs below lists the same ones for the keyboard"),
+                **aria(
+                    label="Map of the runs; the table of runs below lists the same ones for the "
+                    "keyboard"
+                ),
             ),
         ],
         className="map",
@@ -144,7 +173,12 @@ def _region(table: RunTable) -> Any:
             html.Div(
                 [
                     html.Button("Clear the region", id="clear-region", hidden=True),
-                    html.A(f"Download {table.noun}s as CSV", id="download", href="runs.csv", download=""),
+                    html.A(
+                        f"Download {table.noun}s as CSV",
+                        id="download",
+                        href="runs.csv",
+                        download="",
+                    ),
                 ],
                 className="actions",
             ),
@@ -187,10 +221,17 @@ def _network(side: Side) -> Any:
                     dcc.Checklist(id=f"{side}-circles", options=[], value=[]),
                 ]
             ),
-            _labelled("Keep the first circles", dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0)),
-            html.P(id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")),
+            _labelled(
+                "Keep the first circles",
+                dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0),
+            ),
+            html.P(
+                id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")
+            ),
             html.Div(
-                dcc.Graph(id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE}),
+                dcc.Graph(
+                    id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE}
+                ),
                 role="img",
                 **aria(label="Correct logits by a minus b, rows, and a plus b, columns"),
             ),
@@ -204,7 +245,9 @@ def _network(side: Side) -> Any:
     job = html.Div(
         [
             html.P(id=f"{side}-job-text"),
-            html.Progress(id=f"{side}-progress", hidden=True, **aria(label="Progress of the training")),
+            html.Progress(
+                id=f"{side}-progress", hidden=True, **aria(label="Progress of the training")
+            ),
             html.Div(
                 [
                     html.Button("Retrain this network", id=f"{side}-train", hidden=True),

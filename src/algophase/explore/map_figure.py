@@ -1,4 +1,6 @@
-"""The map: runs as points along two columns, a marker for each verdict, coloured by verdict or by any column."""
+"""The map: runs as points along two columns, a marker for each verdict, coloured by verdict or
+by any column.
+"""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,18 @@ if TYPE_CHECKING:
 
 HEIGHT = 520
 COLOUR_STEPS = 100
-SYMBOLS = ("circle", "square", "diamond", "x", "triangle-up", "triangle-down", "cross", "pentagon", "star", "hexagon")
+SYMBOLS = (
+    "circle",
+    "square",
+    "diamond",
+    "x",
+    "triangle-up",
+    "triangle-down",
+    "cross",
+    "pentagon",
+    "star",
+    "hexagon",
+)
 MARK = "#B22222"
 NAME = {
     "showarrow": True,
@@ -55,14 +68,20 @@ def draw_map(table: RunTable, view: View) -> "Figure":
         for name, some in groups.items():  # a legend of shapes: colours stand for the column
             figure.add_trace(_shape(name, len(some)))
         title = {"text": plain(label(view.colour)), "side": "right"}
-        figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": {"title": title, "thickness": 12}})
+        figure.update_layout(
+            coloraxis={"colorscale": HEATMAP, "colorbar": {"title": title, "thickness": 12}}
+        )
     figure.update_layout(
         dragmode="select",
         uirevision=map_key(view),
         selectionrevision=map_key(view),
         selections=selections(view),
         annotations=names(table, view),
-        legend={"itemsizing": "constant", "yanchor": "top", "y": -0.16},  # below, out of the way of the tools
+        legend={
+            "itemsizing": "constant",
+            "yanchor": "top",
+            "y": -0.16,
+        },  # below, out of the way of the tools
         margin={"t": 34},
         yaxis={"automargin": True},  # its title stays clear of long numbers
         showlegend=True,
@@ -86,16 +105,23 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
     verdict = _is_number(table, view.colour) or view.colour in (VERDICT, PAPER_LABEL)
     if verdict:
         marker["color"], marker["symbol"] = look(name)
-        marker["opacity"] = 0.4 if name == "non-circular" and view.colour in (VERDICT, PAPER_LABEL) else 0.75
+        marker["opacity"] = (
+            0.4 if name == "non-circular" and view.colour in (VERDICT, PAPER_LABEL) else 0.75
+        )
     else:
         order = sorted({*table.columns[view.colour].texts, "none"}).index(name)
         marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]
     extra, more = "", dict[str, Any]()
     if _is_number(table, view.colour):
         values = table.numbers(view.colour)
-        marker |= {"color": _stepped(values[places], values[table.drawn(view)]), "coloraxis": "coloraxis"}
+        marker |= {
+            "color": _stepped(values[places], values[table.drawn(view)]),
+            "coloraxis": "coloraxis",
+        }
         extra = f"<br>{plain(label(view.colour))} %{{hovertext}}"
-        more["hovertext"] = numpy.array([f"{value:.4g}" for value in values[places].tolist()], dtype=object)
+        more["hovertext"] = numpy.array(
+            [f"{value:.4g}" for value in values[places].tolist()], dtype=object
+        )
     called = "customdata"
     if table.inert_names is not None:
         called = "text"
@@ -103,22 +129,24 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
     return graph_objects().Scattergl(
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
-        # An array of objects: plotly checks a list item by item, and Dash finds no point in packed numbers.
+        # An array of objects: plotly checks a list item by item, and Dash finds no point in packed
+        #     numbers.
         customdata=table.inert_ids[places],
         mode="markers",
         name=_entry(name, len(places)),
         showlegend=not _is_number(table, view.colour),
         marker=marker,
         unselected={"marker": {"opacity": 0.12}},
-        hovertemplate=f"{table.noun} %{{{called}}}: {plain(name)}<br>{plain(label(view.x))} %{{x:.4g}}<br>"
+        hovertemplate=f"{table.noun} %{{{called}}}: {plain(name)}<br>{plain(label(view.x))} "
+        f"%{{x:.4g}}<br>"
         f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
         **more,
     )
 
 
 def _stepped(values: Floats, drawn: Floats) -> Any:
-    """Values in COLOUR_STEPS steps over all that is drawn: with a colour of its own for each of a thousand points, plotly's
-    WebGL gives points of a region colours that are not on the scale."""
+    """Values in COLOUR_STEPS steps over all that is drawn: with a colour of its own for each of a
+    thousand points, plotly's WebGL gives points of a region colours that are not on the scale."""
     known = drawn[~numpy.isnan(drawn)]
     low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
     step = (high - low) / COLOUR_STEPS or 1.0
@@ -133,7 +161,12 @@ def _shape(name: str, count: int) -> Any:
     """An entry of the legend without points."""
     marker = {"color": GREY, "symbol": look(name)[1]}
     return graph_objects().Scatter(
-        x=[None], y=[None], mode="markers", name=_entry(name, count), marker=marker, hoverinfo="skip"
+        x=[None],
+        y=[None],
+        mode="markers",
+        name=_entry(name, count),
+        marker=marker,
+        hoverinfo="skip",
     )
 
 

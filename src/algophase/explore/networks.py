@@ -1,8 +1,10 @@
-"""The networks behind a table's rows: kept weights, a cache of retrained ones, and work in the background.
+"""The networks behind a table's rows: kept weights, a cache of retrained ones, and work in the
+background.
 
-Weights count only if they fit the settings of their row. What a row says about its network is taken from the table if a few
-numbers measured on the weights agree with it. Other weights (another machine rounds differently) are analysed again, which
-takes seconds and happens in the background, as training does.
+Weights count only if they fit the settings of their row. What a row says about its network is taken
+from the table if a few numbers measured on the weights agree with it. Other weights (another
+machine rounds differently) are analysed again, which takes seconds and happens in the background,
+as training does.
 """
 
 import contextlib
@@ -19,19 +21,19 @@ from typing import Any, NamedTuple
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
 from algophase.analysis.specimen import Answer, Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings
+from algophase.core.wording import duration
 from algophase.explore.jobs import Job, Jobs, Stopped
 from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
-from algophase.settings import RunSettings
 from algophase.storage.kept_analyses import cache_directory
 from algophase.storage.network_files import load_network, save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again
 from algophase.training.run.trained import Progress
-from algophase.wording import duration
 
 MOST_IN_MEMORY = 8
 MOST_LOGITS = 40_000_000  # of all pairs: a modulus of about 340
@@ -40,14 +42,21 @@ AGREE = 1e-6  # numbers of a table made on another device, in float64, differ by
 
 
 def frequencies(specimen: Specimen) -> list[int]:
-    """Of a network's circles, the largest first, then of its instances where they are no circles."""
+    """Of a network's circles, the largest first, then of its instances where they are no
+    circles.
+    """
     instances = specimen.analysis.instances.instances
-    every = [item.circle.frequency for item in specimen.evidence], *(each.frequencies for each in instances)
+    every = (
+        [item.circle.frequency for item in specimen.evidence],
+        *(each.frequencies for each in instances),
+    )
     return list(dict.fromkeys(k for some in every for k in some))
 
 
 def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
-    """A network without these frequencies; with REST among them, without everything that is none of `frequencies`."""
+    """A network without these frequencies; with REST among them, without everything that is none
+    of `frequencies`.
+    """
     known = frequencies(specimen)
     if REST in off:
         return specimen.answer(k for k in known if k not in off)
@@ -56,7 +65,9 @@ def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
 
 @dataclass(frozen=True)
 class Look:
-    """What there is of a run's network: the network, or the work that brings it, or why there is neither."""
+    """What there is of a run's network: the network, or the work that brings it, or why there is
+    neither.
+    """
 
     specimen: Specimen | None = None
     job: Job | None = None
@@ -73,7 +84,9 @@ class Arrivals(NamedTuple):
 
 
 class Networks:
-    """Networks of a sweep by run id. Safe to use from several threads; `close` before the program ends."""
+    """Networks of a sweep by run id. Safe to use from several threads; `close` before the
+    program ends.
+    """
 
     def __init__(self, table: RunTable, sweep: Path, cache: Path | None = None) -> None:
         self._table = table
@@ -98,7 +111,9 @@ class Networks:
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""
-        with self._loading:  # callbacks ask for the same network at once: one reads it, the others wait
+        with (
+            self._loading
+        ):  # callbacks ask for the same network at once: one reads it, the others wait
             return self._look(run_id)
 
     def _look(self, run_id: str) -> Look:
@@ -130,13 +145,17 @@ class Networks:
                 break  # not again
             try:
                 analysing = Job(run_id, "analysing", "analysing its weights")
-                return Look(job=self.jobs.start(analysing, functools.partial(self._analyse, network)))
+                return Look(
+                    job=self.jobs.start(analysing, functools.partial(self._analyse, network))
+                )
             except InputError as error:  # too many wait
                 return Look(problems=(*problems, str(error)))
         return Look(problems=tuple(problems), can_train=True)
 
     def train(self, run_id: str) -> Job:
-        """Train a run's network again in the background, unless that is under way. An InputError where too many wait."""
+        """Train a run's network again in the background, unless that is under way. An InputError
+        where too many wait.
+        """
         self._run(run_id)
         return self.jobs.start(Job(run_id, "training"), self._train)
 
@@ -160,16 +179,24 @@ class Networks:
         self.jobs.close(seconds)
 
     def _run(self, run_id: str) -> tuple[dict[str, Any], RunSettings]:
-        """A run's row and settings. An id that the table does not have, or that is no id, is refused here."""
+        """A run's row and settings. An id that the table does not have, or that is no id, is
+        refused here.
+        """
         place = self.table.places.get(run_id)
         if place is None:
             raise InputError(f"there is no run {run_id[:40]!r} in {self.table.name}")
         if not RUN_ID.fullmatch(run_id):
-            raise InputError(f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network cannot be looked for")
+            raise InputError(
+                f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network "
+                "cannot be looked for"
+            )
         row = self.table.row(place)
         run = run_from_row(row)
         if run.task.modulus**3 > MOST_LOGITS:
-            raise InputError(f"modulus is {run.task.modulus}: its {run.task.modulus}^3 logits are too many to show here")
+            raise InputError(
+                f"modulus is {run.task.modulus}: its {run.task.modulus}^3 logits are too many "
+                "to show here"
+            )
         return row, run
 
     def _keep(self, run_id: str, specimen: Specimen) -> None:
@@ -195,7 +222,11 @@ class Networks:
             if job.stop.is_set():
                 raise Stopped
             job.epoch = progress.epoch
-            left = "" if math.isnan(progress.seconds_left) else f", {duration(progress.seconds_left)} left"
+            left = (
+                ""
+                if math.isnan(progress.seconds_left)
+                else f", {duration(progress.seconds_left)} left"
+            )
             job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
             if progress.epoch >= progress.epochs:
                 job.said = "analysing"
@@ -204,7 +235,9 @@ class Networks:
         network, diverged_at = made.trained.network, made.trained.diverged_at
         if network is None or made.analysis is None:
             diverged = f"training diverged at epoch {diverged_at}: there is no network to show"
-            raise InputError(diverged if made.problem is None or diverged_at is not None else made.problem)
+            raise InputError(
+                diverged if made.problem is None or diverged_at is not None else made.problem
+            )
         said.append(str(made.difference))
         try:
             self._save(network, run.run_id)
@@ -215,12 +248,18 @@ class Networks:
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""
         own = self.kept is not None and self.cache.resolve() == self.kept.resolve()
-        with SweepDirectory(self.sweep).hold(f"retraining run {run_id}") if own else contextlib.nullcontext():
+        with (
+            SweepDirectory(self.sweep).hold(f"retraining run {run_id}")
+            if own
+            else contextlib.nullcontext()
+        ):
             save(network, self.cache / run_id, overwrite=True)
 
 
 def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
-    """A run's weights from a directory, checked to be a plain file in it and a network of the row's settings."""
+    """A run's weights from a directory, checked to be a plain file in it and a network of the
+    row's settings.
+    """
     path = directory / f"{run_id}.safetensors"
     if not os.path.lexists(path):
         return None
@@ -236,7 +275,9 @@ def _load(directory: Path, run_id: str, run: RunSettings) -> Network | None:
 
 
 def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | None:
-    """A network with what its row says about it, or None if a few quick numbers say that the row is about another network."""
+    """A network with what its row says about it, or None if a few quick numbers say that the row
+    is about another network.
+    """
     specimen = Specimen(network)
     analysis = analysis_of_row(row, specimen.circles)
     if analysis is None or not analysis.verdict.known or not _agrees(specimen, analysis):
@@ -262,11 +303,19 @@ def _unlike(specimen: Specimen, row: Mapping[str, Any]) -> str:
     column = "paper_label" if row.get("verdict") is None else "verdict"
     before, here = row.get(column), analysis.label if column == "verdict" else analysis.paper_label
     if row.get("diverged_at") is not None:
-        return f"training diverged at epoch {row['diverged_at']}: these are the weights it was stopped with"
+        return (
+            f"training diverged at epoch {row['diverged_at']}: these are the weights it was "
+            "stopped with"
+        )
     if before is None:
         return "the table has no analysis of this run: this one was made now, from its weights"
     if told is not None and not told.verdict.known and _agrees(specimen, told):
-        return "the table has the paper's label alone: the verdict was made now, from the same weights"
+        return (
+            "the table has the paper's label alone: the verdict was made now, from the same weights"
+        )
     if here == before:
-        return f"not the network of the table, but the same verdict ({before}): training amplifies rounding"
+        return (
+            f"not the network of the table, but the same verdict ({before}): training "
+            "amplifies rounding"
+        )
     return f"not the network of the table: it is {here} here, {str(before)[:40]} there"

@@ -1,7 +1,8 @@
-"""A directory of networks without a sweep: each is analyzed, and the page shows them as it shows the runs of a sweep.
+"""A directory of networks without a sweep: each is analyzed, and the page shows them as it shows
+the runs of a sweep.
 
-The page is there at once. Networks come one after the other, analyzed in the background; what was analyzed before comes
-from where analyses are kept.
+The page is there at once. Networks come one after the other, analyzed in the background; what was
+analyzed before comes from where analyses are kept.
 """
 
 import hashlib
@@ -10,7 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError, one_line
+from algophase.core.errors import InputError, one_line
+from algophase.core.wording import counted
 from algophase.explore.jobs import Job
 from algophase.explore.networks import Arrivals, Look, Networks
 from algophase.explore.table import RunTable
@@ -19,7 +21,6 @@ from algophase.runs.standing import is_sweep, settings_of
 from algophase.storage.analyses import Analysed, Unusable, analyze_files, network_files
 from algophase.storage.kept_analyses import KeptAnalyses
 from algophase.storage.runs_table import flat_columns
-from algophase.wording import counted
 
 NAME = "network"  # the column with the names of the files
 
@@ -82,7 +83,9 @@ class OwnNetworks(Networks):
         if self._ended.is_set():
             return None
         done = len(self._rows) + len(self._problems)
-        return Arrivals(done, len(self.files), f"analyzing {self._current}" if self._current else "starting")
+        return Arrivals(
+            done, len(self.files), f"analyzing {self._current}" if self._current else "starting"
+        )
 
     @property
     def table(self) -> RunTable:
@@ -115,7 +118,9 @@ class OwnNetworks(Networks):
                 try:
                     self._add(outcome)
                 except Exception as error:  # the others are still shown
-                    self._add_problem(InputError(f"{outcome.source} cannot be shown: {one_line(error)}"))
+                    self._add_problem(
+                        InputError(f"{outcome.source} cannot be shown: {one_line(error)}")
+                    )
         finally:
             self._ended.set()
         if self.watcher is not None:
@@ -134,8 +139,12 @@ class OwnNetworks(Networks):
 
     def _add(self, outcome: Analysed[Path]) -> None:
         file, network, analysis = outcome.source, outcome.network, outcome.analysis
-        key = hashlib.sha256(str(file).encode()).hexdigest()[:12]  # as a run has: it stands in the page's address
-        specimen = Specimen(network, analysis, name=file.name, notes=[f"network {analysis.id}, from {file}"])
+        key = hashlib.sha256(str(file).encode()).hexdigest()[
+            :12
+        ]  # as a run has: it stands in the page's address
+        specimen = Specimen(
+            network, analysis, name=file.name, notes=[f"network {analysis.id}, from {file}"]
+        )
         specimen.forget_logits()
         frequencies = [item.circle.frequency for item in analysis.circles]
         row = {"run_id": key, NAME: file.name, **settings_of(network), "frequencies": frequencies}
@@ -156,11 +165,19 @@ class OwnNetworks(Networks):
     def look(self, run_id: str) -> Look:
         specimen = self.specimens.get(run_id)
         if specimen is None:
-            return Look(problems=(f"there is no network {run_id[:40]!r} in {self.path.resolve().name}",))
+            return Look(
+                problems=(f"there is no network {run_id[:40]!r} in {self.path.resolve().name}",)
+            )
         if not specimen.has_code:
-            reason = f"network {specimen.name} was saved without its code: its circles cannot be switched off here"
+            reason = (
+                f"network {specimen.name} was saved without its code: its circles cannot "
+                "be switched off here"
+            )
             return Look(problems=(f"{reason}; a report shows it",))
         return Look(specimen)
 
     def train(self, run_id: str) -> Job:
-        raise InputError(f"{self.path.resolve().name} is a directory of networks: they are not trained again here")
+        raise InputError(
+            f"{self.path.resolve().name} is a directory of networks: they are not trained again "
+            "here"
+        )

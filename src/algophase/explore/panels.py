@@ -1,4 +1,6 @@
-"""Pieces of the page that a view fills: filters, statistics of a region, the table of runs, a network."""
+"""Pieces of the page that a view fills: filters, statistics of a region, the table of runs, a
+network.
+"""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -10,24 +12,34 @@ from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import paper_title, program_lines
-from algophase.analysis.verdict import form_name
+from algophase.analysis.verdict.decide import form_name
+from algophase.core.wording import counted, floored
 from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
 from algophase.report.figures import drawn_circles
 from algophase.report.interactive import circle_name, circle_panel, logit_figure, main_order
-from algophase.report.network_section import INSTANCE_TABLE, MEANING, NO_CIRCLES, instance_table, told_of
+from algophase.report.network_section import (
+    INSTANCE_TABLE,
+    MEANING,
+    NO_CIRCLES,
+    instance_table,
+    told_of,
+)
 from algophase.report.plotly_style import Panel
 from algophase.report.program_figures import program_panels
 from algophase.runs.rows import analysis_of_row
-from algophase.wording import counted, floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 PAGE = 25  # runs on one page of the table
 TEXT, GRID, FAINT = "#1c2430", "#d9dde3", "#566173"
-UPLOADS = ["sendChartToCloud", "sendDataToCloud", "editInChartStudio"]  # nothing leaves this machine
+UPLOADS = [
+    "sendChartToCloud",
+    "sendDataToCloud",
+    "editInChartStudio",
+]  # nothing leaves this machine
 CONFIG: Any = {"displaylogo": False, "plotlyServerURL": "", "responsive": True}
 QUIET: Any = {**CONFIG, "displayModeBar": False}
 MAP_CONFIG: Any = {
@@ -47,7 +59,9 @@ def aria(**names: str) -> dict[str, Any]:
 def dressed(figure: "Figure") -> "Figure":
     """A picture in the page's colours."""
     axis = {"gridcolor": GRID, "linecolor": FAINT, "tickcolor": FAINT}
-    figure.update_layout(font={"color": TEXT}, modebar={"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT})
+    figure.update_layout(
+        font={"color": TEXT}, modebar={"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT}
+    )
     figure.update_xaxes(axis)
     figure.update_yaxes(axis)
     return figure
@@ -57,7 +71,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Any:
     """A table that scrolls by itself where it is too wide."""
     lines = [html.Tr([html.Td(cell) for cell in row]) for row in rows]
     inside = html.Table(
-        [html.Caption(name), html.Thead(html.Tr([html.Th(cell, scope="col") for cell in head])), html.Tbody(lines)]
+        [
+            html.Caption(name),
+            html.Thead(html.Tr([html.Th(cell, scope="col") for cell in head])),
+            html.Tbody(lines),
+        ]
     )
     return html.Div(inside, className="table", tabIndex=0, role="region", **aria(label=name))
 
@@ -84,22 +102,39 @@ def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
     counts = []
     for name, share in runs.counts(places):
         low, high = share.interval
-        counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"])
+        counts.append(
+            [name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"]
+        )
     medians = [
-        [label(column), value_text(column, middle), f"{value_text(column, low)} to {value_text(column, high)}", f"{count:,}"]
+        [
+            label(column),
+            value_text(column, middle),
+            f"{value_text(column, low)} to {value_text(column, high)}",
+            f"{count:,}",
+        ]
         for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
     ]
     return [
-        table([runs.verdict_name, f"{runs.noun}s", "share", "95% interval"], counts, f"Verdicts of the {those}"),
+        table(
+            [runs.verdict_name, f"{runs.noun}s", "share", "95% interval"],
+            counts,
+            f"Verdicts of the {those}",
+        ),
         table(["", "median", "middle half", f"{runs.noun}s"], medians, f"Medians of the {those}"),
     ]
 
 
 def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[Any, int, int]:
-    """One page of the table of runs, which page it is, and how many there are. Each id is a button that opens the run."""
+    """One page of the table of runs, which page it is, and how many there are. Each id is a
+    button that opens the run.
+    """
     pages = max(1, math.ceil(len(places) / PAGE))
     page = min(max(0, page), pages - 1)
-    shown = list(dict.fromkeys(name for name in (VERDICT, view.x, view.y, view.colour, KEPT) if name in runs.columns))
+    shown = list(
+        dict.fromkeys(
+            name for name in (VERDICT, view.x, view.y, view.colour, KEPT) if name in runs.columns
+        )
+    )
     rows = []
     for place in places[page * PAGE : (page + 1) * PAGE].tolist():
         run_id, name = runs.run_id(place), runs.run_name(place)
@@ -110,7 +145,10 @@ def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[An
                 cell_text(name),
                 id={"type": "open-run", "run": run_id},
                 className="link",
-                **aria(label=f"Show {runs.noun} {cell_text(name)}", pressed="true" if chosen else "false"),
+                **aria(
+                    label=f"Show {runs.noun} {cell_text(name)}",
+                    pressed="true" if chosen else "false",
+                ),
             )
         rows.append([opens, *(value_text(name, runs.columns[name][place]) for name in shown)])
     where = "in the region" if view.region else "on the map"
@@ -127,12 +165,18 @@ def verdict_box(analysis: Analysis, *more: Any) -> Any:
 
 def program_box(analysis: Analysis) -> list[Any]:
     """Instances and program, which need no weights: a row has their numbers."""
-    notes = [str(analysis.verdict.confidence), *program_lines(analysis), f"by the paper's rules: {paper_title(analysis.paper)}"]
+    notes = [
+        str(analysis.verdict.confidence),
+        *program_lines(analysis),
+        f"by the paper's rules: {paper_title(analysis.paper)}",
+    ]
     lines = [html.P(f"{line[:1].upper()}{line[1:]}.", className="note") for line in notes]
     if not analysis.instances.instances:
         return lines
     instances = table(INSTANCE_TABLE, instance_table(analysis), "Instances, the largest first")
-    pictures = html.Div([picture(panel) for panel in program_panels(analysis)], className="pictures")
+    pictures = html.Div(
+        [picture(panel) for panel in program_panels(analysis)], className="pictures"
+    )
     return [instances, *lines, html.Details([html.Summary("Profiles and shares"), pictures])]
 
 
@@ -143,12 +187,17 @@ def row_box(row: Mapping[str, Any], verdict: str) -> Any:
         return verdict_box(analysis, note)
     reasons = row.get("reasons") or row.get("paper_reasons")
     lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
-    told = MEANING.get(verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}.")
+    told = MEANING.get(
+        verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}."
+    )
     return _box(told, lines, note)
 
 
 def _box(told: str, reasons: Sequence[str], *more: Any) -> Any:
-    return html.Div([html.Strong(told), html.Ul([html.Li(reason) for reason in reasons]), *more], className="verdict")
+    return html.Div(
+        [html.Strong(told), html.Ul([html.Li(reason) for reason in reasons]), *more],
+        className="verdict",
+    )
 
 
 def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
@@ -156,7 +205,13 @@ def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
     analysis = specimen.analysis
     pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
     return [
-        {"label": f"{', '.join(map(str, each.frequencies))}: {form_name(form)}, {each.share:.1%} of the logits", "value": place}
+        {
+            "label": (
+                f"{', '.join(map(str, each.frequencies))}: {form_name(form)}, "
+                f"{each.share:.1%} of the logits"
+            ),
+            "value": place,
+        }
         for place, (each, form) in enumerate(pairs)
     ]
 
@@ -168,23 +223,33 @@ def instances_on(specimen: Specimen, off: Collection[int]) -> list[int]:
 
 
 def metrics_table(values: Mapping[str, Any]) -> Any:
-    rows = [[quantity.label, quantity.text(values.get(quantity.name), "-")] for quantity in listed(values)]
+    rows = [
+        [quantity.label, quantity.text(values.get(quantity.name), "-")]
+        for quantity in listed(values)
+    ]
     return table(["metric", "value"], rows, "Metrics")
 
 
 def settings_line(runs: RunTable, place: int) -> str:
     """The settings that differ between runs, and the run's index."""
     parts = [f"index {cell_text(runs.columns['index'][place])}"] if "index" in runs.columns else []
-    varied = [name for name in runs.settings if name in runs.filterable and runs.columns[name].varies]
+    varied = [
+        name for name in runs.settings if name in runs.filterable and runs.columns[name].varies
+    ]
     parts += [f"{label(name)} {value_text(name, runs.columns[name][place])}" for name in varied]
     return ", ".join(parts)
 
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
     """One entry per circle, and one for what belongs to none."""
-    circles = {item.circle.frequency: f"{circle_name(item)}, {item.circle.variance_share:.1%}" for item in specimen.evidence}
+    circles = {
+        item.circle.frequency: f"{circle_name(item)}, {item.circle.variance_share:.1%}"
+        for item in specimen.evidence
+    }
     every = frequencies(specimen)
-    found: list[dict[str, Any]] = [{"label": circles.get(k, f"k = {k} (no circle)"), "value": k} for k in every]
+    found: list[dict[str, Any]] = [
+        {"label": circles.get(k, f"k = {k} (no circle)"), "value": k} for k in every
+    ]
     return [*found, {"label": "the rest of the embedding", "value": REST}]
 
 
@@ -195,12 +260,21 @@ def circle_pictures(specimen: Specimen) -> list[Any]:
 
 
 def picture(panel: Panel) -> Any:
-    graph = dcc.Graph(figure=dressed(panel.figure), config=QUIET, responsive=True, style={"height": panel.figure.layout.height})
-    return html.Figure([html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)])
+    graph = dcc.Graph(
+        figure=dressed(panel.figure),
+        config=QUIET,
+        responsive=True,
+        style={"height": panel.figure.layout.height},
+    )
+    return html.Figure(
+        [html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)]
+    )
 
 
 class Logits(NamedTuple):
-    """Correct logits; in words, the accuracy left, the order of rows and columns, and how many circles lead."""
+    """Correct logits; in words, the accuracy left, the order of rows and columns, and how many
+    circles lead.
+    """
 
     figure: "Figure"
     accuracy: str
@@ -219,7 +293,9 @@ def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
     count = leading(known, off)
     kept = f"Keep the first {count} of {len(known)} circles, in the order listed"
     if set(known[count:]) - set(off):
-        kept = f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
+        kept = (
+            f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
+        )
     return Logits(
         dressed(logit_figure(answer, order)),
         f"Accuracy {floored(answer.accuracy)}{without}.",

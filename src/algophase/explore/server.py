@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.explore.app import LOOPBACK, check_installed, make_app, warm
 from algophase.explore.site import Site, groups_at
 
@@ -37,8 +37,9 @@ def serve(
 
     class Quiet(WSGIRequestHandler):
         def handle(self) -> None:
-            # In this request's own thread. Two threads of torch that share the cores with a browser wait for each other:
-            # a network of the paper's size is opened seven times faster by one.
+            # In this request's own thread. Two threads of torch that share the cores with a browser
+            # wait for each other: a network of the paper's size is opened seven times faster by
+            # one.
             torch.set_num_threads(1)
             super().handle()
 
@@ -49,7 +50,9 @@ def serve(
     answer, begin, close = _make(directory, cache, hosts, watcher)
     listening = _listen(host, port)
     taken = listening.getsockname()[1]
-    server = make_server(host, taken, answer, threaded=True, request_handler=Quiet, fd=listening.fileno())
+    server = make_server(
+        host, taken, answer, threaded=True, request_handler=Quiet, fd=listening.fileno()
+    )
     try:
         started(f"http://{f'[{host}]' if ':' in host else host}:{taken}/")
         begin()
@@ -69,10 +72,14 @@ def _make(
     if groups_at(directory):
         site = Site(directory, cache, hosts)
         site.show()  # read before anyone waits for it
-        threading.Thread(target=warm, daemon=True).start()  # and what a sweep's page needs, while the map is looked at
+        threading.Thread(
+            target=warm, daemon=True
+        ).start()  # and what a sweep's page needs, while the map is looked at
         return site, lambda: None, site.close
     if directory is None:
-        raise InputError("there is no sweep in this folder or in those in it, and none came with the package")
+        raise InputError(
+            "there is no sweep in this folder or in those in it, and none came with the package"
+        )
     app, networks = make_app(directory, cache, hosts, watcher=watcher)
     return app.server, networks.begin, networks.close
 
@@ -84,5 +91,8 @@ def _listen(host: str, port: int | None) -> socket.socket:
             return socket.create_server((host, candidate), family=family)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
-            failure = InputError(f"cannot listen on {host} port {candidate}: {reason}; choose another --port or --host")
+            failure = InputError(
+                f"cannot listen on {host} port {candidate}: {reason}; choose another --port or "
+                "--host"
+            )
     raise failure

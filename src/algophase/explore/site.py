@@ -1,4 +1,5 @@
-"""The map of all populations, with the page of each sweep behind it: one server for a folder of sweeps.
+"""The map of all populations, with the page of each sweep behind it: one server for a folder of
+sweeps.
 
 The map is plain HTML and is there at once. A sweep's page is made when it is first asked for.
 """
@@ -9,16 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
+from algophase.core.wording import counted
 from algophase.explore.app import ASSETS, LOOPBACK, NO_ICON, guard, make_app
 from algophase.explore.own import are_networks
 from algophase.report.page import text
 from algophase.report.population_map import card, key
 from algophase.runs.populations import Population, find_sweeps, read_population, stamp
 from algophase.runs.standing import is_sweep
-from algophase.settings import shown
 from algophase.storage.gallery import default_gallery, shipped
-from algophase.wording import counted
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -36,13 +37,15 @@ PAGE = """<!DOCTYPE html>
 <body><a class="skip" href="#main">Skip to the populations</a>{body}</body></html>
 """
 TOLD = (
-    "One point per run, by its two metrics; dotted: where the paper draws its lines. Clocks lie up on the left, Pizzas down "
+    "One point per run, by its two metrics; dotted: where the paper draws its lines. Clocks lie "
+    "up on the left, Pizzas down "
     "on the right. Choose a population to explore its runs and networks."
 )
 
 
 def groups_at(place: Path | None) -> list[Group]:
-    """The sweeps in a folder; without one, those of the current folder and the shipped ones. Empty where it holds none itself.
+    """The sweeps in a folder; without one, those of the current folder and the shipped ones. Empty
+    where it holds none itself.
 
     A sweep or a directory of networks is not a folder of sweeps, whatever else is in it.
     """
@@ -57,16 +60,25 @@ def groups_at(place: Path | None) -> list[Group]:
         own = find_sweeps(Path())
     ours = [] if gallery is None else find_sweeps(gallery)
     known = {path.resolve() for path in ours}
-    found = [(heading, [path for path in own if path.resolve() not in known]), ("Shipped with algophase", ours)]
+    found = [
+        (heading, [path for path in own if path.resolve() not in known]),
+        ("Shipped with algophase", ours),
+    ]
     return [(name, paths) for name, paths in found if paths]
 
 
 class Site:
-    """A WSGI application: the map at `/`, the page of a sweep at `/sweep/NAME/`. `close` stops all work in the background."""
+    """A WSGI application: the map at `/`, the page of a sweep at `/sweep/NAME/`. `close` stops
+    all work in the background.
+    """
 
-    def __init__(self, place: Path | None, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK) -> None:
+    def __init__(
+        self, place: Path | None, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK
+    ) -> None:
         self.place, self.cache, self.hosts = place, cache, hosts
-        self._seen: dict[Path, tuple[object, Population]] = {}  # what was read of a sweep, and of which of its files
+        self._seen: dict[
+            Path, tuple[object, Population]
+        ] = {}  # what was read of a sweep, and of which of its files
         self._names: dict[str, Path] = {}  # in addresses
         self._open: dict[str, tuple[object, Answer, Networks]] = {}
         self._lock, self._opening = threading.Lock(), threading.Lock()
@@ -89,7 +101,10 @@ class Site:
 
     def populations(self) -> list[tuple[str, list[tuple[str, Population]]]]:
         """Under each heading, the populations as they are now, each with its name in addresses."""
-        return [(head, [(self._name(path), self._read(path)) for path in paths]) for head, paths in groups_at(self.place)]
+        return [
+            (head, [(self._name(path), self._read(path)) for path in paths])
+            for head, paths in groups_at(self.place)
+        ]
 
     def _read(self, path: Path) -> Population:
         files = stamp(path)
@@ -111,7 +126,9 @@ class Site:
             return name
 
     def _page(self, name: str, fresh: bool) -> Answer:
-        """fresh: the page itself is asked for, and not an answer of the one that is shown: a sweep that grew is read again."""
+        """fresh: the page itself is asked for, and not an answer of the one that is shown: a
+        sweep that grew is read again.
+        """
         if name not in self._names:
             self.populations()  # it may be new
         if name not in self._names:
@@ -146,9 +163,15 @@ class Site:
         title = f"algophase: {counted(len(every), 'population')}, {counted(runs, 'run')}"
         verdicts = dict.fromkeys(verdict for population in every for verdict in population.counts)
         lists = "".join(
-            f'<h2>{text(head)}</h2><ul class="populations">{"".join(card(each, f"/sweep/{name}/") for name, each in some)}</ul>'
+            f"<h2>{text(head)}</h2><ul "
+            f'class="populations">{"".join(card(each, f"/sweep/{name}/") for name, each in some)}</ul>'
             for head, some in found
         )
         wrong = f'<p class="problem" role="alert">{text(problem)}</p>' if problem else ""
-        head = f'<header class="page"><h1>{text(title)}</h1>{wrong}<p class="note">{TOLD}</p>{key(verdicts)}</header>'
-        return PAGE.format(title=text(title), icon=NO_ICON, body=f'{head}<main id="main">{lists}</main>')
+        head = (
+            f'<header class="page"><h1>{text(title)}</h1>{wrong}<p '
+            f'class="note">{TOLD}</p>{key(verdicts)}</header>'
+        )
+        return PAGE.format(
+            title=text(title), icon=NO_ICON, body=f'{head}<main id="main">{lists}</main>'
+        )

@@ -1,4 +1,5 @@
-"""What the page shows, as the query of its address: a view can be shared, reloaded, and gone back to.
+"""What the page shows, as the query of its address: a view can be shared, reloaded, and gone back
+to.
 
     ?where=attention_rate<0.5&x=width&x-scale=log&y=circularity&colour=verdict&region=0.1,0.2,0.5,0.9&run=58ae40340899&off=17,0&pin=...
 
@@ -12,18 +13,27 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import parse_qsl, urlencode
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.selection import Condition, read_condition
 
 Side = Literal["run", "pin"]
 SIDES: tuple[Side, Side] = ("run", "pin")
 Point = tuple[float, float]
 SCALES = ("linear", "log")  # of an axis
-REST = 0  # among circles, which have frequencies from 1 on: what of the embedding belongs to no circle
+REST = (
+    0  # among circles, which have frequencies from 1 on: what of the embedding belongs to no circle
+)
 MOST_FILTERS = 20
-# The address by what follows from it, as explore.js cuts it: a click on a run asks nothing about filters or another network.
+# The address by what follows from it, as explore.js cuts it: a click on a run asks nothing about
+# filters or another network.
 PARTS = ("axes", "map", "marks", "run", "pin")
-CHOICES = ("x", "x-scale", "y", "y-scale", "colour")  # how the map is drawn, as the address names it
+CHOICES = (
+    "x",
+    "x-scale",
+    "y",
+    "y-scale",
+    "colour",
+)  # how the map is drawn, as the address names it
 MOST_CORNERS = 60
 MOST_CIRCLES = 200
 LONGEST = 200  # characters of a value
@@ -36,7 +46,8 @@ _FREQUENCY = re.compile(r"[0-9]{1,6}")
 class View:
     """Empty names and scales stand for the page's own choice.
 
-    region: two opposite corners of a box, or the corners of a lasso; off, pin_off: frequencies of the circles switched off.
+    region: two opposite corners of a box, or the corners of a lasso; off, pin_off: frequencies of
+        the circles switched off.
     """
 
     filters: tuple[Condition, ...] = ()
@@ -57,7 +68,11 @@ class View:
 
     def with_network(self, side: Side, run: str, off: Iterable[int] = ()) -> "View":
         circles = tuple(sorted(set(off))) if run else ()
-        return replace(self, run=run, off=circles) if side == "run" else replace(self, pin=run, pin_off=circles)
+        return (
+            replace(self, run=run, off=circles)
+            if side == "run"
+            else replace(self, pin=run, pin_off=circles)
+        )
 
     def pinned(self) -> "View":
         """The run's side moved to the pinned one."""
@@ -69,7 +84,12 @@ def encode(view: View) -> str:
     pairs = [("where", condition_text(condition)) for condition in view.filters]
     pairs += [(name, value) for name in CHOICES if (value := getattr(view, name.replace("-", "_")))]
     if view.region:
-        pairs.append(("region", ",".join(f"{number:.{DIGITS}g}" for point in view.region for number in point)))
+        pairs.append(
+            (
+                "region",
+                ",".join(f"{number:.{DIGITS}g}" for point in view.region for number in point),
+            )
+        )
     for side in SIDES:
         run, off = view.network(side)
         if run:
@@ -80,14 +100,24 @@ def encode(view: View) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """A condition as `read_condition` reads it back, quoted where its value would not survive bare."""
+    """A condition as `read_condition` reads it back, quoted where its value would not survive
+    bare.
+    """
     value = condition.value
-    bare = bool(value) and value == value.strip() and value[0] not in "='\"" and value[-1] not in "'\""
-    return f"{condition.column}{condition.operator}{value}" if bare else f'{condition.column}{condition.operator}"{value}"'
+    bare = (
+        bool(value) and value == value.strip() and value[0] not in "='\"" and value[-1] not in "'\""
+    )
+    return (
+        f"{condition.column}{condition.operator}{value}"
+        if bare
+        else f'{condition.column}{condition.operator}"{value}"'
+    )
 
 
 def decode(search: object) -> tuple[View, list[str]]:
-    """The view of an address's query, and a message for each part of it that cannot be used. What is no text is no query."""
+    """The view of an address's query, and a message for each part of it that cannot be used.
+    What is no text is no query.
+    """
     problems: list[str] = []
     texts: dict[str, str] = {}
     filters: list[Condition] = []
@@ -107,7 +137,9 @@ def decode(search: object) -> tuple[View, list[str]]:
     if len(filters) > MOST_FILTERS:
         problems.append(f"{len(filters)} filters are asked for; the first {MOST_FILTERS} are used")
     x, y, colour = (texts.get(name, "")[:LONGEST] for name in ("x", "y", "colour"))
-    x_scale, y_scale = (_scale(texts.get(name, ""), name, problems) for name in ("x-scale", "y-scale"))
+    x_scale, y_scale = (
+        _scale(texts.get(name, ""), name, problems) for name in ("x-scale", "y-scale")
+    )
     kept = tuple(dict.fromkeys(filters[:MOST_FILTERS]))
     region = _region(texts.get("region", ""), problems)
     view = View(kept, x, y, colour, region, x_scale=x_scale, y_scale=y_scale)
@@ -138,11 +170,17 @@ def _region(text: str, problems: list[str]) -> tuple[Point, ...]:
     if not text:
         return ()
     try:
-        numbers = [float(part) for part in text.split(",", 2 * MOST_CORNERS + 2)[: 2 * MOST_CORNERS + 2]]
+        numbers = [
+            float(part) for part in text.split(",", 2 * MOST_CORNERS + 2)[: 2 * MOST_CORNERS + 2]
+        ]
     except ValueError:
         numbers = []
     points = list(zip(numbers[::2], numbers[1::2], strict=False))
-    if len(numbers) % 2 or not 2 <= len(points) <= MOST_CORNERS or not all(map(math.isfinite, numbers)):
+    if (
+        len(numbers) % 2
+        or not 2 <= len(points) <= MOST_CORNERS
+        or not all(map(math.isfinite, numbers))
+    ):
         problems.append("the region of the address is not 2 to 60 points x,y: it is left out")
         return ()
     return tuple(points)
@@ -157,7 +195,9 @@ def _frequencies(text: str, problems: list[str]) -> tuple[int, ...]:
 
 
 def region_of(selected: object) -> tuple[Point, ...]:
-    """The region of what the browser sends: {"box": [x0, y0, x1, y1]} or {"lasso": [[x, y], ...]}; () where it is neither."""
+    """The region of what the browser sends: {"box": [x0, y0, x1, y1]} or {"lasso": [[x, y],
+    ...]}; () where it is neither.
+    """
     if not isinstance(selected, dict):
         return ()
     try:

@@ -1,6 +1,8 @@
-"""A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single rows.
+"""A sweep's table as the page needs it: columns to filter and draw by, regions, statistics, single
+rows.
 
-Columns with one value per run are kept as arrays. Lists, such as a run's circles, take most of a table's memory and are
+Columns with one value per run are kept as arrays. Lists, such as a run's circles, take most of a
+table's memory and are
 needed for one run at a time: they stay in the shards until a run is opened.
 """
 
@@ -15,15 +17,15 @@ import numpy
 from numpy.typing import NDArray
 
 from algophase.analysis.catalogue import SYMMETRICITY, catalogue, metrics
-from algophase.analysis.verdict import in_order
-from algophase.errors import InputError
+from algophase.analysis.verdict.decide import in_order
+from algophase.core.errors import InputError
+from algophase.core.settings import RANGES
 from algophase.explore.state import RUN_ID, Point, View
 from algophase.report.plotly_style import plain
 from algophase.runs.columns import Column, column_of, text_column
 from algophase.runs.overview import NEEDED, describe_outcomes, describe_space, setting_names
 from algophase.runs.selection import Condition, check_columns
 from algophase.runs.statistics import Floats, Share
-from algophase.settings import RANGES
 from algophase.storage.runs_table import (
     each_once,
     join_tables,
@@ -46,27 +48,41 @@ X = ("attention_rate", "width", SYMMETRICITY)
 MOST_COLOURS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
 ROW = "row of all shards"  # a column for the time of joining them
-MANY_TIMES = 30  # a positive column whose 5% and 95% quantiles differ by this factor gets a log axis
+MANY_TIMES = (
+    30  # a positive column whose 5% and 95% quantiles differ by this factor gets a log axis
+)
 
 
 def wanted_heights() -> list[str]:
-    """Default vertical axes, best first: metrics for which the paper draws a line between the phases, then the others."""
+    """Default vertical axes, best first: metrics for which the paper draws a line between the
+    phases, then the others.
+    """
     shown = [quantity for quantity in metrics() if quantity.shown and not quantity.percent]
-    return [*(quantity.name for quantity in sorted(shown, key=lambda each: each.line is None)), "validation_accuracy"]
+    return [
+        *(quantity.name for quantity in sorted(shown, key=lambda each: each.line is None)),
+        "validation_accuracy",
+    ]
 
 
 def wanted_medians() -> list[str]:
     """The columns whose medians a region's statistics list."""
-    return [*X, *(quantity.name for quantity in metrics() if quantity.shown), "validation_accuracy", "parameter_norm"]
+    return [
+        *X,
+        *(quantity.name for quantity in metrics() if quantity.shown),
+        "validation_accuracy",
+        "parameter_norm",
+    ]
 
 
 class RunTable:
     """Runs as a page shows them.
 
-    columns: with one value per run, or lists, of which only a run's own row is asked for. `verdict` is filled in for
-        every run.
-    problems: what could not be read, in lines. about: the table in words. kept: runs whose weights there are.
-    read_row: every column of one run; by default from `columns`. named_by: the column with what a run is called.
+    columns: with one value per run, or lists, of which only a run's own row is asked for. `verdict`
+        is filled in for every run.
+    problems: what could not be read, in lines. about: the table in words. kept: runs whose weights
+        there are.
+    read_row: every column of one run; by default from `columns`. named_by: the column with what a
+        run is called.
     """
 
     def __init__(
@@ -87,7 +103,8 @@ class RunTable:
             column = column_of(values)
             if column is not None:
                 self.columns[column_name] = column
-        # An older table has the paper's labels alone: they stand in the verdicts' place, and `verdict_name` says so.
+        # An older table has the paper's labels alone: they stand in the verdicts' place, and
+        # `verdict_name` says so.
         has_verdicts = _has_verdicts(self.columns)
         self.verdict_name = "verdict" if has_verdicts else "paper's label"
         diverged = self.columns.get("diverged_at")
@@ -99,12 +116,16 @@ class RunTable:
         if kept:
             has_weights = numpy.zeros(self.count, dtype=bool)
             has_weights[[self.places[run_id] for run_id in kept if run_id in self.places]] = True
-            self.columns[KEPT] = Column("true and false", has_weights, numpy.zeros(self.count, dtype=bool))
+            self.columns[KEPT] = Column(
+                "true and false", has_weights, numpy.zeros(self.count, dtype=bool)
+            )
         self._read_row = read_row or functools.partial(_row_of, columns)
 
     @functools.lru_cache(maxsize=8)  # noqa: B019  (a table lives as long as the page)
     def row(self, place: int) -> dict[str, Any]:
-        """Every column of one run, as its shard has it. An InputError where the shard is not what it was."""
+        """Every column of one run, as its shard has it. An InputError where the shard is not
+        what it was.
+        """
         return self._read_row(place)
 
     def single_values(self, place: int) -> dict[str, Any]:
@@ -136,7 +157,9 @@ class RunTable:
         """The same for their names, where those are not their ids."""
         if self.named_by == "run_id":
             return None
-        return numpy.array([plain(self.run_name(place)) for place in range(self.count)], dtype=object)
+        return numpy.array(
+            [plain(self.run_name(place)) for place in range(self.count)], dtype=object
+        )
 
     def kind(self, column: str) -> str:
         return self.columns[column].kind
@@ -148,12 +171,18 @@ class RunTable:
     @functools.cached_property
     def axes(self) -> list[str]:
         """Columns to draw along: numbers that differ between runs, or all numbers where none do."""
-        numeric = [name for name, column in self.columns.items() if column.kind in ("numbers", "true and false")]
+        numeric = [
+            name
+            for name, column in self.columns.items()
+            if column.kind in ("numbers", "true and false")
+        ]
         return [name for name in numeric if self.columns[name].varies] or numeric
 
     @functools.cached_property
     def colours(self) -> list[str]:
-        """Columns to colour by: the verdict, the paper's label, numbers, and texts of a few values."""
+        """Columns to colour by: the verdict, the paper's label, numbers, and texts of a few
+        values.
+        """
         verdicts = [name for name in (VERDICT, PAPER_LABEL) if name in self.columns]
         texts = []
         for name, column in self.columns.items():
@@ -165,7 +194,9 @@ class RunTable:
     @functools.cached_property
     def filterable(self) -> list[str]:
         """Columns to filter by, those that differ between runs first."""
-        known = [name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()]
+        known = [
+            name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()
+        ]
         return sorted(known, key=lambda name: not self.columns[name].varies)
 
     @functools.cached_property
@@ -173,7 +204,9 @@ class RunTable:
         return [name for name in setting_names() if name in self.columns]
 
     def resolve(self, view: View) -> tuple[View, list[str]]:
-        """A view that names only columns of this table, and a message for each name that was dropped."""
+        """A view that names only columns of this table, and a message for each name that was
+        dropped.
+        """
         problems, filters = [], []
         for condition in view.filters:
             try:
@@ -191,7 +224,8 @@ class RunTable:
             asked = getattr(view, name)
             if asked and asked not in allowed:
                 problems.append(f"{name} is {asked!r}, which this table cannot be drawn by")
-            # What most runs have comes before what few have: networks of a directory differ in their settings.
+            # What most runs have comes before what few have: networks of a directory differ in
+            # their settings.
             fitting = [column for column in wanted if column in allowed]
             fitting.sort(key=lambda column: 2 * self.columns[column].missing.sum() > self.count)
             if name == "y":
@@ -205,7 +239,9 @@ class RunTable:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (a table lives as long as the page)
     def usual_scale(self, column: str) -> str:
-        """The scale of an axis for which none was chosen: "log" for what grows without an end, over many orders."""
+        """The scale of an axis for which none was chosen: "log" for what grows without an end,
+        over many orders.
+        """
         if column not in self.columns or has_upper_end(column):
             return "linear"
         values = self.numbers(column)
@@ -236,17 +272,22 @@ class RunTable:
         return places[numpy.isfinite(x) & numpy.isfinite(y)]
 
     def _coordinates(self, view: View, places: Places) -> tuple[Floats, Floats]:
-        """Where runs are on the map; on a log axis by their logarithm, which only a positive number has."""
+        """Where runs are on the map; on a log axis by their logarithm, which only a positive
+        number has.
+        """
         x = along_axis(self.numbers(view.x)[places], view.x_scale)
         y = along_axis(self.numbers(view.y)[places], view.y_scale)
         return x, y
 
     def brushed(self, view: View) -> Places:
-        """Runs of a resolved view that lie in its region; all that are drawn where there is none."""
+        """Runs of a resolved view that lie in its region; all that are drawn where there is
+        none.
+        """
         places = self.drawn(view)
         if not view.region:
             return places
-        # A lasso is drawn on the screen: between its corners it is straight on the axes, not in the numbers.
+        # A lasso is drawn on the screen: between its corners it is straight on the axes, not in the
+        #     numbers.
         corners = numpy.array(view.region, dtype=numpy.float64)
         across = along_axis(corners[:, 0], view.x_scale).clip(min=LOWEST).tolist()
         up = along_axis(corners[:, 1], view.y_scale).clip(min=LOWEST).tolist()
@@ -268,8 +309,12 @@ class RunTable:
             members[name] = places[codes == code]
         return members
 
-    def medians(self, places: Places, columns: Sequence[str] = ()) -> list[tuple[str, float, float, float, int]]:
-        """Column, median, quartiles and how many runs have a value. columns: those to list first."""
+    def medians(
+        self, places: Places, columns: Sequence[str] = ()
+    ) -> list[tuple[str, float, float, float, int]]:
+        """Column, median, quartiles and how many runs have a value. columns: those to list
+        first.
+        """
         rows = []
         for column in dict.fromkeys([*columns, *wanted_medians()]):
             if column in self.axes:
@@ -305,13 +350,21 @@ def _has_verdicts(columns: Mapping[str, Column]) -> bool:
 
 
 def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> Column:
-    """What became of each run: its verdict. One without has diverged, or could not be analysed: see `outcomes`."""
+    """What became of each run: its verdict. One without has diverged, or could not be analysed:
+    see `outcomes`.
+    """
     has_diverged = numpy.zeros(count, dtype=bool) if diverged is None else ~diverged.missing
     if verdicts is None or verdicts.kind == "nothing":
-        texts, codes, missing = list[str](), numpy.zeros(count, dtype=numpy.int64), numpy.ones(count, dtype=bool)
+        texts, codes, missing = (
+            list[str](),
+            numpy.zeros(count, dtype=numpy.int64),
+            numpy.ones(count, dtype=bool),
+        )
     else:
         if verdicts.kind != "text":  # of a table from elsewhere
-            verdicts = column_of([None if value is None else str(value) for value in verdicts.tolist()])
+            verdicts = column_of(
+                [None if value is None else str(value) for value in verdicts.tolist()]
+            )
             assert verdicts is not None
         texts, codes = list(verdicts.texts), verdicts.values.astype(numpy.int64)
         is_empty = numpy.array([not text for text in texts], dtype=bool)
@@ -325,7 +378,9 @@ def _with_used_texts(names: Sequence[str], codes: Places) -> Column:
     """A column of text whose `texts` are those that stand in it, each once."""
     used, places = numpy.unique(codes, return_inverse=True)
     texts = list(dict.fromkeys(names[code] for code in used.tolist()))
-    codes_of_texts = numpy.array([texts.index(names[code]) for code in used.tolist()], dtype=numpy.int64)
+    codes_of_texts = numpy.array(
+        [texts.index(names[code]) for code in used.tolist()], dtype=numpy.int64
+    )
     return text_column(texts, codes_of_texts[places] if len(codes) else codes)
 
 
@@ -360,7 +415,9 @@ def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_
 
 
 def read_run_table(path: Path) -> RunTable:
-    """A sweep's directory or a Parquet file. An unreadable shard adds a line to `problems`; the others are still shown."""
+    """A sweep's directory or a Parquet file. An unreadable shard adds a line to `problems`; the
+    others are still shown.
+    """
     shards, problems = shard_paths(path), list[str]()
     if not shards:
         raise InputError(f"{path} holds no runs: there is no Parquet file in it")
@@ -368,7 +425,11 @@ def read_run_table(path: Path) -> RunTable:
     if not tables:
         return RunTable({}, path.resolve().name, problems)
     table, where = _joined(tables, path)
-    sittings = [sitting for shard, part in tables.items() for sitting in sittings_of(shard, origin(part.schema))]
+    sittings = [
+        sitting
+        for shard, part in tables.items()
+        for sitting in sittings_of(shard, origin(part.schema))
+    ]
     del tables  # joined, they are in memory twice
     columns = dict(zip(table.column_names, table.columns, strict=True))
     if _kind(columns.get("run_id")) != "text":
@@ -411,7 +472,9 @@ class Whereabouts(NamedTuple):
         return row
 
 
-def _joined(tables: "Mapping[Path, pyarrow.Table]", path: Path) -> "tuple[pyarrow.Table, Whereabouts]":
+def _joined(
+    tables: "Mapping[Path, pyarrow.Table]", path: Path
+) -> "tuple[pyarrow.Table, Whereabouts]":
     """Shards as one table, each run once, and where to find the rest of each."""
     import pyarrow
 

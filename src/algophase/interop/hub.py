@@ -8,7 +8,7 @@ from pathlib import Path
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
 from algophase.report.figures import draw_correct_logits
@@ -28,7 +28,8 @@ def save_pretrained(
     analysis: Analysis | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a directory ready for the Hub and return its path. analysis: of this network, where there is one already.
+    """Write a directory ready for the Hub and return its path. analysis: of this network, where
+    there is one already.
 
     >>> from algophase import handmade_pizza
     >>> folder = save_pretrained(handmade_pizza(23), directory / "hub-pizza", license="mit")
@@ -39,11 +40,23 @@ def save_pretrained(
 
 
 def _write(
-    network: Network, directory: Path, license: str | None, analysis: Analysis | None, name: str | None, overwrite: bool
+    network: Network,
+    directory: Path,
+    license: str | None,
+    analysis: Analysis | None,
+    name: str | None,
+    overwrite: bool,
 ) -> Path:
-    present = [file for file in (MODEL_FILE, CONFIG_FILE, CARD_FILE, PICTURE_FILE) if (directory / file).exists()]
+    present = [
+        file
+        for file in (MODEL_FILE, CONFIG_FILE, CARD_FILE, PICTURE_FILE)
+        if (directory / file).exists()
+    ]
     if present and not overwrite:
-        raise InputError(f"{directory} holds {', '.join(present)} already; choose another directory or allow overwriting")
+        raise InputError(
+            f"{directory} holds {', '.join(present)} already; choose another directory or allow "
+            "overwriting"
+        )
     check_license(license)
     tensors, description = encode(network)
     analysis = analyze(network) if analysis is None else analysis
@@ -67,7 +80,8 @@ def push_to_hub(
     commit_message: str | None = None,
     analysis: Analysis | None = None,
 ) -> str:
-    """Create the repository if there is none, upload the network with its card, and return the repository's URL.
+    """Create the repository if there is none, upload the network with its card, and return the
+    repository's URL.
 
     A card that is there already is replaced; the Hub keeps the old one in its history.
 
@@ -75,11 +89,16 @@ def push_to_hub(
     'https://huggingface.co/user/my-network'
     """
     if not is_repository(repo_id):
-        raise InputError(f"repo_id is {repo_id!r}; give 'name' or 'user/name' of letters, digits, '-', '_' and '.'")
+        raise InputError(
+            f"repo_id is {repo_id!r}; give 'name' or 'user/name' of letters, digits, '-', '_' "
+            "and '.'"
+        )
     check_license(license)
     hub = import_hub()
     encode(network)  # that it can be
-    analysis = analyze(network) if analysis is None else analysis  # before anything is made on the Hub
+    analysis = (
+        analyze(network) if analysis is None else analysis
+    )  # before anything is made on the Hub
     api = hub.HfApi(token=token, library_name="algophase")
     with clear_errors(f"cannot create repository {repo_id}", repo_id, revision):
         url = api.create_repo(repo_id=repo_id, private=private, exist_ok=True)
@@ -88,5 +107,7 @@ def push_to_hub(
     with tempfile.TemporaryDirectory() as folder:
         _write(network, Path(folder), license, analysis, full_id, overwrite=False)
         with clear_errors(f"cannot upload to {full_id}", full_id, revision):
-            api.upload_folder(repo_id=full_id, folder_path=folder, revision=revision, commit_message=message)
+            api.upload_folder(
+                repo_id=full_id, folder_path=folder, revision=revision, commit_message=message
+            )
     return str(url)

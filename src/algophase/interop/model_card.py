@@ -1,28 +1,42 @@
-"""The README of a network on the Hub: what it is, the verdict with its reasons, the metrics, and how to load it."""
+"""The README of a network on the Hub: what it is, the verdict with its reasons, the metrics, and
+how to load it.
+"""
 
 import re
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.summary import INSTANCE_HEAD, circle_cells, circle_head, instance_rows, metric_rows, paper_title
-from algophase.errors import InputError
+from algophase.analysis.summary import (
+    INSTANCE_HEAD,
+    circle_cells,
+    circle_head,
+    instance_rows,
+    metric_rows,
+    paper_title,
+)
+from algophase.core.errors import InputError
+from algophase.core.settings import ClockSettings, LinearSettings, TransformerSettings
+from algophase.core.wording import plural
 from algophase.networks import Network
-from algophase.settings import ClockSettings, LinearSettings, TransformerSettings
 from algophase.storage.network_files import clean_id
-from algophase.wording import plural
 
 PAPER = "https://arxiv.org/abs/2306.17844"
 PICTURE_FILE = "correct_logits.png"
 TAGS = ("algophase", "modular-addition", "mechanistic-interpretability")
 
 
-def model_card(network: Network, analysis: Analysis, *, license: str | None = None, name: str | None = None) -> str:
-    """Markdown with the Hub's metadata on top. name: the repository's id, to load it by; by default a directory's path."""
+def model_card(
+    network: Network, analysis: Analysis, *, license: str | None = None, name: str | None = None
+) -> str:
+    """Markdown with the Hub's metadata on top. name: the repository's id, to load it by; by
+    default a directory's path.
+    """
     verdict, paper = analysis.verdict, paper_title(analysis.paper)
     lines = [
         *_metadata(analysis, license),
         f"# {clean_id(network.id)}: {verdict.label}",
         "",
-        f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}. By the paper's rules: {paper}.",
+        f"{_what(network)} Verdict of algophase: **{verdict.label}**: {verdict.headline}. By "
+        f"the paper's rules: {paper}.",
         "",
         f"{verdict.confidence}.",
         "",
@@ -40,7 +54,8 @@ def model_card(network: Network, analysis: Analysis, *, license: str | None = No
     if analysis.circles:
         lines += ["## Circles in the embedding", "", *_table(*_circles(analysis)), ""]
     lines += [
-        f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and Andreas, 2023).",
+        f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and "
+        "Andreas, 2023).",
         "",
         "## Load it",
         "",
@@ -51,7 +66,8 @@ def model_card(network: Network, analysis: Analysis, *, license: str | None = No
         "print(algophase.analyze(network))",
         "```",
         "",
-        "The weights are in `model.safetensors`; `config.json` says what they are, with their checksum. Loading runs no code.",
+        "The weights are in `model.safetensors`; `config.json` says what they are, with their "
+        "checksum. Loading runs no code.",
     ]
     if network.run is not None:
         lines += ["", "## How it was trained", "", "```json", network.run.to_json(), "```"]
@@ -60,30 +76,51 @@ def model_card(network: Network, analysis: Analysis, *, license: str | None = No
 
 def check_license(license: str | None) -> None:
     if license is not None and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", license):
-        raise InputError(f"license is {license!r}; give the Hub's name of one, such as mit, apache-2.0 or cc-by-4.0")
+        raise InputError(
+            f"license is {license!r}; give the Hub's name of one, such as mit, apache-2.0 or "
+            "cc-by-4.0"
+        )
 
 
 def _metadata(analysis: Analysis, license: str | None) -> list[str]:
     check_license(license)
     chosen = [] if license is None else [f"license: {license}"]
     tags = [*TAGS, analysis.verdict.label.lower().replace(" ", "-")]
-    return ["---", "library_name: algophase", *chosen, "tags:", *(f"- {tag}" for tag in tags), "---", ""]
+    return [
+        "---",
+        "library_name: algophase",
+        *chosen,
+        "tags:",
+        *(f"- {tag}" for tag in tags),
+        "---",
+        "",
+    ]
 
 
 def _what(network: Network) -> str:
     settings, task = network.settings, network.task.described
     if isinstance(settings, TransformerSettings):
         layers = f"{settings.layers} {plural(settings.layers, 'layer')}"
-        extras = [("separate vocabularies", network.task.separate_vocabularies), ("an equals sign", network.task.equals_sign)]
+        extras = [
+            ("separate vocabularies", network.task.separate_vocabularies),
+            ("an equals sign", network.task.equals_sign),
+        ]
         written = "".join(f", {name}" for name, there in extras if there)
         return (
-            f"A transformer for {task}: {layers}, width {settings.width}, {settings.heads} heads, {settings.activation}, "
+            f"A transformer for {task}: {layers}, width {settings.width}, {settings.heads} "
+            f"heads, {settings.activation}, "
             f"attention rate {settings.attention_rate:g}{written}."
         )
     if isinstance(settings, LinearSettings):
-        return f"A linear model {settings.model} for {task}: width {settings.width}, {settings.hidden} hidden units."
+        return (
+            f"A linear model {settings.model} for {task}: width {settings.width}, "
+            f"{settings.hidden} hidden units."
+        )
     if isinstance(settings, ClockSettings):
-        return f"A Clock made by hand for {task}: frequencies {', '.join(map(str, settings.frequencies))}."
+        return (
+            f"A Clock made by hand for {task}: frequencies "
+            f"{', '.join(map(str, settings.frequencies))}."
+        )
     return f"A network of kind {settings.kind} for {task}."
 
 
@@ -96,7 +133,9 @@ def _metrics(analysis: Analysis) -> list[list[str]]:
 
 
 def _circles(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
-    return circle_head("frequency"), [[str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles]
+    return circle_head("frequency"), [
+        [str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles
+    ]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

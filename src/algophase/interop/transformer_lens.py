@@ -1,7 +1,8 @@
 """Our transformers as TransformerLens's HookedTransformer and back.
 
-Names and shapes agree already, so weights are copied as they are. The attention rate, which TransformerLens does not know,
-is a permanent hook on each pattern; what our networks do not have (attention biases, an unembedding bias) is zero.
+Names and shapes agree already, so weights are copied as they are. The attention rate, which
+TransformerLens does not know, is a permanent hook on each pattern; what our networks do not have
+(attention biases, an unembedding bias) is zero.
 """
 
 import importlib
@@ -11,19 +12,22 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import ACTIVATIONS, TaskSettings, TransformerSettings
+from algophase.core.task import all_pairs, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.wrapped import wrap
-from algophase.settings import ACTIVATIONS, TaskSettings, TransformerSettings
 from algophase.storage.formats.transformer_lens import task_of
 from algophase.storage.network_files import clean_id
-from algophase.task import all_pairs, tokens
 
-AGREEMENT = 1e-4  # largest difference of logits, relative to the largest logit, between a network and its copy in float32
+# Largest difference of logits, relative to the largest logit, between a network and its copy in
+# float32
+AGREEMENT = 1e-4
 
 
 def to_transformer_lens(network: Network) -> Any:
-    """A HookedTransformer whose logits at the last position are the network's; in its precision, on its device.
+    """A HookedTransformer whose logits at the last position are the network's; in its precision, on
+    its device.
 
     The hook for the attention rate stays through `reset_hooks()` but is not part of the state dict.
 
@@ -34,7 +38,8 @@ def to_transformer_lens(network: Network) -> Any:
     """
     if not isinstance(network, Transformer):
         raise InputError(
-            f"network {network.id} is a {network.settings.kind} network; only a transformer has a HookedTransformer"
+            f"network {network.id} is a {network.settings.kind} network; only a transformer has "
+            "a HookedTransformer"
         )
     lens, settings, weight = import_transformer_lens(), network.settings, network.embed.W_E
     config = lens.HookedTransformerConfig(
@@ -55,7 +60,9 @@ def to_transformer_lens(network: Network) -> Any:
         model_name=network.id,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # it goes in 4.0, which the extra `lens` rules out
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # it goes in 4.0, which the extra `lens` rules out
         model = lens.HookedTransformer(config)
     ours = network.state_dict()
     with torch.no_grad():
@@ -78,18 +85,25 @@ class _AttentionRate:
         return self.rate * pattern + (1 - self.rate)
 
 
-def from_transformer_lens(model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0) -> Network:
-    """A network from a HookedTransformer for modular addition whose answer is read at the last position.
+def from_transformer_lens(
+    model: Any, task: TaskSettings | None = None, *, attention_rate: float = 1.0
+) -> Network:
+    """A network from a HookedTransformer for modular addition whose answer is read at the last
+    position.
 
-    task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has three positions.
-    It becomes our own `Transformer` where that gives the same logits on all pairs. A model that has anything else in it (layer
-    norm, biases, a mask between layers, another MLP) is wrapped as it is, unless another attention rate than 1 is asked for.
+    task: how the pairs are written as tokens; without it [a, b], or [a, b, =] where the model has
+        three positions.
+    It becomes our own `Transformer` where that gives the same logits on all pairs. A model that has
+    anything else in it (layer norm, biases, a mask between layers, another MLP) is wrapped as it
+    is, unless another attention rate than 1 is asked for.
 
     >>> network = from_transformer_lens(model, attention_rate=1.0)  # doctest: +SKIP
     >>> network.task.modulus  # doctest: +SKIP
     59
     """
-    task = task or task_of(model.cfg.n_ctx, model.cfg.d_vocab, model.cfg.d_vocab_out, "this HookedTransformer")
+    task = task or task_of(
+        model.cfg.n_ctx, model.cfg.d_vocab, model.cfg.d_vocab_out, "this HookedTransformer"
+    )
     try:
         return _copied(model, task, attention_rate)
     except InputError as error:
@@ -109,23 +123,32 @@ def _copied(model: Any, task: TaskSettings, attention_rate: float) -> Transforme
     config = model.cfg
     if config.act_fn not in ACTIVATIONS:
         raise InputError(f"act_fn is {config.act_fn!r}; choose one of {', '.join(ACTIVATIONS)}")
-    settings = TransformerSettings(config.d_model, config.n_layers, config.n_heads, config.act_fn, attention_rate)
+    settings = TransformerSettings(
+        config.d_model, config.n_layers, config.n_heads, config.act_fn, attention_rate
+    )
     network = Transformer(task, settings).to(config.dtype).to(next(model.parameters()).device)
     theirs = dict(model.named_parameters())
     for name, parameter in network.named_parameters():
         if name not in theirs:
-            raise InputError(f"this HookedTransformer has no {name}, which an attention-rate transformer has")
+            raise InputError(
+                f"this HookedTransformer has no {name}, which an attention-rate transformer has"
+            )
         if theirs[name].shape != parameter.shape:
             given, wanted = tuple(theirs[name].shape), tuple(parameter.shape)
-            raise InputError(f"{name} of this HookedTransformer has shape {given}; its settings and the task call for {wanted}")
+            raise InputError(
+                f"{name} of this HookedTransformer has shape {given}; its settings and the task "
+                f"call for {wanted}"
+            )
         parameter.copy_(theirs[name])
     sequence = tokens(task, all_pairs(task.modulus)).to(next(model.parameters()).device)
     expected, ours = model(sequence)[:, -1], network(sequence)
     apart = (expected - ours).abs().max().item()
     if not apart <= AGREEMENT * max(1.0, expected.abs().max().item()):
         raise InputError(
-            f"logits of this HookedTransformer and its copy at attention rate {attention_rate:g} differ by {apart:.2g}: it has "
-            "another rate, layer norm, a bias on attention or unembedding, or a mask, which this network has not"
+            "logits of this HookedTransformer and its copy at attention rate "
+            f"{attention_rate:g} differ by {apart:.2g}: it has "
+            "another rate, layer norm, a bias on attention or unembedding, or a mask, which "
+            "this network has not"
         )
     network.id = clean_id(config.model_name or "custom")
     return network
@@ -135,7 +158,12 @@ def import_transformer_lens() -> Any:
     try:
         lens = importlib.import_module("transformer_lens")
     except ImportError as error:
-        raise InputError(f'TransformerLens is not installed ({error}): pip install "algophase[lens]"') from None
+        raise InputError(
+            f'TransformerLens is not installed ({error}): pip install "algophase[lens]"'
+        ) from None
     if not hasattr(lens, "HookedTransformer"):
-        raise InputError('this TransformerLens has no HookedTransformer, which ended with 3: pip install "algophase[lens]"')
+        raise InputError(
+            "this TransformerLens has no HookedTransformer, which ended with 3: pip install "
+            '"algophase[lens]"'
+        )
     return lens

@@ -1,19 +1,14 @@
-"""The networks of the paper, written as the paper writes them: the specification every engine is checked against."""
+"""The networks of the paper, written as the paper writes them: the specification every engine is
+checked against.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from algophase.errors import InputError
-from algophase.networks.handmade import Clock
-from algophase.networks.lens import LensTransformer
-from algophase.networks.linear import Linear
-from algophase.networks.mlp import MLP
-from algophase.networks.network import Cache, Network
-from algophase.networks.recorded import Recorded
-from algophase.networks.transformer import Transformer
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.settings import (
     NETWORK_KINDS,
     ClockSettings,
     LensSettings,
@@ -26,6 +21,13 @@ from algophase.settings import (
     WrappedSettings,
     shown,
 )
+from algophase.networks.handmade import Clock
+from algophase.networks.lens import LensTransformer
+from algophase.networks.linear import Linear
+from algophase.networks.mlp import MLP
+from algophase.networks.network import Cache, Network
+from algophase.networks.recorded import Recorded
+from algophase.networks.transformer import Transformer
 
 __all__ = [
     "MLP",
@@ -43,7 +45,8 @@ __all__ = [
 ]
 
 
-# Which network has which settings. A new architecture needs its settings class, its network and an entry here.
+# Which network has which settings. A new architecture needs its settings class, its network and an
+# entry here.
 ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network]] = {
     TransformerSettings: Transformer,
     LinearSettings: Linear,
@@ -54,11 +57,15 @@ ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network
 }
 
 
-def add_architecture(settings: type[NetworkSettings], network: Callable[[TaskSettings, Any], Network]) -> None:
-    """Make an architecture of your own known: it is then trained, saved, loaded, swept and analyzed as ours are.
+def add_architecture(
+    settings: type[NetworkSettings], network: Callable[[TaskSettings, Any], Network]
+) -> None:
+    """Make an architecture of your own known: it is then trained, saved, loaded, swept and analyzed
+    as ours are.
 
     Arguments:
-        settings: a frozen dataclass that subclasses `NetworkSettings`, with a `kind` no other has, and defaults.
+        settings: a frozen dataclass that subclasses `NetworkSettings`, with a `kind` no other has,
+            and defaults.
         network: the `Network` subclass, called with a task and such settings.
 
     >>> from algophase import TransformerSettings, add_architecture
@@ -66,7 +73,9 @@ def add_architecture(settings: type[NetworkSettings], network: Callable[[TaskSet
     """
     other = NETWORK_KINDS.setdefault(settings.kind, settings)
     if other is not settings:
-        raise InputError(f"kind is {settings.kind!r}, which {other.__name__} has already; choose another")
+        raise InputError(
+            f"kind is {settings.kind!r}, which {other.__name__} has already; choose another"
+        )
     ARCHITECTURES[settings] = network
 
 
@@ -84,7 +93,9 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
 
 
 def template(task: TaskSettings, settings: NetworkSettings) -> Network:
-    """The shapes of a network and no memory: what a file is checked against before anything is allocated."""
+    """The shapes of a network and no memory: what a file is checked against before anything is
+    allocated.
+    """
     with torch.device("meta"):
         return build(task, settings)
 

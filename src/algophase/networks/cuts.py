@@ -1,10 +1,12 @@
-"""Where the operands of a module from elsewhere are cut off: their embeddings are read there, and put back.
+"""Where the operands of a module from elsewhere are cut off: their embeddings are read there, and
+put back.
 
     Lookup       modules that turn token numbers into embeddings (nn.Embedding, TransformerLens's Embed)
     Rows         bare parameters that the module indexes by token numbers
     FirstLayer   one-hot numbers times a first matrix: its columns are the tables, and their sum is put back
 
-To put embeddings into a Lookup, operands are written as numbers beyond every vocabulary, which mark where they arrive.
+To put embeddings into a Lookup, operands are written as numbers beyond every vocabulary, which mark
+where they arrive.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.writing import Arguments, Write, shape_of
 
 MARK = 2**30  # token numbers from here on mark operands; they fit 32 bits
@@ -36,21 +38,32 @@ def _patched(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
 
 
 def _places(write: Write, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """Where the two operands stand in each argument: masks (1, ...) of the entries that change with them."""
-    zero, one = torch.zeros(1, dtype=torch.long, device=device), torch.ones(1, dtype=torch.long, device=device)
+    """Where the two operands stand in each argument: masks (1, ...) of the entries that change
+    with them.
+    """
+    zero, one = (
+        torch.zeros(1, dtype=torch.long, device=device),
+        torch.ones(1, dtype=torch.long, device=device),
+    )
     found = [
         (first != neither, second != neither)
-        for neither, first, second in zip(write(zero, zero), write(one, zero), write(zero, one), strict=True)
+        for neither, first, second in zip(
+            write(zero, zero), write(one, zero), write(zero, one), strict=True
+        )
     ]
     if any(bool((first & second).any()) for first, second in found):
-        raise InputError("tokens writes a and b into one number; each operand must have a token of its own")
+        raise InputError(
+            "tokens writes a and b into one number; each operand must have a token of its own"
+        )
     for name, operand in (("a", 0), ("b", 1)):
         if not any(bool(each[operand].any()) for each in found):
             raise InputError(f"tokens writes the same whatever {name} is")
     return found
 
 
-def _marked(arguments: Arguments, places: list[tuple[Tensor, Tensor]], first: Tensor, second: Tensor) -> Arguments:
+def _marked(
+    arguments: Arguments, places: list[tuple[Tensor, Tensor]], first: Tensor, second: Tensor
+) -> Arguments:
     """The arguments with other numbers (n,) where the operands stand."""
     marked = []
     for argument, (at_first, at_second) in zip(arguments, places, strict=True):
@@ -60,7 +73,9 @@ def _marked(arguments: Arguments, places: list[tuple[Tensor, Tensor]], first: Te
     return tuple(marked)
 
 
-def _token_numbers(arguments: Arguments, places: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+def _token_numbers(
+    arguments: Arguments, places: list[tuple[Tensor, Tensor]]
+) -> tuple[Tensor, Tensor]:
     """The numbers (n,) by which each operand is written."""
     of_operand = [
         next(
@@ -84,14 +99,22 @@ class Lookup:
         return " and ".join(self.names)
 
     def tables(self, module: nn.Module, write: Write, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        seen: dict[int, tuple[str, Tensor, Tensor]] = {}  # by operand: which module, the tokens, their embeddings
+        seen: dict[
+            int, tuple[str, Tensor, Tensor]
+        ] = {}  # by operand: which module, the tokens, their embeddings
         self._call(module, write, numbers, numbers, None, seen)
         missing = [operand for operand in (0, 1) if operand not in seen]
         if missing:
             what = (
-                "the first operand's" if missing == [0] else "the second operand's" if missing == [1] else "neither operand's"
+                "the first operand's"
+                if missing == [0]
+                else "the second operand's"
+                if missing == [1]
+                else "neither operand's"
             )
-            raise InputError(f"embedding {self} is given {what} token{'s' if len(missing) == 1 else ''}")
+            raise InputError(
+                f"embedding {self} is given {what} token{'s' if len(missing) == 1 else ''}"
+            )
         (name, tokens, first), (other, others, second) = seen[0], seen[1]
         return (first, first) if name == other and torch.equal(tokens, others) else (first, second)
 
@@ -109,15 +132,23 @@ class Lookup:
         seen: dict[int, tuple[str, Tensor, Tensor]],
     ) -> Any:
         arguments, places = write(a, b), _places(write, a.device)
-        real, index = torch.cat(_token_numbers(arguments, places)), torch.arange(len(a), device=a.device)
+        real, index = (
+            torch.cat(_token_numbers(arguments, places)),
+            torch.arange(len(a), device=a.device),
+        )
         marked = _marked(arguments, places, MARK + index, MARK + len(a) + index)
 
-        def forward(name: str, own: Callable[..., Any], ids: Tensor, *rest: Any, **named: Any) -> Any:
+        def forward(
+            name: str, own: Callable[..., Any], ids: Tensor, *rest: Any, **named: Any
+        ) -> Any:
             mark = ids >= MARK
             place = torch.where(mark, ids - MARK, 0).long()
             out = own(torch.where(mark, real[place].to(ids.dtype), ids), *rest, **named)
             if not isinstance(out, Tensor) or out.shape[:-1] != ids.shape:
-                raise InputError(f"embedding {name} must turn token numbers into one row each; it gives {shape_of(out)}")
+                raise InputError(
+                    f"embedding {name} must turn token numbers into one row each; it gives "
+                    f"{shape_of(out)}"
+                )
             if rows is not None:
                 return torch.where(mark[..., None], rows[place], out)
             for operand in (0, 1):
@@ -132,13 +163,18 @@ class Lookup:
             for name in self.names:
                 looked_up = module.get_submodule(name)
                 stack.enter_context(
-                    _patched(looked_up, lambda own, *args, name=name, **named: forward(name, own, *args, **named))
+                    _patched(
+                        looked_up,
+                        lambda own, *args, name=name, **named: forward(name, own, *args, **named),
+                    )
                 )
             return module(*marked)
 
 
 class Rows:
-    """Bare parameters that the module indexes by token numbers, along an axis: one table, or one for each operand."""
+    """Bare parameters that the module indexes by token numbers, along an axis: one table, or one
+    for each operand.
+    """
 
     def __init__(self, names: Sequence[str], axis: int = 0) -> None:
         self.names, self.axis = tuple(names), axis
@@ -170,12 +206,16 @@ class Rows:
         }
         starts = [table.shape[self.axis] for table in tables]
         arguments, places = write(numbers, numbers), _places(write, numbers.device)
-        marked = _marked(arguments, places, starts[0] + index, starts[1] + (n if one else 0) + index)
+        marked = _marked(
+            arguments, places, starts[0] + index, starts[1] + (n if one else 0) + index
+        )
         return functional_call(module, longer, marked, tie_weights=False)
 
 
 class FirstLayer:
-    """A first matrix that reads one-hot numbers: a module that is given them, or a bare parameter."""
+    """A first matrix that reads one-hot numbers: a module that is given them, or a bare
+    parameter.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -187,7 +227,12 @@ class FirstLayer:
         zeros = torch.zeros_like(numbers)
         both, first, second, neither = (
             self._input(module, write, a, b)
-            for a, b in ((numbers, numbers), (numbers, zeros), (zeros, numbers), (zeros[:1], zeros[:1]))
+            for a, b in (
+                (numbers, numbers),
+                (numbers, zeros),
+                (zeros, numbers),
+                (zeros[:1], zeros[:1]),
+            )
         )
         of_first, of_second = ((each != neither).any(0) for each in (first, second))
         if not bool((of_first & of_second).any()):
@@ -195,7 +240,10 @@ class FirstLayer:
         if torch.equal(first, second) and torch.equal(2 * first, both + neither):
             table = self._times(module, both / 2)
             return table, table
-        raise InputError(f"embedding {self.name} reads numbers that are neither one-hot beside each other nor their sum")
+        raise InputError(
+            f"embedding {self.name} reads numbers that are neither one-hot beside each other "
+            "nor their sum"
+        )
 
     def run(self, module: nn.Module, write: Write, first: Tensor, second: Tensor) -> Any:
         total = first + second
@@ -227,7 +275,10 @@ class FirstLayer:
         with _patched(module.get_submodule(self.name), forward):
             module(*arguments)
         if len(given) != 1 or given[0].shape[0] != len(a) or given[0].dim() != 2:
-            raise InputError(f"embedding {self.name} must read one row per pair, once; it reads {[shape_of(x) for x in given]}")
+            raise InputError(
+                f"embedding {self.name} must read one row per pair, once; it reads "
+                f"{[shape_of(x) for x in given]}"
+            )
         return given[0]
 
     def _times(self, module: nn.Module, x: Tensor) -> Tensor:

@@ -1,17 +1,23 @@
-"""How a module from elsewhere is likely to be given pairs: where its embedding is, how it writes tokens, and its modulus."""
+"""How a module from elsewhere is likely to be given pairs: where its embedding is, how it writes
+tokens, and its modulus.
+"""
 
 import inspect
 from collections.abc import Sequence
 
 from torch import nn
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
 
 
 def _tables(module: nn.Module) -> dict[str, int]:
     """What could be the embedding, by its name, and how many rows it has."""
-    found = {name: part.num_embeddings for name, part in module.named_modules() if isinstance(part, nn.Embedding)}
+    found = {
+        name: part.num_embeddings
+        for name, part in module.named_modules()
+        if isinstance(part, nn.Embedding)
+    }
     for name, parameter in module.named_parameters():
         if name.rpartition(".")[2] == "W_E":
             found[name] = parameter.shape[0]
@@ -20,12 +26,18 @@ def _tables(module: nn.Module) -> dict[str, int]:
 
 def _first_layer(module: nn.Module) -> tuple[str, int] | None:
     """The first linear layer and how many numbers it reads."""
-    linear = ((name, part.in_features) for name, part in module.named_modules() if isinstance(part, nn.Linear))
+    linear = (
+        (name, part.in_features)
+        for name, part in module.named_modules()
+        if isinstance(part, nn.Linear)
+    )
     return next(linear, None)
 
 
 def described_tables(module: object) -> str:
-    """tok has 37 rows and places has 3 rows; or what the first layer reads. "" where there is nothing to see."""
+    """tok has 37 rows and places has 3 rows; or what the first layer reads. "" where there is
+    nothing to see.
+    """
     if not isinstance(module, nn.Module):
         return ""
     tables = _tables(module)
@@ -38,7 +50,8 @@ def described_tables(module: object) -> str:
 def likely_moduli(module: object, outputs: int | None = None) -> list[int]:
     """Moduli that would go with a module's tables and its number of logits, the likeliest first.
 
-    A table has a row for each number, some also for an equals sign and a plus, or twice as many for two vocabularies.
+    A table has a row for each number, some also for an equals sign and a plus, or twice as many for
+    two vocabularies.
     """
     likely: list[int] = []
     if outputs is not None:
@@ -71,29 +84,48 @@ def find_embedding(module: nn.Module, modulus: int) -> list[str]:
         return layers[:1]
     if lookups:
         raise InputError(
-            f"module {type(module).__name__} has several embeddings; name the embedding, one of {', '.join(lookups)}"
+            f"module {type(module).__name__} has several embeddings; name the embedding, one of "
+            f"{', '.join(lookups)}"
         )
-    tables = [name for name, each in module.named_parameters() if each.dim() == 2 and max(each.shape) >= modulus]
+    tables = [
+        name
+        for name, each in module.named_parameters()
+        if each.dim() == 2 and max(each.shape) >= modulus
+    ]
     seen = described_tables(module)
     lacking = f"no embedding of {modulus} or more rows ({seen})" if seen else "no nn.Embedding"
     raise InputError(
-        f"module {type(module).__name__} has {lacking}; name the embedding, one of {', '.join(tables) or 'its modules'}"
+        f"module {type(module).__name__} has {lacking}; name the embedding, one of "
+        f"{', '.join(tables) or 'its modules'}"
     )
 
 
-def cuts_at(module: nn.Module, names: Sequence[str], modulus: int) -> list[Lookup | Rows | FirstLayer]:
+def cuts_at(
+    module: nn.Module, names: Sequence[str], modulus: int
+) -> list[Lookup | Rows | FirstLayer]:
     modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
     for name in names:
         if name not in modules and name not in parameters:
             choices = [each for each in (*modules, *parameters) if each]
-            raise InputError(f"embedding is {name!r}; module {type(module).__name__} has {', '.join(choices[:40])}")
+            raise InputError(
+                f"embedding is {name!r}; module {type(module).__name__} has "
+                f"{', '.join(choices[:40])}"
+            )
     if not 1 <= len(names) <= 2:
         raise InputError(f"embedding names {len(names)} modules; give one, or one for each operand")
     if all(name in modules for name in names):
-        if len(names) == 1 and not isinstance(modules[names[0]], nn.Embedding) and _is_matrix(modules[names[0]]):
+        if (
+            len(names) == 1
+            and not isinstance(modules[names[0]], nn.Embedding)
+            and _is_matrix(modules[names[0]])
+        ):
             return [FirstLayer(names[0])]
         return [Lookup(names), *([FirstLayer(names[0])] if len(names) == 1 else [])]
-    axes = [axis for axis in (0, 1) if all(parameters[name].shape[axis] >= modulus for name in names if name in parameters)]
+    axes = [
+        axis
+        for axis in (0, 1)
+        if all(parameters[name].shape[axis] >= modulus for name in names if name in parameters)
+    ]
     cuts: list[Lookup | Rows | FirstLayer] = [Rows(names, axis) for axis in axes]
     return cuts + ([FirstLayer(names[0])] if len(names) == 1 else [])
 
@@ -125,4 +157,8 @@ def _positional(module: nn.Module) -> list[str]:
     """Arguments that the module must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(module.forward).parameters.values()
-    return [each.name for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
+    return [
+        each.name
+        for each in parameters
+        if each.kind in kinds and each.default is inspect.Parameter.empty
+    ]

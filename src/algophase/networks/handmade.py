@@ -1,13 +1,16 @@
-"""Networks with weights set by hand: the two algorithms themselves, as known answers for every metric.
+"""Networks with weights set by hand: the two algorithms themselves, as known answers for every
+metric.
 
-The Pizza is a real Model alpha whose weights are the absolute-difference form of appendix A. With t the angle of the
-midpoint of E_a and E_b, hidden units hold relu(+-u . (E_a + E_b)) for the half-angle directions u of every label c, so
+The Pizza is a real Model alpha whose weights are the absolute-difference form of appendix A. With t
+the angle of the midpoint of E_a and E_b, hidden units hold relu(+-u . (E_a + E_b)) for the
+half-angle directions u of every label c, so
 
     Q_abc = |cos(w(a-b)/2)| (|cos(w(a+b-c)/2)| - |sin(w(a+b-c)/2)|),
 
 whose correct logit is |cos(w(a-b)/2)| exactly: gradient symmetricity 1, distance irrelevance 0.
-The Clock multiplies, which no ReLU network does exactly, so it is a module of its own: equation (1) on each circle.
-Both are in float64, and their tables are exact under the circle's symmetries (see `core.fourier`).
+The Clock multiplies, which no ReLU network does exactly, so it is a module of its own: equation (1)
+on each circle. Both are in float64, and their tables are exact under the circle's symmetries (see
+`core.fourier`).
 """
 
 from collections.abc import Sequence
@@ -15,23 +18,34 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from algophase.core.errors import InputError
 from algophase.core.fourier import circle, cos_turn, sin_turn
-from algophase.errors import InputError
+from algophase.core.settings import ClockSettings, LinearSettings, TaskSettings
 from algophase.networks.linear import Linear, Table
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.settings import ClockSettings, LinearSettings, TaskSettings
 
 
 def _check_frequencies(modulus: int, frequencies: Sequence[int] | None) -> list[int]:
-    """The frequencies, or where none are said those of 1, 5 and 17 that fit. The modulus they must fit is checked first."""
+    """The frequencies, or where none are said those of 1, 5 and 17 that fit. The modulus they
+    must fit is checked first.
+    """
     TaskSettings(modulus=modulus)
     if frequencies is None:
         return [k for k in (1, 5, 17) if 2 * k < modulus] or [1]
     for frequency in frequencies:
-        if isinstance(frequency, bool) or not isinstance(frequency, int) or not 1 <= frequency < modulus:
-            raise InputError(f"frequency is {frequency!r}; at modulus {modulus} choose integers from 1 to {modulus - 1}")
+        if (
+            isinstance(frequency, bool)
+            or not isinstance(frequency, int)
+            or not 1 <= frequency < modulus
+        ):
+            raise InputError(
+                f"frequency is {frequency!r}; at modulus {modulus} choose integers from 1 to "
+                f"{modulus - 1}"
+            )
     if not frequencies:
-        raise InputError(f"no frequency given; at modulus {modulus} choose integers from 1 to {modulus - 1}")
+        raise InputError(
+            f"no frequency given; at modulus {modulus} choose integers from 1 to {modulus - 1}"
+        )
     return list(frequencies)
 
 
@@ -40,7 +54,9 @@ def _handmade_id(algorithm: str, modulus: int, frequencies: Sequence[int]) -> st
 
 
 class Clock(Network):
-    """Q_abc = sum over circles of (E_ax E_bx - E_ay E_by) E_cx + (E_ax E_by + E_ay E_bx) E_cy (equation 1)."""
+    """Q_abc = sum over circles of (E_ax E_bx - E_ay E_by) E_cx + (E_ax E_by + E_ay E_bx) E_cy
+    (equation 1).
+    """
 
     settings: ClockSettings
 
@@ -51,7 +67,9 @@ class Clock(Network):
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         return self.embed.weight, self.embed.weight
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         return self._product(first, second, cache) @ self.embed.weight.T
 
     def _product(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
@@ -67,26 +85,33 @@ class Clock(Network):
 
 @torch.no_grad()
 def handmade_clock(modulus: int = 59, frequencies: Sequence[int] | None = None) -> Clock:
-    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus, unless others are given.
+    """A Clock with one unit circle per frequency: 1, 5 and 17, as far as they fit the modulus,
+    unless others are given.
 
     >>> from algophase import analyze
     >>> analyze(handmade_clock(23)).verdict.label
     'Clock'
     """
     frequencies = _check_frequencies(modulus, frequencies)
-    network = Clock(TaskSettings(modulus=modulus, training_fraction=None), ClockSettings(tuple(frequencies))).double()
+    network = Clock(
+        TaskSettings(modulus=modulus, training_fraction=None), ClockSettings(tuple(frequencies))
+    ).double()
     network.embed.weight.copy_(torch.cat([circle(modulus, k) for k in frequencies], dim=1))
     network.id = _handmade_id("clock", modulus, frequencies)
     return network
 
 
 @torch.no_grad()
-def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] | None = None, *, accompanied: bool = False) -> Linear:
-    """A Pizza as a Model alpha, one unit circle per frequency: 1, 5 and 17, as far as they fit, unless others are given.
+def handmade_pizza(
+    modulus: int = 59, frequencies: Sequence[int] | None = None, *, accompanied: bool = False
+) -> Linear:
+    """A Pizza as a Model alpha, one unit circle per frequency: 1, 5 and 17, as far as they fit,
+    unless others are given.
 
-    accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice the frequency. At even
-    p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones cannot tell their label
-    c from c + p/2. Accompanying pizzas answer them.
+    accompanied: add to each its accompanying pizza (appendix D) at half strength, a circle of twice
+        the frequency. At even
+    p no set of pizzas answers the pairs (a, a + p/2): odd frequencies see them antipodal, even ones
+    cannot tell their label c from c + p/2. Accompanying pizzas answer them.
 
     >>> from algophase import analyze
     >>> analyze(handmade_pizza(23)).verdict.label
@@ -101,18 +126,23 @@ def handmade_pizza(modulus: int = 59, frequencies: Sequence[int] | None = None, 
         # Label c looks along half its angle: pi k c / p = 2 pi (k c) / (2 p).
         cosine, sine = cos_turn(k * labels, 2 * modulus), sin_turn(k * labels, 2 * modulus)
         along, across = torch.stack([cosine, sine], dim=1), torch.stack([-sine, cosine], dim=1)
-        half = 0.5 * torch.eye(modulus, dtype=torch.float64)  # E_ab is the average, the network adds
+        half = 0.5 * torch.eye(
+            modulus, dtype=torch.float64
+        )  # E_ab is the average, the network adds
         tables.append(circle(modulus, k))
         readers.append(torch.cat([along, -along, across, -across]))  # |x| = relu(x) + relu(-x)
         writers.append(torch.cat([half, half, -half, -half], dim=1))
         if accompanied:
-            # A_c = -(cos w c, sin w c) . s, with s the midpoint on the circle of frequency 2 k; x = relu(x) - relu(-x).
-            # At half strength the correct logit x - (2 x^2 - 1) / 2, x = |cos w(a-b)/2|, is at least 1/2 everywhere;
-            # at full strength it would cancel the Pizza where a = b.
+            # A_c = -(cos w c, sin w c) . s, with s the midpoint on the circle of frequency 2 k; x =
+            # relu(x) - relu(-x). At half strength the correct logit x - (2 x^2 - 1) / 2, x = |cos
+            # w(a-b)/2|, is at least 1/2 everywhere; at full strength it would cancel the Pizza
+            # where a = b.
             plane = torch.eye(2, dtype=torch.float64)
             tables.append(circle(modulus, 2 * k))
             readers.append(torch.cat([plane, -plane]))
-            writers.append(torch.cat([-0.25 * circle(modulus, k), 0.25 * circle(modulus, k)], dim=1))
+            writers.append(
+                torch.cat([-0.25 * circle(modulus, k), 0.25 * circle(modulus, k)], dim=1)
+            )
     weight = torch.block_diag(*readers)
     settings = LinearSettings(model="alpha", width=weight.shape[1], hidden=weight.shape[0])
     network = Linear(TaskSettings(modulus=modulus, training_fraction=None), settings).double()

@@ -1,6 +1,8 @@
-"""A module of float64 weights whose code asks for float32 on its way gets float64, in this thread alone.
+"""A module of float64 weights whose code asks for float32 on its way gets float64, in this thread
+alone.
 
-`torch.set_default_dtype` would do most of it, but every other thread of the process would see it, too.
+`torch.set_default_dtype` would do most of it, but every other thread of the process would see it,
+too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,10 +18,16 @@ RANDOM = ("rand", "normal", "bernoulli", "poisson", "multinomial")
 
 
 class InDouble(TorchFunctionMode):
-    """`one_hot(x).float()`, `torch.zeros(3)`, `torch.tensor(0.1)` and `positions / 2` give float64."""
+    """`one_hot(x).float()`, `torch.zeros(3)`, `torch.tensor(0.1)` and `positions / 2` give
+    float64.
+    """
 
     def __torch_function__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if func is Tensor.float:
             func = Tensor.double
@@ -42,8 +50,12 @@ def _is_short(value: Any) -> bool:
     return value.dtype in (torch.float32, torch.get_default_dtype())
 
 
-def _computed_in_double(func: Any, args: tuple[Any, ...], named: dict[str, Any], result: Tensor) -> Tensor:
-    """What a function gives that made floats out of whole or plain numbers, without the rounding to float32."""
+def _computed_in_double(
+    func: Any, args: tuple[Any, ...], named: dict[str, Any], result: Tensor
+) -> Tensor:
+    """What a function gives that made floats out of whole or plain numbers, without the rounding
+    to float32.
+    """
     name = getattr(func, "__name__", "")
     if name.startswith(RANDOM):
         return result.double()
@@ -55,7 +67,9 @@ def _computed_in_double(func: Any, args: tuple[Any, ...], named: dict[str, Any],
             again = func(*args, **{**named, "dtype": torch.float64})
     except (TypeError, RuntimeError, IndexError):  # it takes no dtype, or whole numbers only
         return result.double()
-    same_kind = isinstance(again, Tensor) and again.dtype == torch.float64 and again.shape == result.shape
+    same_kind = (
+        isinstance(again, Tensor) and again.dtype == torch.float64 and again.shape == result.shape
+    )
     return again if same_kind else result.double()
 
 

@@ -1,7 +1,8 @@
-"""Transformers in TransformerLens's parameters: biases, layer norm, a causal mask, any head and hidden size (`LensSettings`).
+"""Transformers in TransformerLens's parameters: biases, layer norm, a causal mask, any head and
+hidden size (`LensSettings`).
 
-What ours, `Transformer`, does not have. Names and shapes are TransformerLens's, so its state dicts load as they are. Axes: n
-inputs, s positions, d width, h heads, e head size, m hidden units.
+What ours, `Transformer`, does not have. Names and shapes are TransformerLens's, so its state dicts
+load as they are. Axes: n inputs, s positions, d width, h heads, e head size, m hidden units.
 """
 
 import math
@@ -12,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from algophase.core.settings import LensSettings, TaskSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.settings import LensSettings, TaskSettings
 
 ACT: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
@@ -39,7 +40,10 @@ class LensTransformer(Network):
     def __init__(self, task: TaskSettings, settings: LensSettings) -> None:
         super().__init__(task, settings)
         d, h, e, m = settings.width, settings.heads, settings.head_size, settings.hidden
-        self.embed, self.pos_embed = _parameters(W_E=(task.vocabulary, d)), _parameters(W_pos=(task.context, d))
+        self.embed, self.pos_embed = (
+            _parameters(W_E=(task.vocabulary, d)),
+            _parameters(W_pos=(task.context, d)),
+        )
         self.unembed = _parameters(W_U=(d, task.logits), b_U=(task.logits,))
         self.blocks = nn.ModuleList()
         into, norm = {f"W_{name}": (h, d, e) for name in "QKV"}, {"w": (d,), "b": (d,)}
@@ -65,7 +69,9 @@ class LensTransformer(Network):
         p, table = self.task.modulus, self.embed.get_parameter("W_E")
         return table[:p], table[p : 2 * p] if self.task.separate_vocabularies else table[:p]
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         positions = [first, second]
         if self.task.equals_sign:
             positions.append(self.embed.get_parameter("W_E")[-1].expand_as(first))
@@ -75,17 +81,27 @@ class LensTransformer(Network):
             x = self._attended(block, x, last, cache, prefix)
             if self.settings.hidden:
                 mlp = dict(block.mlp.named_parameters())  # type: ignore[union-attr]
-                pre = record(cache, f"{prefix}.mlp.hook_pre", self._normed(block, "ln2", x) @ mlp["W_in"] + mlp["b_in"])
+                pre = record(
+                    cache,
+                    f"{prefix}.mlp.hook_pre",
+                    self._normed(block, "ln2", x) @ mlp["W_in"] + mlp["b_in"],
+                )
                 post = record(cache, f"{prefix}.mlp.hook_post", ACT[self.settings.activation](pre))
                 x = x + post @ mlp["W_out"] + mlp["b_out"]
-        return self._normed(self, "ln_final", x)[:, -1] @ self.unembed.get_parameter("W_U") + self.unembed.get_parameter("b_U")
+        return self._normed(self, "ln_final", x)[:, -1] @ self.unembed.get_parameter(
+            "W_U"
+        ) + self.unembed.get_parameter("b_U")
 
-    def _attended(self, block: nn.Module, x: Tensor, last: bool, cache: Cache | None, prefix: str) -> Tensor:
+    def _attended(
+        self, block: nn.Module, x: Tensor, last: bool, cache: Cache | None, prefix: str
+    ) -> Tensor:
         """The residual stream after attention; in the last block only the last position asks."""
         w, read = dict(block.attn.named_parameters()), self._normed(block, "ln1", x)  # type: ignore[union-attr]
         asking = read[:, -1:] if last else read
         q = torch.einsum("nsd,hde->nshe", asking, w["W_Q"]) + w["b_Q"]
-        k, v = (torch.einsum("nsd,hde->nshe", read, w[f"W_{name}"]) + w[f"b_{name}"] for name in "KV")
+        k, v = (
+            torch.einsum("nsd,hde->nshe", read, w[f"W_{name}"]) + w[f"b_{name}"] for name in "KV"
+        )
         scores = torch.einsum("nqhe,nkhe->nhqk", q, k) / math.sqrt(q.shape[-1])
         if self.settings.causal and not last:
             ahead = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
@@ -98,10 +114,14 @@ class LensTransformer(Network):
         if not self.settings.layer_norm:
             return x
         norm = holder.get_submodule(name)
-        return F.layer_norm(x, x.shape[-1:], norm.get_parameter("w"), norm.get_parameter("b"), eps=1e-5)
+        return F.layer_norm(
+            x, x.shape[-1:], norm.get_parameter("w"), norm.get_parameter("b"), eps=1e-5
+        )
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {
-            name: InitialValues("zeros") if name.rsplit(".", 1)[-1].startswith("b") else InitialValues("normal", 0.02)
+            name: InitialValues("zeros")
+            if name.rsplit(".", 1)[-1].startswith("b")
+            else InitialValues("normal", 0.02)
             for name, _ in self.named_parameters()
         }

@@ -1,4 +1,5 @@
-"""The linear models of appendix E: embeddings added (alpha, beta, gamma, alpha') or concatenated (delta), one or two layers.
+"""The linear models of appendix E: embeddings added (alpha, beta, gamma, alpha') or concatenated
+(delta), one or two layers.
 
 alpha   W_U relu(L_1(x_1 + x_2))            alpha'  the same with an embedding table for each operand
 beta    W_U relu(L_2 relu(L_1(x_1 + x_2)))  gamma   W_U relu(L_2 relu(L_1(x_1) + L_1(x_2)))
@@ -11,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.settings import LinearSettings, TaskSettings
 
 EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
 UNEMBEDDING_STD = 1 / 16
@@ -62,7 +63,9 @@ class Linear(Network):
     def concatenates(self) -> bool:
         return self.settings.model == "delta"
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         return F.linear(self._last_hidden(first, second, cache), self.unembed.weight)
 
     def _last_hidden(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
@@ -83,7 +86,9 @@ class Linear(Network):
         return record(cache, f"{layer}.hook_post", F.relu(record(cache, f"{layer}.hook_pre", pre)))
 
     def initial_values(self) -> dict[str, InitialValues]:
-        """L_1 and L_2 start as PyTorch's Linear does: weight and bias uniform within 1 / sqrt(inputs)."""
+        """L_1 and L_2 start as PyTorch's Linear does: weight and bias uniform within 1 /
+        sqrt(inputs).
+        """
         rules = {}
         for name, _ in self.named_parameters():
             if name.startswith("embed"):

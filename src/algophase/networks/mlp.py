@@ -1,4 +1,5 @@
-"""Two-layer networks that other groups trained (`MLPSettings`): W_U act(W join(x_a, x_b)), no biases.
+"""Two-layer networks that other groups trained (`MLPSettings`): W_U act(W join(x_a, x_b)), no
+biases.
 
 Chughtai et al. 2023   relu([W_x[a], W_y[b]] W) W_U; and without a layer, (W_x[a] * W_y[b]) W_U
 He et al. 2026         W_out act(W_in (onehot(a) + onehot(b))): the columns of W_in are the table
@@ -11,10 +12,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from algophase.core.settings import MLPSettings, TaskSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.settings import MLPSettings, TaskSettings
 
-ACT: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "gelu": F.gelu, "square": torch.square, "none": lambda x: x}
+ACT: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "square": torch.square,
+    "none": lambda x: x,
+}
 
 
 class MLP(Network):
@@ -37,7 +43,9 @@ class MLP(Network):
     def concatenates(self) -> bool:
         return self.settings.join == "concatenate"
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         match self.settings.join:
             case "add":
                 joined = first + second
@@ -49,4 +57,7 @@ class MLP(Network):
         return record(cache, "hook_post", ACT[self.settings.activation](pre)) @ self.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:
-        return {name: InitialValues("normal", 1 / math.sqrt(each.shape[0])) for name, each in self.named_parameters()}
+        return {
+            name: InitialValues("normal", 1 / math.sqrt(each.shape[0]))
+            for name, each in self.named_parameters()
+        }

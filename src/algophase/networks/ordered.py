@@ -1,7 +1,8 @@
-"""A network of another operation in the order in which its numbers add: then it is a network that adds, and is analysed as one.
+"""A network of another operation in the order in which its numbers add: then it is a network that
+adds, and is analysed as one.
 
-Multiplication modulo a prime adds exponents, so its numbers are put in the order of their discrete logarithms. Subtraction adds
--b: the second operand's table is read backwards.
+Multiplication modulo a prime adds exponents, so its numbers are put in the order of their discrete
+logarithms. Subtraction adds -b: the second operand's table is read backwards.
 """
 
 import copy
@@ -10,10 +11,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from algophase.core.task import counts_as, primitive_root
 from algophase.networks.linear import Linear
 from algophase.networks.network import Cache, Network
 from algophase.networks.transformer import Transformer
-from algophase.task import counts_as, primitive_root
 
 
 class Ordered(Network):
@@ -24,12 +25,19 @@ class Ordered(Network):
         self.inner, self.concurrent = network, network.concurrent
         for name, order in (("first", first), ("second", second), ("outputs", outputs)):
             self.register_buffer(name, order)
-        self.id, self.run, self.cut, self.notes = network.id, network.run, network.cut, network.notes
+        self.id, self.run, self.cut, self.notes = (
+            network.id,
+            network.run,
+            network.cut,
+            network.notes,
+        )
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         one, other = self.inner.operand_tables()
         first = one[self.get_buffer("first")]
-        shared = len(self.inner.distinct_tables()) == 1 and torch.equal(self.get_buffer("first"), self.get_buffer("second"))
+        shared = len(self.inner.distinct_tables()) == 1 and torch.equal(
+            self.get_buffer("first"), self.get_buffer("second")
+        )
         return first, first if shared else other[self.get_buffer("second")]
 
     def distinct_tables(self) -> tuple[Tensor, ...]:
@@ -39,16 +47,20 @@ class Ordered(Network):
     def concatenates(self) -> bool:
         return self.inner.concatenates
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         logits = self.inner.logits_from_embeddings(first, second, cache)
         order, p = self.get_buffer("outputs"), self.task.modulus
         return torch.cat([logits[:, order], logits[:, p:]], dim=1)
 
 
 def ordered(network: Network) -> Network:
-    """The network itself if it adds, else one that does: its numbers in the order in which they add.
+    """The network itself if it adds, else one that does: its numbers in the order in which they
+    add.
 
-    One of ours whose two operands are named alike becomes a copy with its weights in that order, any other an `Ordered`.
+    One of ours whose two operands are named alike becomes a copy with its weights in that order,
+    any other an `Ordered`.
     """
     task = network.task
     if task.is_addition:
@@ -85,7 +97,8 @@ def _told(network: Network) -> str:
     if task.operation == "multiply":
         prime = task.modulus + 1
         return (
-            f"it multiplies modulo {prime}, which adds exponents modulo {task.modulus}: numbers are shown by their discrete "
+            f"it multiplies modulo {prime}, which adds exponents modulo {task.modulus}: numbers "
+            "are shown by their discrete "
             f"logarithms to base {primitive_root(prime)}"
         )
     return "it adds numbers under other names: they are shown in the order in which they add"

@@ -1,19 +1,23 @@
-"""A network without its code: its operand tables and all its logits, as a file keeps them; or a function of (a, b) alone."""
+"""A network without its code: its operand tables and all its logits, as a file keeps them; or a
+function of (a, b) alone.
+"""
 
 import torch
 from torch import Tensor, nn
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import TaskSettings, WrappedSettings
 from algophase.networks.network import Cache, InitialValues, Network
-from algophase.settings import TaskSettings, WrappedSettings
 
 NO_EMBEDDING = "it has no embedding: gradients, circles and instances are not defined"
 
 
 class Recorded(Network):
-    """logits: (p, p, outputs). Without tables (width 0) it is a function, and an analysis is of its logits alone.
+    """logits: (p, p, outputs). Without tables (width 0) it is a function, and an analysis is of its
+    logits alone.
 
-    known: an analysis that was made where the network's code was. It answers for its own tables and for no others.
+    known: an analysis that was made where the network's code was. It answers for its own tables and
+        for no others.
     """
 
     settings: WrappedSettings
@@ -35,20 +39,31 @@ class Recorded(Network):
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         if self.is_function:  # the numbers themselves
-            numbers = torch.arange(self.task.modulus, device=self.logits.device, dtype=self.logits.dtype)[:, None]
+            numbers = torch.arange(
+                self.task.modulus, device=self.logits.device, dtype=self.logits.dtype
+            )[:, None]
             return numbers, numbers
         return self.first, self.second if self.settings.own_tables else self.first
 
     def distinct_tables(self) -> tuple[Tensor, ...]:
         """Of a function: a table in which all numbers are the same."""
-        return (torch.zeros_like(self.operand_tables()[0]),) if self.is_function else super().distinct_tables()
+        return (
+            (torch.zeros_like(self.operand_tables()[0]),)
+            if self.is_function
+            else super().distinct_tables()
+        )
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         exact = "donot_use_mm_for_euclid_dist"  # so that a row is at distance 0 of itself
         operands = zip((first.detach(), second.detach()), self.operand_tables(), strict=True)
         places = [torch.cdist(each, own, compute_mode=exact) for each, own in operands]
         if max(float(place.min(dim=1).values.max()) for place in places) > 0:
-            raise InputError(f"network {self.id} was saved without its code: it has no logits on other embeddings")
+            raise InputError(
+                f"network {self.id} was saved without its code: it has no logits on other "
+                "embeddings"
+            )
         return self.logits[places[0].argmin(dim=1), places[1].argmin(dim=1)]
 
     def initial_values(self) -> dict[str, InitialValues]:
@@ -57,13 +72,21 @@ class Recorded(Network):
 
 @torch.no_grad()
 def recorded(network: Network, logits: Tensor) -> Recorded:
-    """A network as a file keeps it where its code cannot be kept; logits: (p, p, outputs) by its numbers' own names."""
+    """A network as a file keeps it where its code cannot be kept; logits: (p, p, outputs) by its
+    numbers' own names.
+    """
     first, second = (table.detach().cpu() for table in network.operand_tables())
     own = len(network.distinct_tables()) > 1
-    name = network.settings.architecture if isinstance(network.settings, WrappedSettings) else type(network).__name__
+    name = (
+        network.settings.architecture
+        if isinstance(network.settings, WrappedSettings)
+        else type(network).__name__
+    )
     settings = WrappedSettings(name, network.cut, first.shape[1], own, logits.shape[-1])
     found = Recorded(network.task, settings).to(first.dtype)
-    found.load_state_dict({"logits": logits.to(first.dtype), "first": first, **({"second": second} if own else {})})
+    found.load_state_dict(
+        {"logits": logits.to(first.dtype), "first": first, **({"second": second} if own else {})}
+    )
     found.id, found.notes = network.id, network.notes
     return found
 

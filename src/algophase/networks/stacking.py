@@ -1,7 +1,9 @@
-"""Many networks as one set of stacked parameters: a leading axis over networks, seeded starts, zero padding, taking one out.
+"""Many networks as one set of stacked parameters: a leading axis over networks, seeded starts, zero
+padding, taking one out.
 
-Networks that differ only in width can share a stack: each sits in the leading corner of the padded tensors and the rest is
-zero. That is exact, for padded units stay at zero and receive zero gradient under ReLU and GELU alike.
+Networks that differ only in width can share a stack: each sits in the leading corner of the padded
+tensors and the rest is zero. That is exact, for padded units stay at zero and receive zero gradient
+under ReLU and GELU alike.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
 from algophase.networks import Network, build, initialise, template
-from algophase.settings import NetworkSettings, RunSettings, TaskSettings
 
 
 def exact_size(size: int) -> int:
@@ -19,7 +21,9 @@ def exact_size(size: int) -> int:
 
 
 def round_size(size: int) -> int:
-    """The next multiple of 16, beyond 128 of a quarter of the power of two below: 144 becomes 160, 300 becomes 320."""
+    """The next multiple of 16, beyond 128 of a quarter of the power of two below: 144 becomes
+    160, 300 becomes 320.
+    """
     step = max(16, (1 << (size - 1).bit_length()) // 8)
     return -(-size // step) * step
 
@@ -29,17 +33,24 @@ def power_of_two(size: int, least: int = 16) -> int:
     return max(least, 1 << (size - 1).bit_length())
 
 
-def padded_settings(runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size) -> NetworkSettings:
+def padded_settings(
+    runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size
+) -> NetworkSettings:
     """The smallest network of such sizes that holds every one of these in its leading corner."""
     first, *others = [run.network for run in runs]
     return first.padded(others, size)
 
 
 def check_stackable(runs: Sequence[RunSettings]) -> None:
-    """Runs share a stack if they solve the same task with the same kind of network; widths and rates may differ."""
+    """Runs share a stack if they solve the same task with the same kind of network; widths and
+    rates may differ.
+    """
     kinds = {stack_key(run) for run in runs}
     if len(kinds) > 1:
-        raise InputError(f"these runs cannot share a stack, they differ in more than width and rate: {sorted(map(str, kinds))}")
+        raise InputError(
+            "these runs cannot share a stack, they differ in more than width and rate: "
+            f"{sorted(map(str, kinds))}"
+        )
 
 
 def stack_key(run: RunSettings) -> tuple[object, ...]:
@@ -48,15 +59,26 @@ def stack_key(run: RunSettings) -> tuple[object, ...]:
 
 
 def stack_initial(runs: Sequence[RunSettings], padded: NetworkSettings) -> dict[str, Tensor]:
-    """Every run's own start, drawn from its seed, in the leading corner of (n, *shape in the padded network)."""
+    """Every run's own start, drawn from its seed, in the leading corner of (n, *shape in the
+    padded network).
+    """
     check_stackable(runs)
     return stack([dict(initialise(run).named_parameters()) for run in runs], runs[0].task, padded)
 
 
-def stack(networks: Sequence[Mapping[str, Tensor]], task: TaskSettings, padded: NetworkSettings) -> dict[str, Tensor]:
-    """Parameters of several networks, each in the leading corner of (n, *shape in the padded network)."""
-    shapes = {name: parameter.shape for name, parameter in template(task, padded).named_parameters()}
-    stacked = {name: torch.zeros(len(networks), *shape, dtype=networks[0][name].dtype) for name, shape in shapes.items()}
+def stack(
+    networks: Sequence[Mapping[str, Tensor]], task: TaskSettings, padded: NetworkSettings
+) -> dict[str, Tensor]:
+    """Parameters of several networks, each in the leading corner of (n, *shape in the padded
+    network).
+    """
+    shapes = {
+        name: parameter.shape for name, parameter in template(task, padded).named_parameters()
+    }
+    stacked = {
+        name: torch.zeros(len(networks), *shape, dtype=networks[0][name].dtype)
+        for name, shape in shapes.items()
+    }
     for index, network in enumerate(networks):
         for name, parameter in network.items():
             _corner(stacked[name][index], parameter.shape).copy_(parameter.detach())

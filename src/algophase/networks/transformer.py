@@ -1,7 +1,8 @@
-"""The attention-rate transformer, as section 4.2 and appendices F.1 and G write it: no layer norm, no mask, no attention bias.
+"""The attention-rate transformer, as section 4.2 and appendices F.1 and G write it: no layer norm,
+no mask, no attention bias.
 
-Parameters and activations carry the names and shapes TransformerLens uses. Axes: n inputs, s positions, d width,
-h heads, e head size, m = 4 d hidden units, v vocabulary.
+Parameters and activations carry the names and shapes TransformerLens uses. Axes: n inputs, s
+positions, d width, h heads, e head size, m = 4 d hidden units, v vocabulary.
 """
 
 import math
@@ -11,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from algophase.core.settings import TaskSettings, TransformerSettings
 from algophase.networks.network import Cache, InitialValues, Network, record
-from algophase.settings import TaskSettings, TransformerSettings
 
 
 class Embed(nn.Module):
@@ -34,9 +35,11 @@ class Unembed(nn.Module):
 
 
 class Attention(nn.Module):
-    """sum_h M'_h x W_V^h W_O^h with the interpolated pattern M' = rate * softmax(q k / sqrt(e)) + (1 - rate) (section 4.2).
+    """sum_h M'_h x W_V^h W_O^h with the interpolated pattern M' = rate * softmax(q k / sqrt(e)) +
+    (1 - rate) (section 4.2).
 
-    The rate applies to every entry: rows of M' do not sum to one unless the rate is 1. It may be a tensor without axes.
+    The rate applies to every entry: rows of M' do not sum to one unless the rate is 1. It may be a
+        tensor without axes.
     """
 
     def __init__(self, settings: TransformerSettings) -> None:
@@ -48,7 +51,9 @@ class Attention(nn.Module):
         self.W_V = nn.Parameter(torch.empty(heads, width, size))
         self.W_O = nn.Parameter(torch.empty(heads, size, width))
 
-    def forward(self, queries: Tensor, residual: Tensor, cache: Cache | None, prefix: str) -> Tensor:
+    def forward(
+        self, queries: Tensor, residual: Tensor, cache: Cache | None, prefix: str
+    ) -> Tensor:
         """(n, s', d) from the positions that ask (n, s', d) and those that are read (n, s, d)."""
         q = record(cache, f"{prefix}.hook_q", torch.einsum("nsd,hde->nshe", queries, self.W_Q))
         k = record(cache, f"{prefix}.hook_k", torch.einsum("nsd,hde->nshe", residual, self.W_K))
@@ -67,7 +72,9 @@ class MLP(nn.Module):
     def __init__(self, settings: TransformerSettings) -> None:
         super().__init__()
         width, hidden = settings.width, 4 * settings.width
-        self.activation: Callable[[Tensor], Tensor] = torch.relu if settings.activation == "relu" else F.gelu
+        self.activation: Callable[[Tensor], Tensor] = (
+            torch.relu if settings.activation == "relu" else F.gelu
+        )
         self.W_in = nn.Parameter(torch.empty(width, hidden))
         self.b_in = nn.Parameter(torch.empty(hidden))
         self.W_out = nn.Parameter(torch.empty(hidden, width))
@@ -92,14 +99,27 @@ class Block(nn.Module):
         self.attn = Attention(settings)
         self.mlp = MLP(settings)
 
-    def attend(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool) -> Tensor:
-        """The residual stream after attention: (n, s, d), or (n, 1, d) where only the last position is still needed."""
+    def attend(
+        self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool
+    ) -> Tensor:
+        """The residual stream after attention: (n, s, d), or (n, 1, d) where only the last
+        position is still needed.
+        """
         record(cache, f"{prefix}.hook_resid_pre", residual)
         asking = residual[:, -1:] if last_position_only else residual
-        attention_out = record(cache, f"{prefix}.hook_attn_out", self.attn(asking, residual, cache, f"{prefix}.attn"))
+        attention_out = record(
+            cache, f"{prefix}.hook_attn_out", self.attn(asking, residual, cache, f"{prefix}.attn")
+        )
         return record(cache, f"{prefix}.hook_resid_mid", asking + attention_out)
 
-    def forward(self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool = False) -> Tensor:
+    def forward(
+        self,
+        residual: Tensor,
+        cache: Cache | None,
+        prefix: str,
+        *,
+        last_position_only: bool = False,
+    ) -> Tensor:
         middle = self.attend(residual, cache, prefix, last_position_only=last_position_only)
         mlp_out = record(cache, f"{prefix}.hook_mlp_out", self.mlp(middle, cache, f"{prefix}.mlp"))
         return record(cache, f"{prefix}.hook_resid_post", middle + mlp_out)
@@ -130,16 +150,21 @@ class Transformer(Network):
         embedded = record(cache, "hook_embed", torch.stack(positions, dim=1))  # (n, s, d)
         return embedded + record(cache, "hook_pos_embed", self.pos_embed.W_pos.expand_as(embedded))
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         residual = self._residual(first, second, cache)
         for index, block in enumerate(self.blocks):
-            # The answer is read at the last position; the others matter in the last block only to someone who looks.
+            # The answer is read at the last position; the others matter in the last block only to
+            # someone who looks.
             last_only = index == len(self.blocks) - 1 and cache is None
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
         return residual[:, -1] @ self.unembed.W_U
 
     def initial_values(self) -> dict[str, InitialValues]:
-        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its outputs, all others d."""
+        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its
+        outputs, all others d.
+        """
         d, rules = self.settings.width, {}
         for name, _ in self.named_parameters():
             leaf = name.rsplit(".", 1)[-1]

@@ -11,17 +11,23 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from algophase.core.answers import learned
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.neutral import difference, evaluating, neutral, unsteady, untouched
+from algophase.core.settings import OPERATIONS, Cut, TaskSettings, WrappedSettings, shown
+from algophase.core.task import all_pairs, answers, following
+from algophase.core.wording import floored
 from algophase.networks.cuts import FirstLayer, Lookup, Rows
-from algophase.networks.finding import cuts_at, described_tables, find_embedding, likely_moduli, templates
+from algophase.networks.finding import (
+    cuts_at,
+    described_tables,
+    find_embedding,
+    likely_moduli,
+    templates,
+)
 from algophase.networks.in_double import InDouble
 from algophase.networks.network import Cache, Network
 from algophase.networks.recorded import Recorded, of_logits
 from algophase.networks.writing import Read, Write, reader, shape_of, writer
-from algophase.neutral import difference, evaluating, neutral, unsteady, untouched
-from algophase.settings import OPERATIONS, Cut, TaskSettings, WrappedSettings, shown
-from algophase.task import all_pairs, answers, following
-from algophase.wording import floored
 
 PROBED = 256  # pairs on which the cut network is compared with the module
 AGREEMENT = 1e-4  # of their logits, relative to the largest; in float32
@@ -30,13 +36,20 @@ _ONE_AT_A_TIME = threading.RLock()  # a module is changed while it runs
 
 
 class Wrapped(Network):
-    """A module with a way to write operands, to cut them off, and to read its answer; `wrap` makes it."""
+    """A module with a way to write operands, to cut them off, and to read its answer; `wrap`
+    makes it.
+    """
 
     settings: WrappedSettings
     concurrent = False
 
     def __init__(
-        self, task: TaskSettings, module: nn.Module, write: Write, read: Read, cut: Lookup | Rows | FirstLayer
+        self,
+        task: TaskSettings,
+        module: nn.Module,
+        write: Write,
+        read: Read,
+        cut: Lookup | Rows | FirstLayer,
     ) -> None:
         kind: Cut = "first layer" if isinstance(cut, FirstLayer) else "embedding"
         super().__init__(task, WrappedSettings(type(module).__name__, kind))
@@ -53,7 +66,9 @@ class Wrapped(Network):
         with self._running():
             return self.where.tables(self.module, self.write, numbers)
 
-    def logits_from_embeddings(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Tensor:
+    def logits_from_embeddings(
+        self, first: Tensor, second: Tensor, cache: Cache | None = None
+    ) -> Tensor:
         with self._running():
             return self.read(self.where.run(self.module, self.write, first, second))
 
@@ -63,16 +78,25 @@ class Wrapped(Network):
             return self.read(self.module(*self.write(a, b)))
 
     def measure_sizes(self) -> None:
-        """Put the sizes of its tables and logits into its settings, where a description of it reads them."""
+        """Put the sizes of its tables and logits into its settings, where a description of it
+        reads them.
+        """
         first, second = self.operand_tables()
         outputs = self.logits_from_embeddings(first[:1], second[:1]).shape[-1]
         shared = len(self.distinct_tables()) == 1
-        self.settings = replace(self.settings, width=first.shape[1], own_tables=not shared, outputs=outputs)
+        self.settings = replace(
+            self.settings, width=first.shape[1], own_tables=not shared, outputs=outputs
+        )
 
     @contextmanager
     def _running(self) -> Iterator[None]:
         exact = next(self.module.parameters()).dtype == torch.float64
-        with _ONE_AT_A_TIME, evaluating(self.module), sdpa_kernel(SDPBackend.MATH), ExitStack() as stack:
+        with (
+            _ONE_AT_A_TIME,
+            evaluating(self.module),
+            sdpa_kernel(SDPBackend.MATH),
+            ExitStack() as stack,
+        ):
             if torch.get_default_device() != self.device:  # for what the module makes on its way
                 stack.enter_context(torch.device(self.device))
             if exact:
@@ -90,17 +114,21 @@ def wrap(
     outputs: int | None = None,
     operation: str = "add",
 ) -> Network:
-    """Any PyTorch module that adds modulo `modulus` as a network to analyse. Its own weights and mode are left alone.
+    """Any PyTorch module that adds modulo `modulus` as a network to analyse. Its own weights and
+    mode are left alone.
 
-    embedding: the name of what turns the operands into vectors: a module (`"embed"`), a bare parameter (`"W_E"`), one of them
-        for each operand, or for one-hot input the first layer. Found by itself where there is just one choice.
-    tokens: how a pair is written. A template: `"a b ="`, `"a b+59"`, `"a, b"` for two arguments; any other word is a token of
-        its own from `modulus` on, a number is that token. `"one-hot"` and `"one-hot sum"` give both numbers beside each other
-        or added. Or a function of two tensors (n,) that gives the module's arguments.
-    answer: where the logits are: a position (the last), a named output, or a function of what the module gives.
+    embedding: the name of what turns the operands into vectors: a module (`"embed"`), a bare
+        parameter (`"W_E"`), one of them for each operand, or for one-hot input the first layer.
+        Found by itself where there is just one choice.
+    tokens: how a pair is written. A template: `"a b ="`, `"a b+59"`, `"a, b"` for two arguments;
+        any other word is a token of its own from `modulus` on, a number is that token. `"one-hot"`
+        and `"one-hot sum"` give both numbers beside each other or added. Or a function of two
+        tensors (n,) that gives the module's arguments.
+    answer: where the logits are: a position (the last), a named output, or a function of what the
+        module gives.
     outputs: keep so many columns of the logits; others count as wrong answers.
-    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime. "auto" takes what its answers follow,
-        which may also be addition of numbers under other names.
+    operation: "add", "subtract", or "multiply", of the numbers from 1 on modulo a prime. "auto"
+        takes what its answers follow, which may also be addition of numbers under other names.
 
     A plain function of (a, b) that gives logits works too, without what needs an embedding.
 
@@ -121,8 +149,12 @@ def wrap(
     if not callable(module):
         raise InputError(f"{shown(module)} is neither a PyTorch module nor a function of (a, b)")
     if operation not in OPERATIONS_ASKED:
-        raise InputError(f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}")
-    asked = _Asked(module, embedding, tokens, answer, outputs, "add" if operation == "auto" else operation)
+        raise InputError(
+            f"operation is {shown(operation)}; choose one of {', '.join(OPERATIONS_ASKED)}"
+        )
+    asked = _Asked(
+        module, embedding, tokens, answer, outputs, "add" if operation == "auto" else operation
+    )
     TaskSettings(modulus=modulus)  # which says what a modulus can be
     try:
         network = asked.wrapped(modulus)
@@ -153,7 +185,9 @@ class _Asked:
 
     def wrapped(self, modulus: int) -> Network:
         least = 1 if self.operation == "multiply" else 0
-        task = TaskSettings(modulus=modulus - least, training_fraction=None, operation=self.operation)
+        task = TaskSettings(
+            modulus=modulus - least, training_fraction=None, operation=self.operation
+        )
         read = reader(self.answer, modulus, self.outputs, least)
         if not isinstance(self.module, nn.Module):
             return _of_function(task, self.module, read, least)
@@ -191,33 +225,45 @@ def _seen(asked: _Asked, outputs: int) -> str:
 
 
 def _with_question(error: InputError, asked: _Asked, modulus: int) -> InputError:
-    """The error of a modulus that does not work, or the question whether another was meant that does."""
+    """The error of a modulus that does not work, or the question whether another was meant that
+    does.
+    """
     likely = likely_moduli(asked.module)
-    others = asked.at_other_moduli(likely) if modulus not in likely and asked.outputs is None else {}
+    others = (
+        asked.at_other_moduli(likely) if modulus not in likely and asked.outputs is None else {}
+    )
     if not others:
         return error
     fitting = {other: network for other, network in others.items() if other == _outputs(network)}
     candidates = fitting or others
     likeliest = max(candidates, key=lambda other: _accuracy(candidates[other]))
     seen = _seen(asked, _outputs(candidates[likeliest]))
-    return InputError(f"{asked.name}: modulus is {modulus}, but {seen}; did you mean modulus={likeliest}?")
+    return InputError(
+        f"{asked.name}: modulus is {modulus}, but {seen}; did you mean modulus={likeliest}?"
+    )
 
 
 def _check_modulus(network: Network, asked: _Asked, modulus: int) -> None:
-    """Ask about a modulus that runs where another answers far more pairs right; say so where sizes are unusual."""
+    """Ask about a modulus that runs where another answers far more pairs right; say so where
+    sizes are unusual.
+    """
     outputs = _outputs(network)
     least = modulus - network.task.modulus
     own = _accuracy(network) if outputs > modulus - least else 1.0
     if own == 1:
         return
     likely = [other for other in likely_moduli(asked.module, outputs) if other > modulus]
-    shares = {other: _accuracy(candidate) for other, candidate in asked.at_other_moduli(likely).items()}
+    shares = {
+        other: _accuracy(candidate) for other, candidate in asked.at_other_moduli(likely).items()
+    }
     best = max(shares, key=lambda other: shares[other], default=modulus)
     seen = _seen(asked, outputs)
     if best != modulus and 1 - shares[best] < (1 - own) / 2:
         raise InputError(
-            f"{asked.name}: modulus is {modulus}, but {seen}; {floored(shares[best])} of all pairs are right modulo {best}, "
-            f"and {floored(own)} modulo {modulus}. Did you mean modulus={best}? outputs={modulus} insists on {modulus}"
+            f"{asked.name}: modulus is {modulus}, but {seen}; {floored(shares[best])} of all "
+            f"pairs are right modulo {best}, "
+            f"and {floored(own)} modulo {modulus}. Did you mean modulus={best}? "
+            f"outputs={modulus} insists on {modulus}"
         )
     usual = (modulus, modulus + 1, modulus + 2, 2 * modulus, 2 * modulus + 1)
     if outputs not in usual:
@@ -225,7 +271,9 @@ def _check_modulus(network: Network, asked: _Asked, modulus: int) -> None:
 
 
 def _as_it_answers(network: Network, asked: _Asked, modulus: int) -> Network:
-    """The network with the operation that its answers to all pairs follow; addition where they follow none."""
+    """The network with the operation that its answers to all pairs follow; addition where they
+    follow none.
+    """
     result = learned(answers_of(network).cpu().numpy())
     if result is None or not result.asked_as:
         return network
@@ -250,9 +298,20 @@ def answers_of(network: Network) -> Tensor:
 
 
 def _first_that_works(
-    task: TaskSettings, module: nn.Module, embedding: str | Sequence[str] | None, tokens: Any, read: Read, p: int
+    task: TaskSettings,
+    module: nn.Module,
+    embedding: str | Sequence[str] | None,
+    tokens: Any,
+    read: Read,
+    p: int,
 ) -> Wrapped:
-    names = find_embedding(module, p) if embedding is None else [embedding] if isinstance(embedding, str) else list(embedding)
+    names = (
+        find_embedding(module, p)
+        if embedding is None
+        else [embedding]
+        if isinstance(embedding, str)
+        else list(embedding)
+    )
     problems = []
     for written in [tokens] if tokens is not None else templates(module, names, p):
         for cut in cuts_at(module, names, p):
@@ -264,13 +323,17 @@ def _first_that_works(
             except InputError as error:
                 problems.append(f"{_told(written)}: {error}")
             except Exception as error:  # whatever the module raises on input that is not its own
-                problems.append(f"{_told(written)}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+                problems.append(
+                    f"{_told(written)}: {type(error).__name__}: "
+                    f"{str(error).splitlines()[0] if str(error) else ''}"
+                )
             else:
                 network.notes = tuple(_notes(network, written))
                 network.measure_sizes()
                 return network
     raise InputError(
-        f"module {type(module).__name__}, cut at {' and '.join(names)}, does not run: {'; '.join(dict.fromkeys(problems))}"
+        f"module {type(module).__name__}, cut at {' and '.join(names)}, does not run: "
+        f"{'; '.join(dict.fromkeys(problems))}"
     )
 
 
@@ -278,7 +341,8 @@ def _notes(network: Wrapped, written: Any) -> Iterator[str]:
     yield f"cut at {network.where}, {_told(written)}"
     if network.cut == "first layer":
         yield (
-            f"it has no embedding: the first matrix, {network.where}, is taken for the table, and circularity is undefined; "
+            f"it has no embedding: the first matrix, {network.where}, is taken for the table, "
+            "and circularity is undefined; "
             "gradient symmetricity depends on this cut"
         )
 
@@ -302,15 +366,21 @@ def _check_cut(network: Wrapped) -> None:
         raise _Unsteady(f"module {type(network.module).__name__}: {unsteady(change)}")
     found = network.logits_from_embeddings(first[pairs[:, 0]], second[pairs[:, 1]])
     if found.dim() != 2 or found.shape[1] < p:
-        raise InputError(f"it gives logits of shape {shape_of(found)}; it must give {p} or more per pair (see `answer`)")
+        raise InputError(
+            f"it gives logits of shape {shape_of(found)}; it must give {p} or more per pair "
+            "(see `answer`)"
+        )
     apart, largest = (found - expected).abs().max().item(), expected.abs().max().item()
     if not apart <= AGREEMENT * max(largest, 1e-30):
         raise InputError(
-            f"with its own embeddings put back at {network.where}, logits differ by {apart:.2g}: operands also enter elsewhere"
+            f"with its own embeddings put back at {network.where}, logits differ by "
+            f"{apart:.2g}: operands also enter elsewhere"
         )
 
 
-def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, least: int) -> Recorded:
+def _of_function(
+    task: TaskSettings, function: Callable[..., Any], read: Read, least: int
+) -> Recorded:
     p, pairs = task.modulus, all_pairs(task.modulus) + least
     name = getattr(function, "__name__", type(function).__name__)
     with torch.no_grad():
@@ -323,9 +393,13 @@ def _of_function(task: TaskSettings, function: Callable[..., Any], read: Read, l
             logits = torch.stack([_tensor(function(a, b)).flatten() for a, b in pairs.tolist()])
             logits = read(logits)
     if logits.shape[1] < p:
-        raise InputError(f"function {name} gives {logits.shape[1]} logits per pair; it must give {p} or more")
+        raise InputError(
+            f"function {name} gives {logits.shape[1]} logits per pair; it must give {p} or more"
+        )
     kept = logits.dtype if logits.dtype == torch.float32 else torch.float64
-    return of_logits(task, name if name.isidentifier() else "function", logits.to(kept).view(p, p, -1))
+    return of_logits(
+        task, name if name.isidentifier() else "function", logits.to(kept).view(p, p, -1)
+    )
 
 
 def _tensor(given: Any) -> Tensor:

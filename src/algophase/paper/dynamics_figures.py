@@ -1,12 +1,14 @@
-"""Pictures of training: isolated components of one network epoch by epoch, and a population's curves."""
+"""Pictures of training: isolated components of one network epoch by epoch, and a population's
+curves.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.circles import circle_alone
-from algophase.analysis.grid import grid_logits
+from algophase.analysis.circles.find import circle_alone
+from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.specimen import Specimen, answer_of
 from algophase.networks import Network
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROLES = ("Pizza", "mixed", "Clock", "accompanying", "unclear")
-ROLE_COLOURS = dict(zip(ROLES, (COLOURS[1], COLOURS[2], COLOURS[0], COLOURS[3], "0.85"), strict=True))
+ROLE_COLOURS = dict(
+    zip(ROLES, (COLOURS[1], COLOURS[2], COLOURS[0], COLOURS[3], "0.85"), strict=True)
+)
 MOST_CIRCLES = 6
 FEW_LABELS = 12  # tokens named in a small circle
 
@@ -44,7 +48,9 @@ def stages(networks: Mapping[int, Network]) -> list[Stage]:
 
 
 def draw_stages(shown: Sequence[Stage]) -> "Figure":
-    """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair of components."""
+    """Correct logits by a - b (rows) and a + b (columns): one column per epoch, one row per pair
+    of components.
+    """
     rows = max(len(stage.pairs) for stage in shown)
     figure = new_figure(1.55 * len(shown) + 0.4, 1.8 * rows + 0.7)
     grid = figure.subplots(rows, len(shown), squeeze=False)
@@ -59,9 +65,18 @@ def draw_stages(shown: Sequence[Stage]) -> "Figure":
             circle = pair.evidence.circle
             alone = grid_logits(specimen.network, circle_alone(specimen.components, circle))
             logits_in_order(axes, answer_of(alone).logits, circle.frequency)
-            head = f"epoch {stage.epoch:,}\naccuracy {specimen.analysis.accuracy:.1%}\n" if row == 0 else ""
-            # Noise takes the share a little beyond its ends, which a reader of the picture need not see.
-            what = "no form" if pair.evidence.role == "unclear" else f"Pizza {min(1.0, max(0.0, pair.pizza_share)):.0%}"
+            head = (
+                f"epoch {stage.epoch:,}\naccuracy {specimen.analysis.accuracy:.1%}\n"
+                if row == 0
+                else ""
+            )
+            # Noise takes the share a little beyond its ends, which a reader of the picture need not
+            # see.
+            what = (
+                "no form"
+                if pair.evidence.role == "unclear"
+                else f"Pizza {min(1.0, max(0.0, pair.pizza_share)):.0%}"
+            )
             axes.set_title(f"{head}k = {circle.frequency}, {what}", fontsize=8)
             if column == 0:
                 axes.set_ylabel(f"components {2 * row + 1}, {2 * row + 2}\na − b, along k")
@@ -93,14 +108,20 @@ def _curve(axes: "Axes", table: "pandas.DataFrame", column: str, colour: str, **
     for _, run in table.groupby("run_id"):
         axes.plot(run["epoch"], run[column], color=colour, alpha=0.12, linewidth=0.5, zorder=1)
     found = quartiles(table, column)
-    axes.fill_between(found.index, found["low"], found["high"], color=colour, alpha=0.25, linewidth=0, zorder=2)
-    axes.plot(found.index, found["middle"], color=colour, marker="o", markersize=3, zorder=3, **style)
+    axes.fill_between(
+        found.index, found["low"], found["high"], color=colour, alpha=0.25, linewidth=0, zorder=2
+    )
+    axes.plot(
+        found.index, found["middle"], color=colour, marker="o", markersize=3, zorder=3, **style
+    )
 
 
 def _epoch_axis(axes: "Axes", epochs: Sequence[int]) -> None:
     axes.set_xscale("log" if min(epochs) > 0 else "symlog")
     last = max(epochs)
-    ticks = [epoch for epoch in epochs if epoch in (100, 200, 600, 2000, 5000) and 1.5 * epoch < last]
+    ticks = [
+        epoch for epoch in epochs if epoch in (100, 200, 600, 2000, 5000) and 1.5 * epoch < last
+    ]
     ticks = [*(ticks or [min(epochs)]), last]
     axes.set_xticks(ticks, [f"{epoch:,}" for epoch in ticks], rotation=40, ha="right")
     axes.minorticks_off()
@@ -109,22 +130,49 @@ def _epoch_axis(axes: "Axes", epochs: Sequence[int]) -> None:
 
 
 def draw_population(table: "pandas.DataFrame") -> "Figure":
-    """What the strongest pair does in how many runs, and three numbers along training: median, quartiles, every run."""
+    """What the strongest pair does in how many runs, and three numbers along training: median,
+    quartiles, every run.
+    """
     epochs = sorted(table["epoch"].unique().tolist())
     figure = new_figure(7.0, 5.8)
     (what, share), (symmetricity, irrelevance) = figure.subplots(2, 2)
-    shares = {role: [(table["role"][table["epoch"] == epoch] == role).mean() for epoch in epochs] for role in ROLES}
+    shares = {
+        role: [(table["role"][table["epoch"] == epoch] == role).mean() for epoch in epochs]
+        for role in ROLES
+    }
     present = {role: values for role, values in shares.items() if any(values)}
-    what.stackplot(epochs, *present.values(), labels=present.keys(), colors=[ROLE_COLOURS[role] for role in present])
+    what.stackplot(
+        epochs,
+        *present.values(),
+        labels=present.keys(),
+        colors=[ROLE_COLOURS[role] for role in present],
+    )
     accuracy = quartiles(table, "validation_accuracy")["middle"]
-    what.plot(accuracy.index, accuracy, color="black", linestyle="--", linewidth=1.2, label="validation accuracy")
+    what.plot(
+        accuracy.index,
+        accuracy,
+        color="black",
+        linestyle="--",
+        linewidth=1.2,
+        label="validation accuracy",
+    )
     what.set(ylim=(0, 1), ylabel="share of runs; median accuracy", title="what it does alone")
-    figure.legend(*what.get_legend_handles_labels(), loc="outside upper center", ncols=6, title="strongest pair of components")
+    figure.legend(
+        *what.get_legend_handles_labels(),
+        loc="outside upper center",
+        ncols=6,
+        title="strongest pair of components",
+    )
     known = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
     _curve(share, known, "pizza_share_of_pair", COLOURS[1])
     share.axhspan(1 / 3, 2 / 3, color="0.93", zorder=0)
-    share.set(ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form")
-    for axes, metric, colour in ((symmetricity, SYMMETRICITY, COLOURS[0]), (irrelevance, IRRELEVANCE, COLOURS[2])):
+    share.set(
+        ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form"
+    )
+    for axes, metric, colour in (
+        (symmetricity, SYMMETRICITY, COLOURS[0]),
+        (irrelevance, IRRELEVANCE, COLOURS[2]),
+    ):
         _curve(axes, table, metric, colour)
         axes.set(ylim=(0, 1), ylabel=label(metric), title="whole network")
     for axes in (what, share, symmetricity, irrelevance):
@@ -147,7 +195,11 @@ def draw_companions(table: "pandas.DataFrame") -> "Figure":
         accuracy.legend(loc="lower right", fontsize=7)
         _curve(cost, having, "cost", COLOURS[3])
         cost.set_yscale("symlog", linthresh=1)  # a few lose ten times what the others do
-        ticks = [tick for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100) if tick <= max(1, having["cost"].max())]
+        ticks = [
+            tick
+            for tick in (0, 0.5, 1, 2, 5, 10, 20, 50, 100)
+            if tick <= max(1, having["cost"].max())
+        ]
         cost.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     accuracy.set(ylabel="accuracy over all pairs", title="runs that have one")
     cost.set(ylabel="percentage points", title="accuracy lost without them")

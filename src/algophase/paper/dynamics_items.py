@@ -1,20 +1,28 @@
-"""Training dynamics (appendices J and K): the paper's single pictures, and how general they are over a population."""
+"""Training dynamics (appendices J and K): the paper's single pictures, and how general they are
+over a population.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.evidence import CLEAR_SHARE
-from algophase.analysis.lines import falls_short, stays_within
-from algophase.errors import InputError
-from algophase.paper.dynamics_figures import draw_companions, draw_population, draw_stages, draw_state, stages
+from algophase.analysis.circles.roles import CLEAR_SHARE
+from algophase.analysis.verdict.lines import falls_short, stays_within
+from algophase.core.errors import InputError
+from algophase.core.wording import plural
+from algophase.paper.dynamics_figures import (
+    draw_companions,
+    draw_population,
+    draw_stages,
+    draw_state,
+    stages,
+)
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, OTHER_NETWORK, measured, share_claim, statement
 from algophase.paper.sources import Exhibit, Missing, Sources, optional
 from algophase.report.moments_section import quartiles
 from algophase.runs.statistics import Share
-from algophase.wording import plural
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +31,10 @@ EARLY = 2000  # epochs up to which a state is early (ours)
 STATE = 600  # epochs of the paper's early Pizza
 RISE = 0.05  # how much a median that falls gradually may rise between two epochs
 PICTURE = "one run, a picture"
-LOOKS = "looks like a Pizza: forms explain half of the strongest pair's logits, the Pizza has two thirds of the amplitude"
+LOOKS = (
+    "looks like a Pizza: forms explain half of the strongest pair's logits, the Pizza has "
+    "two thirds of the amplitude"
+)
 NEEDED = ("epoch", "epochs_trained", "accompanying", "accuracy_without_accompanying")
 PAIR_NUMBERS = ("clock_weight", "pizza_weight", "pizza_share", "role", "explained", "frequency")
 FORMS = ("Pizza", "mixed", "Clock")
@@ -31,28 +42,45 @@ SHOWN = ("validation_accuracy", SYMMETRICITY, IRRELEVANCE)
 
 
 def followed(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The moments of all runs that have their end, with the strongest pair's numbers: `role`, `pizza_share_of_pair`.
+    """The moments of all runs that have their end, with the strongest pair's numbers: `role`,
+    `pizza_share_of_pair`.
 
     The strongest pair is the one with the largest sum of Clock and Pizza weights.
     """
-    lacking = [name for name in (*NEEDED, *(f"pairs.{name}" for name in PAIR_NUMBERS)) if name not in table]
+    lacking = [
+        name for name in (*NEEDED, *(f"pairs.{name}" for name in PAIR_NUMBERS)) if name not in table
+    ]
     if lacking:
-        raise InputError(f"the moments have no column {', '.join(lacking)}: they are another version's; make them again")
+        raise InputError(
+            f"the moments have no column {', '.join(lacking)}: they are another version's; make "
+            "them again"
+        )
     ended = table.loc[table["epoch"] == table["epochs_trained"], "run_id"]
     table = table[table["run_id"].isin(ended) & table["pairs.role"].notna()].copy()
     if table.empty:
         raise InputError("no run of these moments was followed to its end")
     weights = zip(table["pairs.clock_weight"], table["pairs.pizza_weight"], strict=True)
     strongest = [_strongest(clock, pizza) for clock, pizza in weights]
-    for name, column in (("role", "role"), ("pizza_share", "pizza_share_of_pair"), ("explained", "explained")):
-        table[column] = [values[pair] for values, pair in zip(table[f"pairs.{name}"], strongest, strict=True)]
+    for name, column in (
+        ("role", "role"),
+        ("pizza_share", "pizza_share_of_pair"),
+        ("explained", "explained"),
+    ):
+        table[column] = [
+            values[pair] for values, pair in zip(table[f"pairs.{name}"], strongest, strict=True)
+        ]
     table["pizza_share_of_pair"] = table["pizza_share_of_pair"].astype(float)
     table["cost"] = 100 * (table["accuracy"] - table["accuracy_without_accompanying"])
     return table
 
 
 def _strongest(clock: Sequence[float | None], pizza: Sequence[float | None]) -> int:
-    amplitudes = [-math.inf if None in pair else sum(pair) for pair in zip(clock, pizza, strict=True)]  # type: ignore[arg-type]
+    amplitudes = []
+    for of_clock, of_pizza in zip(clock, pizza, strict=True):
+        if of_clock is None or of_pizza is None:
+            amplitudes.append(-math.inf)
+        else:
+            amplitudes.append(of_clock + of_pizza)
     return amplitudes.index(max(amplitudes))
 
 
@@ -65,8 +93,14 @@ def _counts(values: "pandas.Series[str]") -> str:
 
 
 def _quartiles(values: "pandas.Series[float]", form: str, shown: str, otherwise: str) -> str:
-    """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and {2}."""
-    return shown.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75))) if len(values) else otherwise
+    """shown: how, with the lower quartile, the median and the upper quartile as {0}, {1} and
+    {2}.
+    """
+    return (
+        shown.format(*(format(values.quantile(level), form) for level in (0.25, 0.5, 0.75)))
+        if len(values)
+        else otherwise
+    )
 
 
 def _middle(values: "pandas.Series[float]", form: str = ".2f") -> str:
@@ -78,7 +112,9 @@ def _bracketed(values: "pandas.Series[float]", form: str = ".2f") -> str:
 
 
 def dissolving(table: "pandas.DataFrame") -> tuple["pandas.Series[bool]", "pandas.Series[bool]"]:
-    """By run: whether its strongest pair looked like a Pizza early, and whether that was gone at the end."""
+    """By run: whether its strongest pair looked like a Pizza early, and whether that was gone at
+    the end.
+    """
     early = table[(table["epoch"] <= EARLY) & (table["epoch"] < table["epochs_trained"])]
     pizza = (early["role"] == "Pizza").groupby(early["run_id"]).any()
     end = _ends(table)
@@ -102,15 +138,18 @@ def clock_training(sources: Sources) -> Product:
             (
                 "a Pizza-like pattern is there early in the training of a network with attention",
                 _share(pizza),
-                f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: {accuracy}",
+                f"{LOOKS}, at an epoch up to {EARLY:,}; validation accuracy when last seen: "
+                f"{accuracy}",
             ),
             (
                 "the pattern disappears during the run",
                 _share(gone[pizza]),
-                "of the runs that had it; gone: the Pizza has less than a third of the strongest pair at the end",
+                "of the runs that had it; gone: the Pizza has less than a third of the "
+                "strongest pair at the end",
             ),
             (
-                "a Pizza early that is gone at the end is the way of most networks with attention (our question)",
+                "a Pizza early that is gone at the end is the way of most networks with "
+                "attention (our question)",
                 _share(pizza & gone),
                 f"all runs end as: {_counts(_ends(table)['paper_label'])}",
             ),
@@ -128,7 +167,10 @@ def clock_training(sources: Sources) -> Product:
 def _gradual(table: "pandas.DataFrame") -> Claim:
     """Of runs whose Pizza dissolves: does the median share fall step by step from its peak on?"""
     text = "the pattern disappears gradually"
-    rule = f"rule: from its peak on, the median share of the runs above never rises by more than {RISE} between two epochs"
+    rule = (
+        "rule: from its peak on, the median share of the runs above never rises by more "
+        f"than {RISE} between two epochs"
+    )
     known = table[table["role"].isin(FORMS)]
     if known.empty:
         return statement(text, None, "no such run", rule, published=PICTURE, sample=0)
@@ -136,9 +178,18 @@ def _gradual(table: "pandas.DataFrame") -> Claim:
     after = median[median.index >= median.idxmax()]
     falls = bool(stays_within(after.diff().dropna(), RISE).all())
     half = after.index[falls_short(after, 0.5)]
-    ours = f"median {after.iloc[0]:.2f} at epoch {after.index[0]:,}, below a half at {half[0]:,}" if len(half) else "stays"
-    ours, holds = f"{ours}, {after.iloc[-1]:.2f} at the end", falls and bool(falls_short(after.iloc[-1], 1 - CLEAR_SHARE))
-    return statement(text, holds, ours, rule, published=PICTURE, sample=int(table["run_id"].nunique()))
+    ours = (
+        f"median {after.iloc[0]:.2f} at epoch {after.index[0]:,}, below a half at {half[0]:,}"
+        if len(half)
+        else "stays"
+    )
+    ours, holds = (
+        f"{ours}, {after.iloc[-1]:.2f} at the end",
+        falls and bool(falls_short(after.iloc[-1], 1 - CLEAR_SHARE)),
+    )
+    return statement(
+        text, holds, ours, rule, published=PICTURE, sample=int(table["run_id"].nunique())
+    )
 
 
 def _along(table: "pandas.DataFrame") -> Table:
@@ -147,9 +198,14 @@ def _along(table: "pandas.DataFrame") -> Table:
     for epoch, part in table.groupby("epoch"):
         known = part[part["role"].isin(FORMS)]
         shares = [f"{(part['role'] == role).mean():.0%}" for role in FORMS]
-        numbers = [_bracketed(known["pizza_share_of_pair"]), *(_bracketed(part[name]) for name in SHOWN)]
+        numbers = [
+            _bracketed(known["pizza_share_of_pair"]),
+            *(_bracketed(part[name]) for name in SHOWN),
+        ]
         rows.append((f"{epoch:,}", str(len(part)), *shares, *numbers))
-    return Table(("epoch", "runs", *FORMS, "Pizza's share of the pair", *map(label, SHOWN)), tuple(rows))
+    return Table(
+        ("epoch", "runs", *FORMS, "Pizza's share of the pair", *map(label, SHOWN)), tuple(rows)
+    )
 
 
 def accompanying_pizza(sources: Sources) -> Product:
@@ -178,7 +234,9 @@ def _without_companions(name: str, of: Exhibit, also: str = "") -> Claim:
     companions = of.of_role("accompanying")
     accuracy, count = of.without(companions).accuracy, len(companions)
     note = f"{count} accompanying {plural(count, 'circle')} removed{also}"
-    return measured(name, of, accuracy, f"{accuracy:.1%}", note if of.published else f"{OTHER_NETWORK}; {note}")
+    return measured(
+        name, of, accuracy, f"{accuracy:.1%}", note if of.published else f"{OTHER_NETWORK}; {note}"
+    )
 
 
 def _model_a(sources: Sources) -> list[Claim]:
@@ -195,10 +253,12 @@ def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
     lost = _middle(having["cost"])
     return [
         share_claim(
-            f"an accompanying Pizza emerges early in the training of a network without attention (at {STATE} epochs)",
+            "an accompanying Pizza emerges early in the training of a network without "
+            f"attention (at {STATE} epochs)",
             _share(early["accompanying"] > 0),
             MOST,
-            f"at least one circle in the accompanying role; at the end {_share(end['accompanying'] > 0)}",
+            "at least one circle in the accompanying role; at the end "
+            f"{_share(end['accompanying'] > 0)}",
             PICTURE,
         ),
         share_claim(
@@ -212,8 +272,10 @@ def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
             "accompanying Pizzas are less helpful later",
             _share(less[changed]),
             MOST,
-            f"what removal costs at the end (nothing where none is left) is less than at {STATE} epochs, of the "
-            f"{int(changed.sum())} of {len(having)} runs that have one then and in which it changed; "
+            "what removal costs at the end (nothing where none is left) is less than at "
+            f"{STATE} epochs, of the "
+            f"{int(changed.sum())} of {len(having)} runs that have one then and in which it "
+            "changed; "
             f"points lost at {STATE} epochs: {lost}; at the end: {_middle(later['cost'])}; "
             f"with one at both: {_share(less[later['accompanying'] > 0])}",
             "1.8 points then, 0.3 in Model A",
@@ -222,10 +284,28 @@ def _companion_claims(table: "pandas.DataFrame") -> list[Claim]:
 
 
 def _companion_table(table: "pandas.DataFrame") -> Table:
-    columns = ("epoch", "runs", "with an accompanying circle", "accuracy of those", "without the circles", "points lost")
+    columns = (
+        "epoch",
+        "runs",
+        "with an accompanying circle",
+        "accuracy of those",
+        "without the circles",
+        "points lost",
+    )
     rows = []
     for epoch, part in table.groupby("epoch"):
         having = part[part["accompanying"] > 0]
-        accuracies = [_bracketed(having[name], ".4f") for name in ("accuracy", "accuracy_without_accompanying")]
-        rows.append((f"{epoch:,}", str(len(part)), f"{len(having) / len(part):.0%}", *accuracies, _bracketed(having["cost"])))
+        accuracies = [
+            _bracketed(having[name], ".4f")
+            for name in ("accuracy", "accuracy_without_accompanying")
+        ]
+        rows.append(
+            (
+                f"{epoch:,}",
+                str(len(part)),
+                f"{len(having) / len(part):.0%}",
+                *accuracies,
+                _bracketed(having["cost"]),
+            )
+        )
     return Table(columns, tuple(rows))

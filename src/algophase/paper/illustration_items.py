@@ -1,7 +1,8 @@
-"""What the paper illustrates: the two algorithms, the accompanying Pizza, table 1, and |cos t| - |sin t| ~ cos 2t.
+"""What the paper illustrates: the two algorithms, the accompanying Pizza, table 1, and |cos t| -
+|sin t| ~ cos 2t.
 
-Everything here is measured on the formulas or on networks made by hand, so it needs no data; table 1 takes trained networks
-where there are some.
+Everything here is measured on the formulas or on networks made by hand, so it needs no data; table
+1 takes trained networks where there are some.
 """
 
 import math
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from algophase.analysis.formulas import (
+from algophase.analysis.circles.formulas import (
     accompanying_by_distance,
     accompanying_logits,
     antipodal_pairs,
@@ -20,9 +21,9 @@ from algophase.analysis.formulas import (
     pizza_by_distance,
     pizza_logits,
 )
-from algophase.analysis.grid import correct_logits, grid_logits
-from algophase.analysis.lines import exceeds, reaches
+from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
 from algophase.analysis.specimen import Specimen
+from algophase.analysis.verdict.lines import exceeds, reaches
 from algophase.core.fourier import circle, cos_turn, sin_turn
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation
@@ -43,7 +44,9 @@ def algorithms(_: Sources) -> Product:
     p = FACE
     numbers, pairs = torch.arange(p), p * p
     labels = (numbers[:, None] + numbers) % p
-    lines = torch.stack([cos_turn(numbers, 2 * p), sin_turn(numbers, 2 * p)], dim=-1)  # (c, 2), along each label's line
+    lines = torch.stack(
+        [cos_turn(numbers, 2 * p), sin_turn(numbers, 2 * p)], dim=-1
+    )  # (c, 2), along each label's line
     middle = _midpoints(p, 1)
     across = torch.stack([-lines[:, 1], lines[:, 0]], dim=-1)
     distances = (middle @ across.T).abs()  # (a, b, c)
@@ -65,12 +68,15 @@ def algorithms(_: Sources) -> Product:
         statement(
             "what is nearer to a label's line than to any other's forms two of 2p mirrored slices",
             bool((nearest | ~off_centre).all()),
-            f"{int((nearest & off_centre).sum())} of {int(off_centre.sum())} midpoints in their label's slice",
+            f"{int((nearest & off_centre).sum())} of {int(off_centre.sum())} midpoints in their "
+            "label's slice",
             "p = 12; rule: every midpoint that is not at the origin is in a slice of its own label",
         ),
         statement(
-            "antipodal pairs, (1, 7), (2, 8), (3, 9) and so on, have their midpoints at the origin, and different labels",
-            bool((middle[antipodal[:, 0], antipodal[:, 1]].norm(dim=1) <= EXACT).all()) and len(collapsed) > 1,
+            "antipodal pairs, (1, 7), (2, 8), (3, 9) and so on, have their midpoints at the "
+            "origin, and different labels",
+            bool((middle[antipodal[:, 0], antipodal[:, 1]].norm(dim=1) <= EXACT).all())
+            and len(collapsed) > 1,
             f"{len(antipodal) // 2} pairs with {len(collapsed)} labels",
             "p = 12; rule: all of them to 1e-12, more than one label",
         ),
@@ -100,7 +106,10 @@ def accompanying(_: Sources) -> Product:
     p, distance = PRIME, torch.arange(PRIME)
     adjacent, doubled, best = [], [], []  # at each frequency
     for k in range(1, p // 2 + 1):
-        length, complement = pizza_by_distance(distance, p, k), accompanying_by_distance(distance, p, k)
+        length, complement = (
+            pizza_by_distance(distance, p, k),
+            accompanying_by_distance(distance, p, k),
+        )
         far = length <= length.min() + EXACT  # the most antipodal distances
         steps = (2 * k * distance[far]) % p
         adjacent.append(bool((torch.minimum(steps, p - steps) == 1).all()))
@@ -110,10 +119,16 @@ def accompanying(_: Sources) -> Product:
         assert second is not None
         doubled.append(any((first - sign * 2 * second) % p == 0 for sign in (1, -1)))
     claims = [
-        statement(text, all(held), f"{sum(held)} of {len(held)} frequencies", f"p = {p}; rule: at every frequency k, {rule}")
+        statement(
+            text,
+            all(held),
+            f"{sum(held)} of {len(held)} frequencies",
+            f"p = {p}; rule: at every frequency k, {rule}",
+        )
         for text, held, rule in (
             (
-                "pairs nearly antipodal on a Pizza's circle are adjacent on the accompanying circle",
+                "pairs nearly antipodal on a Pizza's circle are adjacent on the accompanying "
+                "circle",
                 adjacent,
                 "the pairs farthest apart are one step apart at 2k",
             ),
@@ -132,7 +147,10 @@ def accompanying(_: Sources) -> Product:
     # The algorithm of appendix D, step by step, against its closed form.
     by_steps = -_midpoints(p, 2 * 17) @ circle(p, 17).T
     equal = (by_steps - accompanying_logits(p, 17)).abs().max().item() <= EXACT
-    plain, with_them = (len(failures(grid_logits(handmade_pizza(FACE, (1, 5), accompanied=some)))) for some in (False, True))
+    plain, with_them = (
+        len(failures(grid_logits(handmade_pizza(FACE, (1, 5), accompanied=some))))
+        for some in (False, True)
+    )
     claims += [
         statement(
             "A_c, computed by its three steps, is -cos w(a - b) cos w(a + b - c)",
@@ -143,7 +161,8 @@ def accompanying(_: Sources) -> Product:
         statement(
             "accompanying Pizzas make up for antipodal pairs",
             plain > 0 and with_them == 0,
-            f"hand-made Pizzas answer {plain} of {FACE**2} pairs wrong without them, {with_them} with them",
+            f"hand-made Pizzas answer {plain} of {FACE**2} pairs wrong without them, "
+            f"{with_them} with them",
             "p = 12, k = 1 and 5; rule: some wrong or tied without, none with",
         ),
     ]
@@ -155,7 +174,9 @@ def approximation(_: Sources) -> Product:
     angles = torch.arange(100_000, dtype=torch.float64) * (2 * torch.pi / 100_000)
     difference, wave = angles.cos().abs() - angles.sin().abs(), (2 * angles).cos()
     spread = difference.var(correction=0)
-    explained, flipped = (1 - ((sign * difference - wave).square().mean() / spread).item() for sign in (1, -1))
+    explained, flipped = (
+        1 - ((sign * difference - wave).square().mean() / spread).item() for sign in (1, -1)
+    )
     amplitude = 2 * (difference * wave).mean().item()
     fitted = amplitude**2 / 2 / spread.item()
     deviation = (difference - wave).abs().max().item()
@@ -172,18 +193,22 @@ def approximation(_: Sources) -> Product:
             "≈",
             f"{flipped:.0%} of its variance",
             "paper contradicts itself",
-            note="appendix A has the signs the other way round, and is right; this is about -cos 2t",
+            note="appendix A has the signs the other way round, and is right; this is about "
+            "-cos 2t",
         ),
     )
     return Product(FORMULAS, {"": draw_approximation()}, claims=claims)
 
 
-# --- table 1 ----------------------------------------------------------------------------------------------------------
+# --- table 1
+# ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A network's row of table 1. degree: of its logits in the embeddings, None where not measured; even: in them."""
+    """A network's row of table 1. degree: of its logits in the embeddings, None where not
+    measured; even: in them.
+    """
 
     what: str
     specimen: Specimen
@@ -196,11 +221,20 @@ class _Row:
 
     @property
     def shape(self) -> str:
-        return f"{'Circle' if self.circular else 'not a circle'} ({self.specimen.analysis.circularity:.4f})"
+        return (
+            f"{'Circle' if self.circular else 'not a circle'} "
+            f"({self.specimen.analysis.circularity:.4f})"
+        )
 
     @property
     def symmetric(self) -> str:
-        return "Yes" if exceeds(self.specimen.analysis.gradient_symmetricity, THRESHOLDS.gradient_symmetricity) else "No"
+        return (
+            "Yes"
+            if exceeds(
+                self.specimen.analysis.gradient_symmetricity, THRESHOLDS.gradient_symmetricity
+            )
+            else "No"
+        )
 
     @property
     def symmetry(self) -> str:
@@ -221,9 +255,13 @@ class _Row:
 def _by_hand(specimen: Specimen) -> _Row:
     logits, network = specimen.logits, specimen.network
     first, second = network.operand_tables()
-    twice, negated = (grid_logits(network, (factor * first, factor * second)) for factor in (2.0, -1.0))
+    twice, negated = (
+        grid_logits(network, (factor * first, factor * second)) for factor in (2.0, -1.0)
+    )
     even = (negated - logits).abs().max().item() <= EXACT * logits.abs().max().item()
-    return _Row("made by hand", specimen, math.log2(twice.norm().item() / logits.norm().item()), even)
+    return _Row(
+        "made by hand", specimen, math.log2(twice.norm().item() / logits.norm().item()), even
+    )
 
 
 def table_1(sources: Sources) -> Product:
@@ -241,7 +279,12 @@ def table_1(sources: Sources) -> Product:
             trained.append((algorithm, *rows[1].cells()))
         claims += _row_claims(algorithm, rows, symmetric, operation)
     cells, claim, source = _not_circular(sources)
-    columns = ("Algorithm", "Measured on", "Learned Embeddings (circularity)", "Gradient Symmetry (symmetricity)")
+    columns = (
+        "Algorithm",
+        "Measured on",
+        "Learned Embeddings (circularity)",
+        "Gradient Symmetry (symmetricity)",
+    )
     table = Table((*columns, "Required Non-linearity"), (*by_hand, *trained, *cells))
     return Product("; ".join(used + source), tables={"": table}, claims=(*claims, claim))
 
@@ -261,7 +304,8 @@ def _row_claims(algorithm: str, rows: list[_Row], symmetric: str, operation: str
             f"{algorithm}: gradient symmetry",
             all(row.symmetric == symmetric for row in rows),
             ", ".join(row.symmetry for row in rows),
-            f"{rule}; symmetric is above {THRESHOLDS.gradient_symmetricity}, on the paper's 100 triples",
+            f"{rule}; symmetric is above {THRESHOLDS.gradient_symmetricity}, on the paper's 100 "
+            "triples",
             published=symmetric,
             sample=count,
         ),
@@ -269,7 +313,8 @@ def _row_claims(algorithm: str, rows: list[_Row], symmetric: str, operation: str
             f"{algorithm}: required non-linearity",
             rows[0].operation == operation,
             f"{rows[0].operation}, degree {rows[0].degree:.2f}",
-            "rule, on the hand-made one: logits even in the embeddings, of degree 2 (products) or 1 (absolute values)",
+            "rule, on the hand-made one: logits even in the embeddings, of degree 2 (products) "
+            "or 1 (absolute values)",
             published=operation,
         ),
     ]
@@ -277,7 +322,11 @@ def _row_claims(algorithm: str, rows: list[_Row], symmetric: str, operation: str
 
 def _not_circular(sources: Sources) -> tuple[list[tuple[str, ...]], Claim, list[str]]:
     """The table's last row, on the first non-circular network there is."""
-    text, published, problem = "Non-circular: learned embeddings", "Line, Lissajous-like curves, etc.", ""
+    text, published, problem = (
+        "Non-circular: learned embeddings",
+        "Line, Lissajous-like curves, etc.",
+        "",
+    )
     for role in ("line-like", "three-dimensional"):
         try:
             found = sources.network(role)
@@ -288,9 +337,11 @@ def _not_circular(sources: Sources) -> tuple[list[tuple[str, ...]], Claim, list[
         ours = f"{verdict.shape or 'circle'} (circularity {found.analysis.circularity:.4f})"
         claim = judged(
             text,
-            verdict.label == "non-circular" and verdict.shape in ("line-like", "several frequencies"),
+            verdict.label == "non-circular"
+            and verdict.shape in ("line-like", "several frequencies"),
             ours,
-            f"all pairs right, circularity < {THRESHOLDS.circularity}, and the first components are a line or mix "
+            f"all pairs right, circularity < {THRESHOLDS.circularity}, and the first components "
+            "are a line or mix "
             "frequencies, as Lissajous curves do; how often each occurs: noncirc",
             published=published,
         )

@@ -1,4 +1,6 @@
-"""Pictures drawn from the formulas alone: the two algorithms on a clock face, and the accompanying Pizza."""
+"""Pictures drawn from the formulas alone: the two algorithms on a clock face, and the
+accompanying Pizza.
+"""
 
 import math
 from typing import TYPE_CHECKING
@@ -6,7 +8,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from algophase.analysis.formulas import accompanying_by_distance, clock_logits, pizza_by_distance, pizza_logits
+from algophase.analysis.circles.formulas import (
+    accompanying_by_distance,
+    clock_logits,
+    pizza_by_distance,
+    pizza_logits,
+)
 from algophase.core.fourier import circle
 from algophase.report.style import COLOURS, new_figure
 
@@ -19,7 +26,9 @@ SLICES = "twilight_shifted"  # cyclic, as labels are
 
 
 def on_face(points: Tensor) -> Tensor:
-    """Points as a clock shows them: angles run clockwise from the top. (cos, sin) is drawn at (sin, cos)."""
+    """Points as a clock shows them: angles run clockwise from the top. (cos, sin) is drawn at
+    (sin, cos).
+    """
     return points.flip(-1)
 
 
@@ -31,17 +40,29 @@ def _face(axes: "Axes", modulus: int, frequency: int = 1, labels: float = 1.17) 
     places = on_face(circle(modulus, frequency))
     axes.scatter(places[:, 0], places[:, 1], s=8, color="0.3", zorder=3)
     for token, (x, y) in enumerate(places.tolist()):
-        axes.text(labels * x, labels * y, str(token or modulus), ha="center", va="center", fontsize=7.5)
+        axes.text(
+            labels * x, labels * y, str(token or modulus), ha="center", va="center", fontsize=7.5
+        )
     axes.set(xlim=(-1.35, 1.35), ylim=(-1.35, 1.35), aspect="equal")
     axes.axis("off")
     return places
 
 
-def _arrow(axes: "Axes", to: Tensor, colour: str, label: str, shift: tuple[float, float] = (0.0, 0.0)) -> None:
+def _arrow(
+    axes: "Axes", to: Tensor, colour: str, label: str, shift: tuple[float, float] = (0.0, 0.0)
+) -> None:
     x, y = to.tolist()
     style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (x, y), (0, 0), arrowprops=style)
-    axes.text(0.55 * x + shift[0], 0.55 * y + shift[1], label, color=colour, ha="center", va="center", fontsize=9)
+    axes.text(
+        0.55 * x + shift[0],
+        0.55 * y + shift[1],
+        label,
+        color=colour,
+        ha="center",
+        va="center",
+        fontsize=9,
+    )
 
 
 def _arc(axes: "Axes", start: float, turn: float, radius: float, colour: str) -> None:
@@ -64,7 +85,9 @@ def _scores(axes: "Axes", logits: Tensor, formula: str) -> None:
 
 
 def _draw_slices(axes: "Axes", modulus: int) -> None:
-    """Each label's two mirrored slices: what is nearer to its line, at half its angle, than to any other label's."""
+    """Each label's two mirrored slices: what is nearer to its line, at half its angle, than to
+    any other label's.
+    """
     import matplotlib
     from matplotlib.patches import Wedge
 
@@ -75,7 +98,16 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
             middle = 90 - (180 * label / modulus + side)
             face = colours((label + 0.5) / modulus)
             axes.add_patch(
-                Wedge((0, 0), 1, middle - half, middle + half, facecolor=face, edgecolor="white", alpha=0.55, lw=0.4)
+                Wedge(
+                    (0, 0),
+                    1,
+                    middle - half,
+                    middle + half,
+                    facecolor=face,
+                    edgecolor="white",
+                    alpha=0.55,
+                    lw=0.4,
+                )
             )
             x, y = 0.73 * math.cos(math.radians(middle)), 0.73 * math.sin(math.radians(middle))
             axes.text(x, y, str(label or modulus), ha="center", va="center", fontsize=5.5)
@@ -84,8 +116,12 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
 def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
     """Three steps of each algorithm on one pair."""
     figure = new_figure(7.2, 5.2)
-    for part, name in zip(figure.subfigures(2, 1, squeeze=False).flat, ("Clock", "Pizza"), strict=True):
-        part.suptitle(f"{name}: {a} + {b} = {(a + b) % modulus} (mod {modulus})", fontsize=10, weight="bold")
+    for part, name in zip(
+        figure.subfigures(2, 1, squeeze=False).flat, ("Clock", "Pizza"), strict=True
+    ):
+        part.suptitle(
+            f"{name}: {a} + {b} = {(a + b) % modulus} (mod {modulus})", fontsize=10, weight="bold"
+        )
         embed, step, score = part.subplots(1, 3)
         places = _face(embed, modulus)
         _arrow(embed, places[a], FIRST, "$E_a$", (0.0, 0.17))
@@ -95,7 +131,11 @@ def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
             _face(step, modulus)
             _arc(step, 0, a / modulus, 0.62, FIRST)
             _arc(step, a / modulus, b / modulus, 0.8, SECOND)
-            step.plot(*zip((0, 0), places[(a + b) % modulus].tolist(), strict=True), color=ANSWER, linewidth=1.5)
+            step.plot(
+                *zip((0, 0), places[(a + b) % modulus].tolist(), strict=True),
+                color=ANSWER,
+                linewidth=1.5,
+            )
             step.scatter(*places[(a + b) % modulus].tolist(), s=36, color=ANSWER, zorder=4)
             step.text(0, -0.05, "$w a + w b$", ha="center", va="top", fontsize=9)
             step.set_title("2. add the angles, by multiplying")
@@ -111,35 +151,72 @@ def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
 
 
 def _draw_midpoints(axes: "Axes", places: Tensor, a: int, b: int) -> None:
-    """The pair's midpoint, and those of all pairs with the same sum, which lie on one line through the middle."""
+    """The pair's midpoint, and those of all pairs with the same sum, which lie on one line
+    through the middle.
+    """
     p = len(places)
     label = (a + b) % p
     same = torch.stack([(places[x] + places[(label - x) % p]) / 2 for x in range(p)])
     axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color="0.3", linewidth=0.8)
-    axes.scatter(same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4)
+    axes.scatter(
+        same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4
+    )
     x, y = ((places[a] + places[b]) / 2).tolist()
-    for (across, up), colour in ((places[a].tolist(), FIRST), (places[b].tolist(), SECOND), ((x, y), ANSWER)):
+    for (across, up), colour in (
+        (places[a].tolist(), FIRST),
+        (places[b].tolist(), SECOND),
+        ((x, y), ANSWER),
+    ):
         axes.scatter(across, up, s=36, color=colour, zorder=5 if colour == ANSWER else 4)
     style = {"arrowstyle": "-", "color": ANSWER, "linewidth": 0.8}
     angle = math.atan2(y, x) - math.pi / p  # half a step on, between two numbers
     outside = (1.32 * math.cos(angle), 1.32 * math.sin(angle))
-    axes.annotate("$E_{ab}$", (x, y), outside, color=ANSWER, ha="center", va="center", fontsize=9, arrowprops=style, zorder=5)
+    axes.annotate(
+        "$E_{ab}$",
+        (x, y),
+        outside,
+        color=ANSWER,
+        ha="center",
+        va="center",
+        fontsize=9,
+        arrowprops=style,
+        zorder=5,
+    )
 
 
 def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
-    """A pair far apart on a Pizza's circle, near on that of twice the frequency, and the two factors over a - b."""
+    """A pair far apart on a Pizza's circle, near on that of twice the frequency, and the two
+    factors over a - b.
+    """
     figure = new_figure(7.2, 2.7)
     first, second, curves = figure.subplots(1, 3, width_ratios=(1, 1, 1.25))
     for axes, frequency, colour, title in (
-        (first, 1, FIRST, f"Pizza, frequency $k$: {a} and {b} are\nnearly antipodal, midpoint near 0"),
+        (
+            first,
+            1,
+            FIRST,
+            f"Pizza, frequency $k$: {a} and {b} are\nnearly antipodal, midpoint near 0",
+        ),
         (second, 2, ANSWER, "accompanying, frequency $2k$:\nadjacent, midpoint far out"),
     ):
         places = _face(axes, modulus, frequency)
-        axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color=colour, linewidth=1.2)
+        axes.plot(
+            *zip(places[a].tolist(), places[b].tolist(), strict=True), color=colour, linewidth=1.2
+        )
         axes.scatter(places[[a, b], 0], places[[a, b], 1], s=30, color=colour, zorder=4)
         middle = (places[a] + places[b]) / 2
-        axes.plot(*zip((0, 0), middle.tolist(), strict=True), color=colour, linestyle=":", linewidth=1.5)
-        axes.scatter(*middle.tolist(), s=42, marker="X", color=colour, edgecolor="white", linewidth=0.6, zorder=5)
+        axes.plot(
+            *zip((0, 0), middle.tolist(), strict=True), color=colour, linestyle=":", linewidth=1.5
+        )
+        axes.scatter(
+            *middle.tolist(),
+            s=42,
+            marker="X",
+            color=colour,
+            edgecolor="white",
+            linewidth=0.6,
+            zorder=5,
+        )
         axes.text(0, -1.5, title, ha="center", va="top")
         axes.set_ylim(-2.2, 1.35)
     fine = torch.arange(20 * modulus + 1)  # twentieths of a step
@@ -148,11 +225,19 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
         (pizza_by_distance, FIRST, "-", "Pizza: $|\\cos w(a-b)/2|$"),
         (accompanying_by_distance, ANSWER, "--", "accompanying: $-\\cos w(a-b)$"),
     ):
-        curves.plot(fine / 20, by_distance(fine, 20 * modulus, 1), color=colour, linestyle=style, label=label)
+        curves.plot(
+            fine / 20,
+            by_distance(fine, 20 * modulus, 1),
+            color=colour,
+            linestyle=style,
+            label=label,
+        )
         curves.scatter(whole, by_distance(whole, modulus, 1), s=10, color=colour)
     curves.plot([(a - b) % modulus] * 2, [-1.1, 1.05], color="0.6", linewidth=0.8, zorder=0)
     curves.axhline(0, color="0.6", linewidth=0.8, zorder=0)
-    curves.set(xlabel=f"a − b mod {modulus}", ylabel="factor of cos w(a + b − c)", ylim=(-1.1, 2.05))
+    curves.set(
+        xlabel=f"a − b mod {modulus}", ylabel="factor of cos w(a + b − c)", ylim=(-1.1, 2.05)
+    )
     curves.set_yticks([-1, 0, 1])
     curves.set_xticks(range(0, modulus + 1, 3))
     curves.legend(loc="upper center", frameon=False)
@@ -169,6 +254,8 @@ def draw_approximation() -> "Figure":
     bottom.plot(angles, difference - (2 * angles).cos(), color="0.2")
     bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
     bottom.set(xlabel="t", ylabel="difference")
-    bottom.set_xticks([0, math.pi / 2, math.pi, 1.5 * math.pi, 2 * math.pi], ["0", "π/2", "π", "3π/2", "2π"])
+    bottom.set_xticks(
+        [0, math.pi / 2, math.pi, 1.5 * math.pi, 2 * math.pi], ["0", "π/2", "π", "3π/2", "2π"]
+    )
     figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure

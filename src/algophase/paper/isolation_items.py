@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.formulas import half_angle_cosine, variance_explained
-from algophase.analysis.grid import by_difference_and_sum
-from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
+from algophase.analysis.circles.formulas import half_angle_cosine, variance_explained
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.logits.all_pairs import by_difference_and_sum
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.core.fourier import cos_turn
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Product, Table
@@ -30,13 +30,27 @@ def _pizzas(a: Exhibit) -> list[CircleEvidence]:
 
 def _depends(shares: Sequence[float], name: str) -> Claim:
     text = f"the logit pattern of each isolated circle depends on {name}"
-    return for_each(text, shares, HALF, f"{name} explains {{}} of the correct logits' variance", f"at least half, {EVERY}")
+    return for_each(
+        text,
+        shares,
+        HALF,
+        f"{name} explains {{}} of the correct logits' variance",
+        f"at least half, {EVERY}",
+    )
 
 
-def _highly_accurate(one: Exhibit, shown: Sequence[CircleEvidence], *, axis: int, name: str) -> Claim:
+def _highly_accurate(
+    one: Exhibit, shown: Sequence[CircleEvidence], *, axis: int, name: str
+) -> Claim:
     """axis: of the answers by a - b (rows) and a + b (columns), the one to average over."""
-    best = [by_difference_and_sum(one.only([item]).right.double()).nanmean(axis).max().item() for item in shown]
-    text = "after isolation a subset of predictions remains highly accurate, determined by the circle's k"
+    best = [
+        by_difference_and_sum(one.only([item]).right.double()).nanmean(axis).max().item()
+        for item in shown
+    ]
+    text = (
+        "after isolation a subset of predictions remains highly accurate, determined by the "
+        "circle's k"
+    )
     ours, rule = (
         f"at its best {name} a circle alone answers {{}} right",
         f"at least {HIGHLY:.0%} at some value of {name}, {EVERY}",
@@ -62,7 +76,9 @@ def pizza_isolated(sources: Sources) -> Product:
         judged(
             "the rightmost circle accompanies the third",
             len(pizzas) == 3 and last is not None,
-            "none" if last is None else f"frequency {last.circle.frequency} accompanies {last.accompanies}",
+            "none"
+            if last is None
+            else f"frequency {last.circle.frequency} accompanies {last.accompanies}",
             "alone it follows the accompanying form, at twice the third's frequency",
         ),
         _longer_is_better(a, pizzas),
@@ -73,29 +89,45 @@ def pizza_isolated(sources: Sources) -> Product:
 
 
 def _longer_is_better(a: Exhibit, pizzas: list[CircleEvidence]) -> Claim:
-    """Sections 3.2 and 3.4: near-antipodal pairs, whose midpoint is near the origin, are answered wrong more often."""
+    """Sections 3.2 and 3.4: near-antipodal pairs, whose midpoint is near the origin, are
+    answered wrong more often.
+    """
     shown = []
     for item in pizzas:
         length = half_angle_cosine(a.modulus, item.circle.frequency, item.circle.offset)[..., 0]
         right = a.only([item]).right.double()
-        shown.append([right[end].mean().item() for end in (falls_short(length, SHORT), exceeds(length, LONG))])
+        shown.append(
+            [
+                right[end].mean().item()
+                for end in (falls_short(length, SHORT), exceeds(length, LONG))
+            ]
+        )
     return judged(
-        "a pair is more likely to be answered right if E_ab is longer, less if it is nearly antipodal",
+        "a pair is more likely to be answered right if E_ab is longer, less if it is nearly "
+        "antipodal",
         bool(shown) and all(falls_short(short, long) for short, long in shown),
         ", ".join(f"{short:.1%} and {long:.1%}" for short, long in shown) or "no Pizza",
-        f"of each Pizza alone, pairs of |cos w(a - b)/2| < {SHORT} are answered right less often than those of > {LONG}",
+        f"of each Pizza alone, pairs of |cos w(a - b)/2| < {SHORT} are answered right less "
+        f"often than those of > {LONG}",
     )
 
 
 def _accuracy_claims(a: Exhibit, pizzas: list[CircleEvidence]) -> list[Claim]:
-    """One and three circles alone. The paper gives 91.4% (main text) and 99.7% (footnote) for the same three."""
+    """One and three circles alone. The paper gives 91.4% (main text) and 99.7% (footnote) for
+    the same three.
+    """
     if not pizzas:
         return []
     one, two, three = (a.only(pizzas[:count]).accuracy for count in (1, 2, 3))
     alone = ", ".join(f"{item.accuracy_alone:.2%}" for item in pizzas)
-    which = f"circles 1, 2, 3 alone give {alone}: the printed value is circle 2's" if a.published else ""
+    which = (
+        f"circles 1, 2, 3 alone give {alone}: the printed value is circle 2's"
+        if a.published
+        else ""
+    )
     both = (
-        "the main text gives 91.4% for the first six components, the footnote of section 3.4 99.7% for the same three circles"
+        "the main text gives 91.4% for the first six components, the footnote of section 3.4 "
+        "99.7% for the same three circles"
         f"; here one circle gives {one:.2%}, two {two:.2%}, three {three:.2%}"
     )
     if a.published:
@@ -103,7 +135,13 @@ def _accuracy_claims(a: Exhibit, pizzas: list[CircleEvidence]) -> list[Claim]:
     contradicted = number("model-a-three-circles")
     return [
         measured("model-a-one-circle", a, one, f"{one:.2%}", which),
-        Claim(contradicted.text, contradicted.printed, f"{three:.2%}", "paper contradicts itself", note=both),
+        Claim(
+            contradicted.text,
+            contradicted.printed,
+            f"{three:.2%}",
+            "paper contradicts itself",
+            note=both,
+        ),
     ]
 
 
@@ -113,7 +151,9 @@ def _relative_spread(one: Exhibit, item: CircleEvidence) -> float:
 
 
 def _by_sum_and_answer(one: Exhibit, item: CircleEvidence) -> float:
-    """Share of the variance of an isolated circle's logits that a + b and the answer c together explain."""
+    """Share of the variance of an isolated circle's logits that a + b and the answer c together
+    explain.
+    """
     logits = one.isolate([item]).logits  # (p, p, p)
     p = one.modulus
     a = torch.arange(p)
@@ -127,7 +167,9 @@ def clock_isolated(sources: Sources) -> Product:
     clocks = [item for item in shown if item.role == "Clock"]
     spread = [_relative_spread(b, item) for item in clocks]
     others = "; ".join(
-        f"k = {item.circle.frequency} ({item.role}): {_relative_spread(b, item):.2f}" for item in shown if item.role != "Clock"
+        f"k = {item.circle.frequency} ({item.role}): {_relative_spread(b, item):.2f}"
+        for item in shown
+        if item.role != "Clock"
     )
     kept = b.first_components(6).accuracy
     verdict = b.analysis.paper
@@ -139,12 +181,15 @@ def clock_isolated(sources: Sources) -> Product:
         judged(
             "Model B's accuracy is invariant in a - b",
             stays_within(max(spread, default=1.0), INVARIANT),
-            f"standard deviation over a - b {spread_of(spread, '.2f')} of the mean" + (f" ({others})" if others else ""),
-            f"the accuracy of each Clock alone has a standard deviation over a - b of at most {INVARIANT} of its mean; "
+            f"standard deviation over a - b {spread_of(spread, '.2f')} of the mean"
+            + (f" ({others})" if others else ""),
+            "the accuracy of each Clock alone has a standard deviation over a - b of at most "
+            f"{INVARIANT} of its mean; "
             "circles of other roles are shown, not judged",
         ),
         for_each(
-            "after isolation of a Clock's circle inputs with common sums a + b produce the same logits",
+            "after isolation of a Clock's circle inputs with common sums a + b produce the same "
+            "logits",
             [_by_sum_and_answer(b, item) for item in shown],
             APPROXIMATES,
             "a + b and c explain {} of all logits' variance",
@@ -154,8 +199,10 @@ def clock_isolated(sources: Sources) -> Product:
         judged(
             "Model B is a Clock",
             verdict.label == "Clock" and share is not None and falls_short(share, HALF),
-            f"by circle: {roles}" + ("" if share is None else f"; Pizza's share of the logit variance {share:.1%}"),
-            "the paper's label by `algophase analyze`, and the Pizza has less than half of the circles' logit variance",
+            f"by circle: {roles}"
+            + ("" if share is None else f"; Pizza's share of the logit variance {share:.1%}"),
+            "the paper's label by `algophase analyze`, and the Pizza has less than half of the "
+            "circles' logit variance",
         ),
         measured("model-b-six-components", b, kept, f"{kept:.2%}"),
     )
@@ -166,7 +213,11 @@ def _frequency_claim(name: str, of: Exhibit, frequency: int) -> Claim:
     """k and p - k are the same circle, walked the other way."""
     printed = round(number(name).value)
     same = frequency in (printed, of.modulus - printed)
-    other = f"{printed} = {of.modulus} - {frequency}: the same circle" if same and frequency != printed else ""
+    other = (
+        f"{printed} = {of.modulus} - {frequency}: the same circle"
+        if same and frequency != printed
+        else ""
+    )
     return measured(name, of, printed if same else frequency, str(frequency), other)
 
 
@@ -174,7 +225,9 @@ def _turn(modulus: int, frequency: int) -> str:
     return f"2π/{modulus} · {frequency}"
 
 
-def _table_row(a: Exhibit, item: CircleEvidence, name: str, values: dict[str, float]) -> tuple[list[Claim], tuple[str, ...]]:
+def _table_row(
+    a: Exhibit, item: CircleEvidence, name: str, values: dict[str, float]
+) -> tuple[list[Claim], tuple[str, ...]]:
     """A row of a table of explained variance: its claims, and its cells, ours and the paper's.
 
     name: of the row's printed frequency; values: ours, by the names of the printed ones.
@@ -182,7 +235,11 @@ def _table_row(a: Exhibit, item: CircleEvidence, name: str, values: dict[str, fl
     claims = [_frequency_claim(name, a, item.circle.frequency)]
     claims += [measured(each, a, value, f"{value:.2%}") for each, value in values.items()]
     ours = _turn(a.modulus, item.circle.frequency), *(f"{value:.2%}" for value in values.values())
-    return claims, (*ours, _turn(59, round(number(name).value)), *(number(each).printed for each in values))
+    return claims, (
+        *ours,
+        _turn(59, round(number(name).value)),
+        *(number(each).printed for each in values),
+    )
 
 
 def explained(sources: Sources) -> Product:
@@ -190,12 +247,18 @@ def explained(sources: Sources) -> Product:
     pizzas = _pizzas(a)
     claims, rows = [], []
     for place, item in enumerate(pizzas, start=1):
-        values = {f"isolation-{place}-clock": item.fve_clock, f"isolation-{place}-pizza": item.fve_pizza}
+        values = {
+            f"isolation-{place}-clock": item.fve_clock,
+            f"isolation-{place}-pizza": item.fve_pizza,
+        }
         found, cells = _table_row(a, item, f"isolation-{place}-frequency", values)
         claims += found
         rows.append((f"#{place}", *cells))
     gains = [item.fve_pizza - item.fve_clock for item in pizzas]
-    others = [variance_explained(a.isolate([item]).logits[..., : a.modulus], _absolute_dot(a, item)) for item in pizzas]
+    others = [
+        variance_explained(a.isolate([item]).logits[..., : a.modulus], _absolute_dot(a, item))
+        for item in pizzas
+    ]
     claims += [
         for_each(
             "Pizza explains substantially more variance than Clock",
@@ -205,13 +268,27 @@ def explained(sources: Sources) -> Product:
             f"at least {100 * SUBSTANTIALLY:g} points more, for every circle of the table",
         ),
         judged(
-            "the absolute value of the dot product of E_ab with (cos w c/2, sin w c/2) is not what a Pizza takes",
-            bool(others) and all(falls_short(other, item.fve_pizza) for other, item in zip(others, pizzas, strict=True)),
+            "the absolute value of the dot product of E_ab with (cos w c/2, sin w c/2) is not "
+            "what a Pizza takes",
+            bool(others)
+            and all(
+                falls_short(other, item.fve_pizza)
+                for other, item in zip(others, pizzas, strict=True)
+            ),
             f"it explains {spread_of(others)}",
-            "less than the Pizza's formula, for every circle of the table (section 3.1: not commonly observed)",
+            "less than the Pizza's formula, for every circle of the table (section 3.1: not "
+            "commonly observed)",
         ),
     ]
-    columns = ("Circle", "w_k", "Clock FVE", "Pizza FVE", "paper: w_k", "paper: Clock FVE", "paper: Pizza FVE")
+    columns = (
+        "Circle",
+        "w_k",
+        "Clock FVE",
+        "Pizza FVE",
+        "paper: w_k",
+        "paper: Clock FVE",
+        "paper: Pizza FVE",
+    )
     return Product(source_of(a), tables={"": Table(columns, tuple(rows))}, claims=tuple(claims))
 
 
@@ -241,11 +318,16 @@ def explained_side(sources: Sources) -> Product:
             "pizzas #1, #2 and #3 all have accompanying pizzas",
             len(rows) == len(pizzas) == 3,
             f"{len(rows)} of {len(pizzas)}",
-            f"a circle follows the accompanying form of each of the three largest pizzas ({len(a.of_role('Pizza'))} in all)",
+            "a circle follows the accompanying form of each of the three largest pizzas "
+            f"({len(a.of_role('Pizza'))} in all)",
         ),
         judged(
             "spacings of accompanied and accompanying pizza: δ1 = 2 δ2 (mod p)",
-            bool(steps) and all((first - 2 * second) % p == 0 or (first + 2 * second) % p == 0 for first, second in steps),
+            bool(steps)
+            and all(
+                (first - 2 * second) % p == 0 or (first + 2 * second) % p == 0
+                for first, second in steps
+            ),
             ", ".join(f"{first} and {second}" for first, second in steps) or "no circle",
             "up to the direction in which a circle is walked",
         ),
@@ -268,7 +350,8 @@ def side_isolated(sources: Sources) -> Product:
             "accompanying pizzas complement the logit pattern of their pizza",
             falls_short(max(correlations, default=1.0), 0),
             f"correlation over a - b {spread_of(correlations, '.2f')}",
-            "mean correct logits by a - b of a pizza and of its accompanying one are negatively correlated, for every pair",
+            "mean correct logits by a - b of a pizza and of its accompanying one are negatively "
+            "correlated, for every pair",
         ),
         measured("model-a-accompanied", a, main, f"{main:.2%}"),
         measured("model-a-accompanying", a, alone, f"{alone:.2%}"),
@@ -280,4 +363,8 @@ def side_isolated(sources: Sources) -> Product:
             f"at least {HIGHLY:.0%} of all pairs are answered right without them",
         ),
     )
-    return Product(source_of(a), {"": draw_isolated(a, side[:MOST_SHOWN] or a.evidence[:MOST_SHOWN])}, claims=claims)
+    return Product(
+        source_of(a),
+        {"": draw_isolated(a, side[:MOST_SHOWN] or a.evidence[:MOST_SHOWN])},
+        claims=claims,
+    )

@@ -1,4 +1,6 @@
-"""Making items: pictures and tables into a directory, and a page that a reader can check line by line."""
+"""Making items: pictures and tables into a directory, and a page that a reader can check line by
+line.
+"""
 
 import csv
 import io
@@ -8,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.paper.product import Claim, Item, Product, overall
 from algophase.paper.sources import Sources
 from algophase.report.style import house_style, save_figure
@@ -32,7 +34,9 @@ class Made:
         return f"not made: {self.problem}" if self.problem else overall(self.claims)
 
 
-def make(items: Iterable[Item], sources: Sources, out: Path, told: Callable[[Made], None] | None = None) -> list[Made]:
+def make(
+    items: Iterable[Item], sources: Sources, out: Path, told: Callable[[Made], None] | None = None
+) -> list[Made]:
     """Make items in turn. One whose data is not there is reported, and the others are made."""
     results = []
     for item in items:
@@ -59,7 +63,12 @@ def _write(item: Item, product: Product, out: Path) -> tuple[Path, ...]:
         stem = f"{item.label}-{name}" if name else item.label
         write_atomically(out / f"{stem}.md", table.markdown().encode())
         files.append(out / f"{stem}.md")
-    record = {"label": item.label, "place": item.place, "source": product.source, "claims": list(map(asdict, product.claims))}
+    record = {
+        "label": item.label,
+        "place": item.place,
+        "source": product.source,
+        "claims": list(map(asdict, product.claims)),
+    }
     write_atomically(out / f"{item.label}.json", (json.dumps(record, indent=1) + "\n").encode())
     return tuple(files)
 
@@ -70,7 +79,14 @@ def claims_csv(results: Iterable[Made]) -> str:
     writer.writerow(["label", "claim", "published", "ours", "sample", "verdict", "note", "source"])
     for made in results:
         for claim in made.claims:
-            numbers = (claim.text, claim.published, claim.ours, claim.sample, claim.verdict, claim.note)
+            numbers = (
+                claim.text,
+                claim.published,
+                claim.ours,
+                claim.sample,
+                claim.verdict,
+                claim.note,
+            )
             writer.writerow([made.item.label, *numbers, made.source])
     return buffer.getvalue()
 
@@ -89,20 +105,31 @@ def page(results: list[Made], path: Path, command: str) -> str:
         f"{len(results) - len(missing)} of {len(results)} items were made.",
         f"Claims: {', '.join(f'{count} {verdict}' for verdict, count in sorted(counts.items()))}.",
         "",
-        '"Reproduced" means equal to the printed digits (to one unit of the last where the paper says "about"), on the very',
+        '"Reproduced" means equal to the printed digits (to one unit of the last where the '
+        'paper says "about"), on the very',
         "network the paper used,",
-        "or, for a share of a population, no difference beyond the sampling error that the note gives.",
-        'A number of another network than the paper\'s is shown beside the published one and "not tested".',
+        "or, for a share of a population, no difference beyond the sampling error that the note "
+        "gives.",
+        "A number of another network than the paper's is shown beside the published one and "
+        '"not tested".',
         'The rule behind "supported" stands in the note; "undecided" means too few runs to say.',
         "",
     ]
     for made in results:
         item = made.item
-        lines += [f"## {item.label}: {item.title}", "", f"{item.place}. {made.verdict[:1].upper()}{made.verdict[1:]}.", ""]
+        lines += [
+            f"## {item.label}: {item.title}",
+            "",
+            f"{item.place}. {made.verdict[:1].upper()}{made.verdict[1:]}.",
+            "",
+        ]
         if made.source:
             lines += [f"Data: {made.source}.", ""]
         if made.claims:
-            lines += ["| claim | published | ours | n | verdict | note |", "|---|---|---|---|---|---|"]
+            lines += [
+                "| claim | published | ours | n | verdict | note |",
+                "|---|---|---|---|---|---|",
+            ]
             lines += [f"| {' | '.join(_cells(claim))} |" for claim in made.claims] + [""]
         for file in made.files:
             where = Path(os.path.relpath(file, path.parent)).as_posix()
@@ -114,5 +141,12 @@ def page(results: list[Made], path: Path, command: str) -> str:
 
 
 def _cells(claim: Claim) -> list[str]:
-    cells = [claim.text, claim.published, claim.ours, f"{claim.sample:,}", claim.verdict, claim.note]
+    cells = [
+        claim.text,
+        claim.published,
+        claim.ours,
+        f"{claim.sample:,}",
+        claim.verdict,
+        claim.note,
+    ]
     return [cell.replace("|", "\\|") for cell in cells]

@@ -1,6 +1,8 @@
-"""Pictures of isolated circles: correct logits by a - b and a + b on top, the embedding in the circle's plane below.
+"""Pictures of isolated circles: correct logits by a - b and a + b on top, the embedding in the
+circle's plane below.
 
-What a picture shows is kept apart from its network, so that a network too large to ship can still be drawn.
+What a picture shows is kept apart from its network, so that a network too large to ship can still
+be drawn.
 """
 
 import json
@@ -15,11 +17,18 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
-from algophase.analysis.circles import points_in_plane
-from algophase.analysis.evidence import CircleEvidence
-from algophase.errors import InputError
+from algophase.analysis.circles.find import points_in_plane
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.core.errors import InputError
 from algophase.paper.sources import Exhibit
-from algophase.report.figures import axis_names, circle_order, draw_plane, logit_map, operand_legend, order_frequency
+from algophase.report.figures import (
+    axis_names,
+    circle_order,
+    draw_plane,
+    logit_map,
+    operand_legend,
+    order_frequency,
+)
 from algophase.report.style import new_figure, set_title
 from algophase.storage.files import write_atomically
 
@@ -64,11 +73,22 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
         raise InputError(f"{exhibit.name} ({exhibit.network.id}) has no circle to isolate")
     plates = []
     for index, item in enumerate(shown):
-        lines = [_circle_name(exhibit, item), f"accuracy alone {item.accuracy_alone:.1%}", *notes[index : index + 1]]
+        lines = [
+            _circle_name(exhibit, item),
+            f"accuracy alone {item.accuracy_alone:.1%}",
+            *notes[index : index + 1],
+        ]
         points = points_in_plane(exhibit.components, item.circle)
         logits = exhibit.only([item]).logits
         plates.append(
-            Plate("\n".join(lines), item.circle.frequency, order_frequency(item), axis_names(item.circle), logits, points)
+            Plate(
+                "\n".join(lines),
+                item.circle.frequency,
+                order_frequency(item),
+                axis_names(item.circle),
+                logits,
+                points,
+            )
         )
     analysis = exhibit.analysis
     return Plates(
@@ -84,7 +104,9 @@ def take(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str]
 
 
 def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:
-    partner = next((other for other in exhibit.evidence if other.circle.frequency == item.accompanies), None)
+    partner = next(
+        (other for other in exhibit.evidence if other.circle.frequency == item.accompanies), None
+    )
     with_ = "" if partner is None else f" (with {exhibit.number_of(partner)})"
     return f"circle {exhibit.number_of(item)}{with_}, k = {item.circle.frequency}"
 
@@ -92,8 +114,14 @@ def _circle_name(exhibit: Exhibit, item: CircleEvidence) -> str:
 def save_plates(taken: Plates, path: Path) -> Path:
     """One file, in single precision: tensors `logits` and `points`, all else in its metadata."""
     words = asdict(replace(taken, plates=()))
-    words["plates"] = [{key: getattr(plate, key) for key in ("title", "frequency", "order", "axes")} for plate in taken.plates]
-    tensors = {name: torch.stack([getattr(plate, name) for plate in taken.plates]).float() for name in ("logits", "points")}
+    words["plates"] = [
+        {key: getattr(plate, key) for key in ("title", "frequency", "order", "axes")}
+        for plate in taken.plates
+    ]
+    tensors = {
+        name: torch.stack([getattr(plate, name) for plate in taken.plates]).float()
+        for name in ("logits", "points")
+    }
     write_atomically(path, to_bytes(tensors, {"plates": json.dumps(words)}))
     return path
 
@@ -105,7 +133,9 @@ def load_plates(path: Path) -> Plates:
             logits, points = file.get_tensor("logits").double(), file.get_tensor("points").double()
         drawn = zip(words.pop("plates"), logits, points, strict=True)
         plates = tuple(
-            Plate(one["title"], int(one["frequency"]), int(one["order"]), tuple(one["axes"]), *tensors)
+            Plate(
+                one["title"], int(one["frequency"]), int(one["order"]), tuple(one["axes"]), *tensors
+            )
             for one, *tensors in drawn
         )
         return Plates(**words, plates=plates)
@@ -116,7 +146,9 @@ def load_plates(path: Path) -> Plates:
 
 
 def logits_in_order(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
-    """Correct logits, rows a - b and columns a + b, in the order of a circle; without numbers, for small panels."""
+    """Correct logits, rows a - b and columns a + b, in the order of a circle; without numbers,
+    for small panels.
+    """
     order = circle_order(len(matrix), frequency)
     image = logit_map(axes, matrix[order][:, order])
     axes.set(xticks=[], yticks=[])
@@ -124,7 +156,9 @@ def logits_in_order(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage"
 
 
 def logits_in_steps(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage":
-    """Correct logits, rows a - b and columns a + b, both in steps of the spacing of a circle (the paper's (a - b) / 18)."""
+    """Correct logits, rows a - b and columns a + b, both in steps of the spacing of a circle
+    (the paper's (a - b) / 18).
+    """
     p = len(matrix)
     order = circle_order(p, frequency)
     image = logit_map(axes, matrix[order][:, order])
@@ -132,7 +166,12 @@ def logits_in_steps(axes: "Axes", matrix: Tensor, frequency: int) -> "AxesImage"
         step = pow(frequency, -1, p)
         axes.set(xlabel=f"{_over('a + b', step)} mod {p}", ylabel=f"{_over('a − b', step)} mod {p}")
     else:  # several residues share a place on the circle: positions are an order, not values
-        axes.set(xlabel="a + b, in the circle's order", ylabel="a − b, in the circle's order", xticks=[], yticks=[])
+        axes.set(
+            xlabel="a + b, in the circle's order",
+            ylabel="a − b, in the circle's order",
+            xticks=[],
+            yticks=[],
+        )
     return image
 
 
@@ -140,7 +179,9 @@ def _over(term: str, step: int) -> str:
     return term if step == 1 else f"({term})/{step}"
 
 
-def draw_isolated(exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()) -> "Figure":
+def draw_isolated(
+    exhibit: Exhibit, shown: Sequence[CircleEvidence], notes: Sequence[str] = ()
+) -> "Figure":
     """One column per circle. notes: a further line of each column's title."""
     return draw_plates(take(exhibit, shown, notes))
 
@@ -160,6 +201,12 @@ def draw_plates(taken: Plates) -> "Figure":
         bottom.locator_params(nbins=3)
     if len(shown[0].points) > 1:
         operand_legend(figure)
-    count = f"{len(shown)} of {taken.circles}" if len(shown) < taken.circles else f"all {len(shown)}"
-    set_title(figure, f"{taken.name} ({taken.network_id}), correct logits with one circle kept at a time ({count})")
+    count = (
+        f"{len(shown)} of {taken.circles}" if len(shown) < taken.circles else f"all {len(shown)}"
+    )
+    set_title(
+        figure,
+        f"{taken.name} ({taken.network_id}), correct logits with one circle kept at a time "
+        f"({count})",
+    )
     return figure

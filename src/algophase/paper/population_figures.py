@@ -1,4 +1,6 @@
-"""Pictures of populations: metrics by attention rate, over rate and width, against each other, and of linear models."""
+"""Pictures of populations: metrics by attention rate, over rate and width, against each other,
+and of linear models.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -6,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.paper.populations import INSIDE, LOW, MEASURES, SYMMETRIC, Transition, by_circularity, lines_by_width
+from algophase.paper.populations import (
+    INSIDE,
+    LOW,
+    MEASURES,
+    SYMMETRIC,
+    Transition,
+    by_circularity,
+    lines_by_width,
+)
 from algophase.paper.rules import THRESHOLDS
 from algophase.report.style import COLOURS, GREY, HEATMAP, MARKERS, VERDICTS, new_figure
 from algophase.runs.boundary import Boundary
@@ -43,7 +53,9 @@ def _size(count: int) -> float:
 
 
 def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | None) -> None:
-    """One metric by attention rate, with the boundary as a line, its interval as a band and the phase's limit dotted."""
+    """One metric by attention rate, with the boundary as a line, its interval as a band and the
+    phase's limit dotted.
+    """
     total = sum(map(len, kinds.values()))
     for order, (kind, runs) in enumerate(kinds.items()):
         colour, marker = KINDS[kind]
@@ -61,15 +73,21 @@ def rate_panel(axes: "Axes", kinds: Kinds, measure: str, found: Transition | Non
         axes.set_ylim(-0.02, 1.02)
 
 
-def rates_figure(rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], height: float = 2.3) -> "Figure":
-    """One row of panels per population (title, its kinds of runs, its transitions), both metrics side by side."""
+def rates_figure(
+    rows: Sequence[tuple[str, Kinds, Mapping[str, Transition]]], height: float = 2.3
+) -> "Figure":
+    """One row of panels per population (title, its kinds of runs, its transitions), both metrics
+    side by side.
+    """
     figure = new_figure(WIDTH, height * len(rows) + 0.45)
     grid = figure.subplots(len(rows), 2, squeeze=False)
     for row, (title, kinds, found) in zip(grid, rows, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
             rate_panel(axes, kinds, measure, found.get(measure))
         row[0].set_title(title, loc="left")
-    lowest = [runs[SYMMETRICITY].min() for _, kinds, _ in rows for runs in kinds.values() if len(runs)]
+    lowest = [
+        runs[SYMMETRICITY].min() for _, kinds, _ in rows for runs in kinds.values() if len(runs)
+    ]
     if lowest:
         for row in grid:
             row[0].set_ylim(min(*lowest, 0.9) - 0.04, 1.02)
@@ -81,7 +99,9 @@ def _mark(label: str, colour: str, marker: str = "o", alpha: float = 1.0) -> Any
     """A point in a legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=colour, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label)
+    return Line2D(
+        [], [], color=colour, marker=marker, linestyle="", markersize=4, alpha=alpha, label=label
+    )
 
 
 def _stroke(label: str, colour: str, width: float, style: Literal["-", "--", ":"] = "-") -> Any:
@@ -98,14 +118,35 @@ def _legend(figure: "Figure", kinds: Sequence[str]) -> None:
     handles.append(_stroke("transition (logistic)", "black", 1))
     handles.append(Patch(color="black", alpha=0.15, linewidth=0, label="its 95% interval"))
     handles.append(_stroke("limit of the phase", "0.4", 0.8, ":"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, handletextpad=0.4, columnspacing=1.2, handlelength=1.4)
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=6,
+        handletextpad=0.4,
+        columnspacing=1.2,
+        handlelength=1.4,
+    )
 
 
-def plane_panels(row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary], figure: "Figure") -> None:
-    """Runs over attention rate and width, coloured by each metric, with the line where its phase ends."""
-    widths = numpy.geomspace(runs["width"].min(), runs["width"].max(), 100) if len(runs) else numpy.empty(0)
+def plane_panels(
+    row: Sequence["Axes"], runs: Runs, lines: Mapping[str, Boundary], figure: "Figure"
+) -> None:
+    """Runs over attention rate and width, coloured by each metric, with the line where its phase
+    ends.
+    """
+    widths = (
+        numpy.geomspace(runs["width"].min(), runs["width"].max(), 100)
+        if len(runs)
+        else numpy.empty(0)
+    )
     for axes, measure in zip(row, MEASURES, strict=True):
-        low = 0.0 if measure == IRRELEVANCE else float(min(runs[measure].min(), 0.9)) if len(runs) else 0.0
+        low = (
+            0.0
+            if measure == IRRELEVANCE
+            else float(min(runs[measure].min(), 0.9))
+            if len(runs)
+            else 0.0
+        )
         style = {"c": runs[measure], "cmap": HEATMAP, "vmin": low, "vmax": 1.0}
         points = _scatter(axes, runs["_rate"], runs["width"], 1.4 * _size(len(runs)), **style)
         boundary = lines[measure]
@@ -128,7 +169,9 @@ def plane_figure(runs: Runs, lines: Mapping[str, Boundary]) -> "Figure":
     return figure
 
 
-def unfiltered_figure(kinds: Kinds, found: Mapping[str, Transition], wide_name: str, wide: Runs) -> "Figure":
+def unfiltered_figure(
+    kinds: Kinds, found: Mapping[str, Transition], wide_name: str, wide: Runs
+) -> "Figure":
     """Above: one width, circular runs or not; below: runs of all widths."""
     figure = new_figure(WIDTH, 5.2)
     grid = figure.subplots(2, 2)
@@ -141,14 +184,20 @@ def unfiltered_figure(kinds: Kinds, found: Mapping[str, Transition], wide_name: 
 
 
 def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) -> "Figure":
-    """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is close to 1."""
+    """Distance irrelevance against gradient symmetricity: all of it, and where symmetricity is
+    close to 1.
+    """
     figure = new_figure(WIDTH, 2.9 + 0.18 * ((len(populations) + 7) // 4))
     whole, close = figure.subplots(1, 2, sharey=True)
     total = sum(map(len, populations.values()))
     for axes in (whole, close):
         for place, runs in enumerate(populations.values()):
             for kind, some in by_circularity(runs).items():
-                style: dict[str, Any] = {"color": COLOURS[place], "marker": MARKERS[place], "zorder": 2 + (kind == "circular")}
+                style: dict[str, Any] = {
+                    "color": COLOURS[place],
+                    "marker": MARKERS[place],
+                    "zorder": 2 + (kind == "circular"),
+                }
                 style["alpha"] = 0.85 if kind == "circular" else 0.25
                 drawn = _scatter(axes, some[SYMMETRICITY], some[measure], _size(total), **style)
                 drawn.set_rasterized(total > RASTER_FROM)
@@ -158,19 +207,25 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
     whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
     close.set(xlim=(0.95, 1.0005), title="close to 1")
     whole.set_title("all")
-    handles = [_mark(name, COLOURS[place], MARKERS[place]) for place, name in enumerate(populations)]
+    handles = [
+        _mark(name, COLOURS[place], MARKERS[place]) for place, name in enumerate(populations)
+    ]
     handles += [
         _mark("circular", "0.3"),
         _mark("not circular (pale)", "0.3", alpha=0.25),
         _stroke(f"symmetricity {SYMMETRIC.limit:.0%}", "0.4", 0.8, "--"),
         _stroke(f"irrelevance {LOW.limit:g}", "0.4", 0.8, ":"),
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0)
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=4, handletextpad=0.4, columnspacing=1.0
+    )
     return figure
 
 
 def linear_figure(models: Mapping[str, Runs]) -> "Figure":
-    """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One column per model."""
+    """Above: irrelevance and circularity of every run; below: histograms of irrelevance. One
+    column per model.
+    """
     figure = new_figure(7.2, 3.5)
     grid = figure.subplots(2, len(models), sharex=True, sharey="row")
     lowest = 0.99
@@ -178,7 +233,15 @@ def linear_figure(models: Mapping[str, Runs]) -> "Figure":
         above, below = grid[0, column], grid[1, column]
         circularity = worst_circularity(runs)
         lowest = min(lowest, float(circularity.min())) if len(runs) else lowest
-        _scatter(above, runs[IRRELEVANCE], circularity, 9, color=COLOURS[column], marker=MARKERS[column], alpha=0.6)
+        _scatter(
+            above,
+            runs[IRRELEVANCE],
+            circularity,
+            9,
+            color=COLOURS[column],
+            marker=MARKERS[column],
+            alpha=0.6,
+        )
         above.axhline(THRESHOLDS.circularity, color="0.4", linewidth=0.8, linestyle=":")
         above.set_title(f"Model {title}")
         below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLOURS[column])
@@ -190,8 +253,12 @@ def linear_figure(models: Mapping[str, Runs]) -> "Figure":
 
 
 def worst_circularity(runs: Runs) -> "pandas.Series[float]":
-    """Circularity, or the lower of the two operands' tables where each has its own and circularity is not defined."""
+    """Circularity, or the lower of the two operands' tables where each has its own and
+    circularity is not defined.
+    """
     if "operand_circularity" not in runs:
         return runs[CIRCULARITY].astype(float)
-    lower = runs["operand_circularity"].map(lambda each: min(each) if each is not None and len(each) else numpy.nan)
+    lower = runs["operand_circularity"].map(
+        lambda each: min(each) if each is not None and len(each) else numpy.nan
+    )
     return runs[CIRCULARITY].astype(float).fillna(lower.astype(float))

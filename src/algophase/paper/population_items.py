@@ -5,9 +5,20 @@ from functools import partial
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
-from algophase.analysis.lines import exceeds, falls_short, reaches
-from algophase.paper.population_figures import by_verdict, metrics_figure, plane_figure, rates_figure, unfiltered_figure
-from algophase.paper.population_released import beside, published_share, released_population, share_claims
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches
+from algophase.paper.population_figures import (
+    by_verdict,
+    metrics_figure,
+    plane_figure,
+    rates_figure,
+    unfiltered_figure,
+)
+from algophase.paper.population_released import (
+    beside,
+    published_share,
+    released_population,
+    share_claims,
+)
 from algophase.paper.populations import (
     ASYMMETRIC,
     BY_DEFINITION,
@@ -55,7 +66,11 @@ LOW_RATE, HIGH_RATE = 0.2, 0.8
 
 def _name_of(space: str, runs: Runs) -> str:
     """What a population is called in tables and pictures."""
-    return f"widths {runs['width'].min():.0f} to {runs['width'].max():.0f}" if space == "varying-width" else MAIN[space]
+    return (
+        f"widths {runs['width'].min():.0f} to {runs['width'].max():.0f}"
+        if space == "varying-width"
+        else MAIN[space]
+    )
 
 
 def _not_there(spaces: dict[str, str], found: dict[str, Runs]) -> str:
@@ -63,7 +78,8 @@ def _not_there(spaces: dict[str, str], found: dict[str, Runs]) -> str:
     return f"; not there yet: {', '.join(lacking)}" if lacking else ""
 
 
-# --- section 4 --------------------------------------------------------------------------------------------------------
+# --- section 4
+# --------------------------------------------------------------------------------------------------------
 
 
 def _symmetric_at_low(runs: Runs, measure: str = IRRELEVANCE) -> Share:
@@ -79,51 +95,117 @@ def metricvs(sources: Sources) -> Product:
     for name in ("accurate", "circular"):
         shares = [_symmetric_at_low(getattr(one, name)) for one in named.values()]
         share = Share(sum(one.count for one in shares), sum(one.total for one in shares))
-        text = f"at low distance irrelevance the gradient symmetricity is almost always close to 1 ({name} runs)"
-        claims.append(share_claim(text, share, NEARLY_ALL, f"runs with {SYMMETRIC} among {name} runs with {LOW}"))
+        text = (
+            "at low distance irrelevance the gradient symmetricity is almost always close "
+            f"to 1 ({name} runs)"
+        )
+        claims.append(
+            share_claim(
+                text, share, NEARLY_ALL, f"runs with {SYMMETRIC} among {name} runs with {LOW}"
+            )
+        )
     claims += _typical(joined([one.circular for one in named.values() if "pizza_share" in one]))
     for name, one in named.items():
         text = f"majority of the runs reached 100% validation accuracy, {name}"
-        claims.append(share_claim(text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"))
+        claims.append(
+            share_claim(
+                text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"
+            )
+        )
     rows = []
     for name, one in named.items():
-        shares = [one.accuracy_share, one.circular_share_of_accurate, _symmetric_at_low(one.accurate)]
+        shares = [
+            one.accuracy_share,
+            one.circular_share_of_accurate,
+            _symmetric_at_low(one.accurate),
+        ]
         rows.append((name, f"{len(one):,}", *map(str, shares)))
     figures = {"": metrics_figure({name: one.accurate for name, one in named.items()})}
-    tables = {"": Table(("runs", "finished", "accurate", "circular, of accurate", "symmetric at low irrelevance"), tuple(rows))}
-    source = "; ".join(one.source for one in named.values()) + f"; {BY_DEFINITION}{_not_there(MAIN, found)}"
-    theirs = {f"released, {MAIN[space]}": released_population(sources, space) for space in ("fixed-width", *DEEP)}
+    tables = {
+        "": Table(
+            (
+                "runs",
+                "finished",
+                "accurate",
+                "circular, of accurate",
+                "symmetric at low irrelevance",
+            ),
+            tuple(rows),
+        )
+    }
+    source = (
+        "; ".join(one.source for one in named.values())
+        + f"; {BY_DEFINITION}{_not_there(MAIN, found)}"
+    )
+    theirs = {
+        f"released, {MAIN[space]}": released_population(sources, space)
+        for space in ("fixed-width", *DEEP)
+    }
     released = {name: one for name, one in theirs.items() if one is not None}
     if released:
-        figures["released"] = metrics_figure({name: one.accurate for name, one in released.items()}, WRONG_LOGIT)
-        beside_them = {**{name: one for name, one in named.items() if WRONG_LOGIT in one}, **released}
+        figures["released"] = metrics_figure(
+            {name: one.accurate for name, one in released.items()}, WRONG_LOGIT
+        )
+        beside_them = {
+            **{name: one for name, one in named.items() if WRONG_LOGIT in one},
+            **released,
+        }
         at_low = partial(_symmetric_at_low, measure=WRONG_LOGIT)
         tables["released"] = Table(
             ("runs", "symmetric at low irrelevance (wrong logit), accurate", "the same, circular"),
-            tuple((name, str(at_low(one.accurate)), str(at_low(one.circular))) for name, one in beside_them.items()),
+            tuple(
+                (name, str(at_low(one.accurate)), str(at_low(one.circular)))
+                for name, one in beside_them.items()
+            ),
         )
-        source += "; released runs: distance irrelevance of the largest wrong logit, which is what their table has"
+        source += (
+            "; released runs: distance irrelevance of the largest wrong logit, which is "
+            "what their table has"
+        )
     return Product(source, figures, tables, tuple(claims))
 
 
 def _typical(known: Runs) -> list[Claim]:
-    """Where the irrelevance of Pizzas and Clocks lies, told apart by their circles alone: a verdict would use irrelevance."""
+    """Where the irrelevance of Pizzas and Clocks lies, told apart by their circles alone: a
+    verdict would use irrelevance.
+    """
     lesser, limit = THRESHOLDS.hybrid_share, number("typical-irrelevance-limit").value
     clocks = known.where(falls_short(known["pizza_share"], lesser))
     claims = []
     share = known["pizza_share"]
     for name, some, within, printed, sign in (
-        ("Pizza", known.where(exceeds(share, 1 - lesser)), falls_short, f"0 to {limit:g}", f"more than {1 - lesser:.0%}"),
+        (
+            "Pizza",
+            known.where(exceeds(share, 1 - lesser)),
+            falls_short,
+            f"0 to {limit:g}",
+            f"more than {1 - lesser:.0%}",
+        ),
         ("Clock", clocks, reaches, f"{limit:g} to 1", f"less than {lesser:.0%}"),
     ):
         values = some[IRRELEVANCE]
-        spread = f"5% to 95% of them: {values.quantile(0.05):.2f} to {values.quantile(0.95):.2f}" if len(some) else "no runs"
-        what = f"share within; {spread}; a {name} here has {sign} of its circles' logit variance in the Pizza's form"
+        spread = (
+            f"5% to 95% of them: {values.quantile(0.05):.2f} to {values.quantile(0.95):.2f}"
+            if len(some)
+            else "no runs"
+        )
+        what = (
+            f"share within; {spread}; a {name} here has {sign} of its circles' logit "
+            "variance in the Pizza's form"
+        )
         text = f"typical distance irrelevance of a {name}"
         claims.append(share_claim(text, some.share(within(values, limit)), MOST, what, printed))
     highest = f"the highest is {clocks[SYMMETRICITY].max():.3f}" if len(clocks) else "no runs"
-    ruled, what = clocks.share(ASYMMETRIC.of(clocks)), f"Clocks, as above, with {ASYMMETRIC}; {highest}"
-    return [*claims, share_claim("gradient symmetricity can be used to rule out the Clock", ruled, NEARLY_ALL, what)]
+    ruled, what = (
+        clocks.share(ASYMMETRIC.of(clocks)),
+        f"Clocks, as above, with {ASYMMETRIC}; {highest}",
+    )
+    return [
+        *claims,
+        share_claim(
+            "gradient symmetricity can be used to rule out the Clock", ruled, NEARLY_ALL, what
+        ),
+    ]
 
 
 def onelayer(sources: Sources) -> Product:
@@ -132,34 +214,57 @@ def onelayer(sources: Sources) -> Product:
     found, asymmetric = transitions(runs), ASYMMETRIC.of(runs)
     loose = runs.share(asymmetric | INSIDE.of(runs))
     what = f"{ASYMMETRIC} or {LOW} (with the line at {INSIDE.limit:g}: {loose})"
-    text = "most circular models have low gradient symmetricity (Clock) or low distance irrelevance (Pizza)"
+    text = (
+        "most circular models have low gradient symmetricity (Clock) or low distance "
+        "irrelevance (Pizza)"
+    )
     clear = "a clear transition from Pizza to Clock with the attention rate"
     claims = [
         share_claim(text, runs.share(asymmetric | LOW.of(runs)), MOST, what),
         *(transition_claim(clear, found[measure], clear=True) for measure in MEASURES),
-        *_dominance(runs, [rate for measure in MEASURES if (rate := found[measure].rate) is not None]),
+        *_dominance(
+            runs, [rate for measure in MEASURES if (rate := found[measure].rate) is not None]
+        ),
         *_between(runs),
     ]
     figures, tables, told = beside(sources, one.frame)
     figures = {"": rates_figure([("", by_verdict(runs), found)]), **figures}
     tables = {"": transition_table({"circular": found}), **tables}
-    source = f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; {BY_DEFINITION}{told}"
+    source = (
+        f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; "
+        f"{BY_DEFINITION}{told}"
+    )
     return Product(source, figures, tables, tuple(claims))
 
 
 def _between(runs: Runs) -> list[Claim]:
     """Networks between the two algorithms, and the way the paper thinks they can be."""
-    what = "circular runs labelled hybrid: the lesser algorithm has a fifth of the circles' logit variance or more"
-    claims = [some_claim("networks lie between Clock and Pizza", runs.share(runs["paper_label"] == "hybrid"), what)]
+    what = (
+        "circular runs labelled hybrid: the lesser algorithm has a fifth of the circles' "
+        "logit variance or more"
+    )
+    claims = [
+        some_claim(
+            "networks lie between Clock and Pizza",
+            runs.share(runs["paper_label"] == "hybrid"),
+            what,
+        )
+    ]
     if "circles.role" in runs:
         both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool)
         text = "some principal components act as the Clock and some as the Pizza"
-        claims.append(some_claim(text, runs.share(both), "circular runs with a circle of either role, hybrid or not"))
+        claims.append(
+            some_claim(
+                text, runs.share(both), "circular runs with a circle of either role, hybrid or not"
+            )
+        )
     return claims
 
 
 def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
-    """Which algorithm dominates below both transition points and above both: by the two metrics, and by the labels."""
+    """Which algorithm dominates below both transition points and above both: by the two metrics,
+    and by the labels.
+    """
     if len(rates) < len(MEASURES):
         return []
     claims = []
@@ -168,11 +273,20 @@ def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
         ("Pizza", "below", low, runs.where(runs["_rate"] < low), (SYMMETRIC, INSIDE)),
         ("Clock", "above", high, runs.where(runs["_rate"] > high), (ASYMMETRIC, HIGH)),
     ):
-        text, where = f"the {name} dominates {side} the phase change point", f"at rates {side} {rate:.2f}"
+        text, where = (
+            f"the {name} dominates {side} the phase change point",
+            f"at rates {side} {rate:.2f}",
+        )
         share = there.share(sides[0].of(there) & sides[1].of(there))
-        claims.append(share_claim(f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"))
+        claims.append(
+            share_claim(
+                f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"
+            )
+        )
         own, hybrid = (there.share(there["paper_label"] == verdict) for verdict in (name, "hybrid"))
-        claims.append(share_claim(f"{text}, by the label", own, MOST, f"{where}; hybrid there: {hybrid}"))
+        claims.append(
+            share_claim(f"{text}, by the label", own, MOST, f"{where}; hybrid there: {hybrid}")
+        )
     return claims
 
 
@@ -184,25 +298,52 @@ def variouswidth(sources: Sources) -> Product:
         line = lines[measure]
         slope, by = line.slope, label(measure)
         text = f"the attention rate of the transition increases with width, by {by}"
-        shown = line.reason or "no boundary" if slope is None else f"{slope} per doubling of the width"
+        shown = (
+            line.reason or "no boundary" if slope is None else f"{slope} per doubling of the width"
+        )
         note = f"phase: {PHASES[measure]}; rule: the slope's bootstrap interval lies above 0"
         claims.append(statement(text, above_zero(slope), shown, note, sample=line.runs))
         for scale, scaled in (("log2 width", numpy.log2), ("width", numpy.asarray)):
             curved = bend(runs, measure, scaled)
             text = f"an almost linear phase boundary in rate and {scale}, by {by}"
             shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
-            note = f"with a quadratic term in {scale}; rule: at most {STRAIGHT:g} of attention rate off the straight line"
-            note += "" if curved is None else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
+            note = (
+                f"with a quadratic term in {scale}; rule: at most {STRAIGHT:g} of attention "
+                "rate off the straight line"
+            )
+            note += (
+                ""
+                if curved is None
+                else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
+            )
             holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
             claims.append(statement(text, holds, shown, note, sample=line.runs))
-        at = "-" if line.rate is None or line.width is None else f"{line.rate} at width {line.width:.0f}"
-        rows.append((PHASES[measure], at, "-" if slope is None else str(slope), f"{line.inside:,} of {line.runs:,}"))
-    table = Table(("phase", "boundary (attention rate)", "change per doubling of the width", "inside"), tuple(rows))
-    source = f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; {BY_DEFINITION}"
+        at = (
+            "-"
+            if line.rate is None or line.width is None
+            else f"{line.rate} at width {line.width:.0f}"
+        )
+        rows.append(
+            (
+                PHASES[measure],
+                at,
+                "-" if slope is None else str(slope),
+                f"{line.inside:,} of {line.runs:,}",
+            )
+        )
+    table = Table(
+        ("phase", "boundary (attention rate)", "change per doubling of the width", "inside"),
+        tuple(rows),
+    )
+    source = (
+        f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; "
+        f"{BY_DEFINITION}"
+    )
     return Product(source, {"": plane_figure(runs, lines)}, {"": table}, tuple(claims))
 
 
-# --- appendix C -------------------------------------------------------------------------------------------------------
+# --- appendix C
+# -------------------------------------------------------------------------------------------------------
 
 
 def noncirc2(sources: Sources) -> Product:
@@ -210,14 +351,22 @@ def noncirc2(sources: Sources) -> Product:
     wide = populations(sources, "varying-width").get("varying-width")
     runs = one.accurate
     found, rates = transitions(runs), runs["_rate"]
-    low, high = (runs.where(there) for there in (falls_short(rates, LOW_RATE), exceeds(rates, HIGH_RATE)))
-    low_plain, high_plain = (falls_short(some[CIRCULARITY], THRESHOLDS.circularity) for some in (low, high))
+    low, high = (
+        runs.where(there) for there in (falls_short(rates, LOW_RATE), exceeds(rates, HIGH_RATE))
+    )
+    low_plain, high_plain = (
+        falls_short(some[CIRCULARITY], THRESHOLDS.circularity) for some in (low, high)
+    )
     shares = low.share(low_plain), high.share(high_plain)
     above = f"above {HIGH_RATE:g}: {shares[1]}; less that share: {points(apart(*shares))}"
     claims = [
         *share_claims(sources, "fixed-width", one),
         *(_noise(runs, measure, found[measure].rate) for measure in MEASURES),
-        some_claim("non-circular networks appear at low attention rates", shares[0], f"at rates below {LOW_RATE:g} ({above})"),
+        some_claim(
+            "non-circular networks appear at low attention rates",
+            shares[0],
+            f"at rates below {LOW_RATE:g} ({above})",
+        ),
         some_claim(
             "the Pizza continues to be observed among them",
             pizzas(low.where(low_plain)),
@@ -225,24 +374,37 @@ def noncirc2(sources: Sources) -> Product:
         ),
     ]
     if wide is None:
-        figure, beside_it = rates_figure([("width 128", by_circularity(runs), found)]), "varying-width is not there yet"
+        figure, beside_it = (
+            rates_figure([("width 128", by_circularity(runs), found)]),
+            "varying-width is not there yet",
+        )
     else:
-        figure = unfiltered_figure(by_circularity(runs), found, _name_of("varying-width", wide), wide.accurate)
+        figure = unfiltered_figure(
+            by_circularity(runs), found, _name_of("varying-width", wide), wide.accurate
+        )
         beside_it = f"{wide.source}, of which {len(wide.accurate):,} accurate"
     tables = {"": transition_table({"all accurate": found, "circular": transitions(one.circular)})}
-    source = f"{one.source}, of which {len(runs):,} at 100% validation accuracy; {BY_DEFINITION}; {beside_it}"
+    source = (
+        f"{one.source}, of which {len(runs):,} at 100% validation accuracy; "
+        f"{BY_DEFINITION}; {beside_it}"
+    )
     return Product(source, {"": figure}, tables, tuple(claims))
 
 
 def _noise(runs: Runs, measure: str, rate: float | None) -> Claim:
-    """More noise without the filter: runs that are not circular lie on the wrong side of the boundary more often."""
+    """More noise without the filter: runs that are not circular lie on the wrong side of the
+    boundary more often.
+    """
     text = f"more noise with non-circular networks unfiltered, by {label(measure)}"
     if rate is None:
         return statement(text, None, "no boundary", "there is no boundary", sample=len(runs))
     wrong, circular = inside_phase(runs.frame, measure) != (runs["_rate"] < rate), is_circular(runs)
     shares = [runs.where(some).share(wrong[some]) for some in (~circular, circular)]
     found = apart(*shares)
-    note = f"runs on the wrong side of the boundary at {rate:.3f}: not circular {shares[0]}, circular {shares[1]}; "
+    note = (
+        f"runs on the wrong side of the boundary at {rate:.3f}: not circular {shares[0]}, "
+        f"circular {shares[1]}; "
+    )
     note += "rule: the interval of the difference lies above 0"
     return statement(text, above_zero(found), points(found), note, sample=len(runs))
 
@@ -252,26 +414,44 @@ def multilayers(sources: Sources) -> Product:
     if not deep:
         population(sources, next(iter(DEEP)))  # which says how to make one
     one = populations(sources, "fixed-width").get("fixed-width")
-    shallow, whose = (published_share("fixed-width"), "published") if one is None else (one.circular_share, "ours")
+    shallow, whose = (
+        (published_share("fixed-width"), "published")
+        if one is None
+        else (one.circular_share, "ours")
+    )
     order = sorted(DEEP, key=lambda space: space not in deep)  # those that are not there come last
     claims = [claim for space in order for claim in share_claims(sources, space, deep.get(space))]
     for space, each in deep.items():
         found = apart(shallow, each.circular_share)
-        note = f"one layer ({whose}) {shallow}; rule: the interval of its share circular less this one's lies above 0"
+        note = (
+            f"one layer ({whose}) {shallow}; rule: the interval of its share circular less "
+            "this one's lies above 0"
+        )
         text = f"deeper networks are more likely non-circular: {DEEP[space]} against one"
         shown = f"{each.circular_share}; {points(found)}"
-        claims.append(statement(text, above_zero(found), shown, note, sample=each.circular_share.total))
+        claims.append(
+            statement(text, above_zero(found), shown, note, sample=each.circular_share.total)
+        )
     for space, each in deep.items():
         text = f"the Pizza continues to be observed, {DEEP[space]}"
-        claims.append(some_claim(text, pizzas(each.accurate), f"accurate runs with {SYMMETRIC} and {LOW}"))
+        claims.append(
+            some_claim(text, pizzas(each.accurate), f"accurate runs with {SYMMETRIC} and {LOW}")
+        )
     rows = []
     for space, each in {**({} if one is None else {"fixed-width": one}), **deep}.items():
         shares = each.accuracy_share, each.circular_share, each.circular_share_of_accurate
         rows.append((MAIN[space], f"{len(each):,}", *map(str, shares)))
     heads = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
-    panels = [(DEEP[space], by_circularity(each.accurate), transitions(each.accurate)) for space, each in deep.items()]
+    panels = [
+        (DEEP[space], by_circularity(each.accurate), transitions(each.accurate))
+        for space, each in deep.items()
+    ]
     figures, tables, told = beside(sources, joined(list(deep.values())).frame)
     source = "; ".join(each.source for each in deep.values())
     source += f"; at 100% validation accuracy; {BY_DEFINITION}{told}{_not_there(DEEP, deep)}"
-    tables = {"": Table(heads, tuple(rows)), "transitions": transition_table({t: f for t, _, f in panels}), **tables}
+    tables = {
+        "": Table(heads, tuple(rows)),
+        "transitions": transition_table({t: f for t, _, f in panels}),
+        **tables,
+    }
     return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables, tuple(claims))

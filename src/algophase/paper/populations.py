@@ -1,6 +1,8 @@
-"""What the paper says of whole populations: on which side of a line runs lie, where a phase ends, how a share compares.
+"""What the paper says of whole populations: on which side of a line runs lie, where a phase ends,
+how a share compares.
 
-A transition is clear if its phase dominates on one side of the boundary and its opposite on the other.
+A transition is clear if its phase dominates on one side of the boundary and its opposite on the
+other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.product import Claim, Table
 from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated, statement
 from algophase.paper.sources import Sources, optional
@@ -75,7 +77,11 @@ class Side:
     @property
     def condition(self) -> str:
         """The paper writes symmetricity as a share and irrelevance as a number."""
-        return f"{self.sign} {self.limit:.0%}" if self.measure == SYMMETRICITY else f"{self.sign} {self.limit:g}"
+        return (
+            f"{self.sign} {self.limit:.0%}"
+            if self.measure == SYMMETRICITY
+            else f"{self.sign} {self.limit:g}"
+        )
 
     def __str__(self) -> str:
         return f"{label(self.measure).split()[1]} {self.condition}"
@@ -104,12 +110,15 @@ def by_circularity(runs: Runs) -> dict[str, Runs]:
     return {"not circular": runs.where(~circular), "circular": runs.where(circular)}
 
 
-# --- the phase along the attention rate -------------------------------------------------------------------------------
+# --- the phase along the attention rate
+# -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Transition:
-    """A boundary and what lies on its sides. below, above: shares inside the phase; right: runs on their side of it."""
+    """A boundary and what lies on its sides. below, above: shares inside the phase; right: runs
+    on their side of it.
+    """
 
     measure: str
     boundary: Boundary
@@ -120,11 +129,16 @@ class Transition:
     @property
     def rate(self) -> float | None:
         """None where there is no boundary within the range of rates."""
-        return self.boundary.rate.value if self.boundary.rate is not None and self.boundary.within else None
+        return (
+            self.boundary.rate.value
+            if self.boundary.rate is not None and self.boundary.within
+            else None
+        )
 
     def observed(self, *, clear: bool = False) -> Holds:
-        """Whether the phase ends within the range of rates: by the fit, most runs at rate 0 are inside and most at rate 1 are
-        not; clear: the same of the runs below the boundary and above it."""
+        """Whether the phase ends within the range of rates: by the fit, most runs at rate 0 are
+        inside and most at rate 1 are not; clear: the same of the runs below the boundary and above
+        it."""
         if not self.boundary.runs:
             return None
         curve = self.boundary.curve
@@ -134,7 +148,10 @@ class Transition:
         ends = [Estimate(curve.probability[at], (curve.low[at], curve.high[at])) for at in (0, -1)]
         parts = [decided(ends[0], low=MOST), decided(ends[1], high=MOST)]
         if clear and self.boundary.within:
-            parts += [decided(estimated(self.below), low=MOST), decided(estimated(self.above), high=MOST)]
+            parts += [
+                decided(estimated(self.below), low=MOST),
+                decided(estimated(self.above), high=MOST),
+            ]
         return all_of(parts)
 
     def __str__(self) -> str:
@@ -142,7 +159,10 @@ class Transition:
             return self.boundary.reason or "no boundary"
         if not self.boundary.within:
             return str(self.boundary)
-        return f"rate {self.boundary.rate}; inside: {self.below.value:.1%} below, {self.above.value:.1%} above"
+        return (
+            f"rate {self.boundary.rate}; inside: {self.below.value:.1%} below, "
+            f"{self.above.value:.1%} above"
+        )
 
 
 def transitions(runs: Runs) -> dict[str, Transition]:
@@ -161,12 +181,20 @@ def _transition(runs: Runs, measure: str) -> Transition:
 
 def transition_claim(text: str, found: Transition, *, clear: bool) -> Claim:
     """clear: also ask that the phase dominates below the boundary and its opposite above."""
-    rule = f"the fitted share inside the phase lies above {MOST:.0%} at rate 0 and below it at rate 1, with its 95% band"
+    rule = (
+        f"the fitted share inside the phase lies above {MOST:.0%} at rate 0 and below it at "
+        "rate 1, with its 95% band"
+    )
     if clear:
-        rule += f", and so do the shares below and above the boundary; on their side of it: {found.right}"
+        rule += (
+            ", and so do the shares below and above the boundary; on their side of it: "
+            f"{found.right}"
+        )
     note = f"phase: {PHASES[found.measure]}; rule: {rule}"
     text = f"{text}, by {label(found.measure)}"
-    return statement(text, found.observed(clear=clear), str(found), note, sample=found.boundary.runs)
+    return statement(
+        text, found.observed(clear=clear), str(found), note, sample=found.boundary.runs
+    )
 
 
 def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
@@ -174,23 +202,39 @@ def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
     lines = []
     for name, found in rows.items():
         for measure, one in found.items():
-            sides = (str(side) if one.boundary.within else "-" for side in (one.below, one.above, one.right))
+            sides = (
+                str(side) if one.boundary.within else "-"
+                for side in (one.below, one.above, one.right)
+            )
             lines.append((name, PHASES[measure], str(one.boundary), *sides))
-    heads = ("runs", "phase", "boundary (attention rate)", "inside, below it", "inside, above it", "on their side")
+    heads = (
+        "runs",
+        "phase",
+        "boundary (attention rate)",
+        "inside, below it",
+        "inside, above it",
+        "on their side",
+    )
     return Table(heads, tuple(lines))
 
 
 def bootstrap_difference(first: Floats, second: Floats, *, seed: int = 0) -> Estimate | None:
-    """Median of the first less that of the second, with a bootstrap interval over runs; None if either is empty."""
+    """Median of the first less that of the second, with a bootstrap interval over runs; None if
+    either is empty.
+    """
     if not len(first) or not len(second):
         return None
     generator = numpy.random.default_rng(seed)
-    drawn = [numpy.median(side[generator.integers(0, len(side), (DRAWS, len(side)))], axis=1) for side in (first, second)]
+    drawn = [
+        numpy.median(side[generator.integers(0, len(side), (DRAWS, len(side)))], axis=1)
+        for side in (first, second)
+    ]
     low, high = numpy.quantile(drawn[0] - drawn[1], TAILS)
     return Estimate(float(numpy.median(first) - numpy.median(second)), (float(low), float(high)))
 
 
-# --- the phase over rate and width ------------------------------------------------------------------------------------
+# --- the phase over rate and width
+# ------------------------------------------------------------------------------------
 
 
 def lines_by_width(runs: Runs) -> dict[str, Boundary]:
@@ -199,7 +243,8 @@ def lines_by_width(runs: Runs) -> dict[str, Boundary]:
 
 @dataclass(frozen=True)
 class Bend:
-    """How far a phase's boundary over width bends: the largest distance, in attention rate, of a curve from the line.
+    """How far a phase's boundary over width bends: the largest distance, in attention rate, of a
+    curve from the line.
 
     p: of the likelihood-ratio test that the curve's quadratic term is needed.
     """
@@ -210,9 +255,15 @@ class Bend:
 
 
 def bend(
-    runs: Runs, measure: str, scale: Callable[[Floats], Floats] = numpy.log2, draws: int = 400, seed: int = 0
+    runs: Runs,
+    measure: str,
+    scale: Callable[[Floats], Floats] = numpy.log2,
+    draws: int = 400,
+    seed: int = 0,
 ) -> Bend | None:
-    """Fit the boundary over some scale of the width with and without a quadratic term; None where there is no boundary."""
+    """Fit the boundary over some scale of the width with and without a quadratic term; None
+    where there is no boundary.
+    """
     from scipy.stats import chi2
 
     some = runs.where(runs["_rate"].notna() & runs[measure].notna())
@@ -220,9 +271,17 @@ def bend(
     widths = scale(some["width"].to_numpy(float))
     if not len(some) or inside.min() == inside.max() or widths.min() == widths.max():
         return None
-    x = (widths - (widths.min() + widths.max()) / 2) / ((widths.max() - widths.min()) / 2)  # -1 to 1
-    design = numpy.stack([numpy.ones(len(x)), some["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1)
-    drawn = numpy.random.default_rng(seed).multinomial(len(x), numpy.full(len(x), 1 / len(x)), size=draws).T
+    x = (widths - (widths.min() + widths.max()) / 2) / (
+        (widths.max() - widths.min()) / 2
+    )  # -1 to 1
+    design = numpy.stack(
+        [numpy.ones(len(x)), some["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1
+    )
+    drawn = (
+        numpy.random.default_rng(seed)
+        .multinomial(len(x), numpy.full(len(x), 1 / len(x)), size=draws)
+        .T
+    )
     weights = numpy.concatenate([numpy.ones((len(x), 1)), drawn.astype(numpy.float64)], axis=1)
     straight, curved = fit(design[:, :3], inside, weights)[0], fit(design, inside, weights)[0]
     at = numpy.linspace(-1, 1, 101)[:, None]
@@ -235,7 +294,9 @@ def bend(
     low, high = numpy.quantile(usable, TAILS) if len(usable) else (0.0, 0.0)
     enough = len(usable) > 0 and min(inside.sum(), (1 - inside).sum()) >= FEWEST_OF_EACH
     largest = Estimate(float(distance[0]), (float(low), float(high)) if enough else None)
-    gained = _log_likelihood(design, inside, curved[:, 0]) - _log_likelihood(design[:, :3], inside, straight[:, 0])
+    gained = _log_likelihood(design, inside, curved[:, 0]) - _log_likelihood(
+        design[:, :3], inside, straight[:, 0]
+    )
     return Bend(len(x), largest, float(chi2.sf(max(0.0, 2 * gained), 1)))
 
 

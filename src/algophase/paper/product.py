@@ -1,4 +1,6 @@
-"""What making an item of the paper gives: pictures, tables, and the paper's claims beside what we found."""
+"""What making an item of the paper gives: pictures, tables, and the paper's claims beside what
+we found.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,18 +11,27 @@ if TYPE_CHECKING:
 
     from algophase.paper.sources import Sources
 
-Verdict = Literal["reproduced", "supported", "differs", "not supported", "undecided", "paper contradicts itself", "not tested"]
+Verdict = Literal[
+    "reproduced",
+    "supported",
+    "differs",
+    "not supported",
+    "undecided",
+    "paper contradicts itself",
+    "not tested",
+]
 
 
 @dataclass(frozen=True)
 class Claim:
     """One thing the paper says, and what we found.
 
-    published, ours: as printed ("-" where there is none); sample: how many runs or networks ours rests on.
-    A number is "reproduced" if it is the published one to its printed digits, or within the sampling error that the note
-    states where both are of a population, else "differs"; a statement is "supported" or "not supported", by a rule that the
-    note states. It is "undecided" where the interval of ours is too wide for its rule, "not tested" where there is nothing
-    to test it on.
+    published, ours: as printed ("-" where there is none); sample: how many runs or networks ours
+        rests on.
+    A number is "reproduced" if it is the published one to its printed digits, or within the
+    sampling error that the note states where both are of a population, else "differs"; a statement
+    is "supported" or "not supported", by a rule that the note states. It is "undecided" where the
+    interval of ours is too wide for its rule, "not tested" where there is nothing to test it on.
     """
 
     text: str
@@ -40,12 +51,20 @@ class Table:
 
     def markdown(self) -> str:
         lines = [self.columns, tuple("---" for _ in self.columns), *self.rows]
-        return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+        return (
+            "\n".join(
+                "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
+                for line in lines
+            )
+            + "\n"
+        )
 
 
 @dataclass(frozen=True)
 class Product:
-    """source: where the data comes from, in words. figures and tables are named; "" is the item itself."""
+    """source: where the data comes from, in words. figures and tables are named; "" is the item
+    itself.
+    """
 
     source: str
     figures: "dict[str, Figure]" = field(default_factory=dict)
@@ -55,7 +74,8 @@ class Product:
 
 @dataclass(frozen=True)
 class Item:
-    """label: the paper's own; place: where it stands; needs: "network:ROLE", "sweep:SPACE" or "moments:SPACE", all of them.
+    """label: the paper's own; place: where it stands; needs: "network:ROLE", "sweep:SPACE" or
+    "moments:SPACE", all of them.
 
     make: draws and measures it. It raises `Missing` where a source is not there.
     """

@@ -1,4 +1,6 @@
-"""The readout of a linear Pizza (appendix L.4): f(cos t, sin t) against 8 cos(2t + 2), and the paper's printed coefficients."""
+"""The readout of a linear Pizza (appendix L.4): f(cos t, sin t) against 8 cos(2t + 2), and the
+paper's printed coefficients.
+"""
 
 import csv
 import math
@@ -8,9 +10,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from algophase.analysis.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
-from algophase.analysis.circles import points_in_plane
-from algophase.analysis.formulas import pizza_logits
+from algophase.analysis.circles.find import points_in_plane
+from algophase.analysis.circles.formulas import pizza_logits
+from algophase.analysis.hidden.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
 from algophase.core.fourier import cos_turn
 from algophase.networks import Linear
 from algophase.paper.anatomy_items import both_sides, open_model_beta
@@ -31,7 +33,10 @@ HALF_DIGIT = 0.0005 + 1e-6  # of three decimals, and the rounding of float32 wei
 def printed_coefficients() -> Tensor:
     """Appendix L.4's 44 rows (x, y, bias, readout), as printed to three decimals."""
     text = files("algophase.paper").joinpath("appendix_l4.csv").read_text(encoding="utf-8")
-    return torch.tensor([[float(cell) for cell in row] for row in list(csv.reader(text.splitlines()))[1:]], dtype=torch.float64)
+    return torch.tensor(
+        [[float(cell) for cell in row] for row in list(csv.reader(text.splitlines()))[1:]],
+        dtype=torch.float64,
+    )
 
 
 def readout(sources: Sources) -> Product:
@@ -65,7 +70,9 @@ def _formula(one: Readout) -> str:
 
 
 def _paper_curve(angles: Tensor) -> Tensor:
-    return number("beta-readout-amplitude").value * torch.cos(2 * angles + number("beta-readout-phase").value)
+    return number("beta-readout-amplitude").value * torch.cos(
+        2 * angles + number("beta-readout-phase").value
+    )
 
 
 def _explained(values: Tensor, formula: Tensor) -> float:
@@ -74,14 +81,19 @@ def _explained(values: Tensor, formula: Tensor) -> float:
 
 def _printed_formula(one: Readout) -> Claim:
     formula = _paper_curve(one.angles)
-    explained, deviation = _explained(one.values, formula), (one.values - formula).abs().max().item()
+    explained, deviation = (
+        _explained(one.values, formula),
+        (one.values - formula).abs().max().item(),
+    )
     ours = f"{explained:.2%} of its variance, largest deviation {deviation:.2f}"
     text = f"f(cos t, sin t) is well approximated by {PAPER_FORMULA}"
     return approximated(text, explained, ours, published=PAPER_FORMULA)
 
 
 def _evenness(one: Readout) -> Claim:
-    """An absolute value is even; a ReLU is not, but a sum of them may be: f(cos t, sin t) = f(-cos t, -sin t)."""
+    """An absolute value is even; a ReLU is not, but a sum of them may be: f(cos t, sin t) =
+    f(-cos t, -sin t).
+    """
     values = one.values
     even = (values + values.roll(READOUT_POINTS // 2)) / 2
     share = (even.var(correction=0) / values.var(correction=0)).item()
@@ -90,23 +102,37 @@ def _evenness(one: Readout) -> Claim:
 
 
 def _hidden_rows(network: Linear, opened: Anatomy) -> tuple[list[int], Tensor, Tensor]:
-    """Of the first pizza: its hidden units, how they read the circle's plane (rows, 2), and their biases (rows, 1)."""
+    """Of the first pizza: its hidden units, how they read the circle's plane (rows, 2), and
+    their biases (rows, 1).
+    """
     pizza = opened.pizzas[0]
     rows, columns = list(pizza.rows), [number - 1 for number in pizza.embedding_components[:2]]
-    return rows, opened.aligned_w1[rows][:, columns].double(), network.l1.bias[rows].detach().double()[:, None]
+    return (
+        rows,
+        opened.aligned_w1[rows][:, columns].double(),
+        network.l1.bias[rows].detach().double()[:, None],
+    )
 
 
 def _absolute_values(network: Linear, opened: Anatomy) -> Claim:
-    """Each entry ReLU(u x + v y + bias) of the first pizza against |u x + v y|, scale and offset fitted, on the unit circle."""
+    """Each entry ReLU(u x + v y + bias) of the first pizza against |u x + v y|, scale and offset
+    fitted, on the unit circle.
+    """
     rows, reading, bias = _hidden_rows(network, opened)
     angles = opened.pizzas[0].readouts[0].angles.double()
     inputs = reading @ torch.stack([angles.cos(), angles.sin()])  # (rows, points)
     entries = torch.relu(inputs + bias)
-    explained = torch.stack([torch.corrcoef(torch.stack(pair))[0, 1] ** 2 for pair in zip(entries, inputs.abs(), strict=True)])
+    explained = torch.stack(
+        [
+            torch.corrcoef(torch.stack(pair))[0, 1] ** 2
+            for pair in zip(entries, inputs.abs(), strict=True)
+        ]
+    )
     return approximated(
         "after the ReLU each entry is an absolute value ...",
         explained.min().item(),
-        f"|u x + v y| explains {explained.median():.0%} of an entry's variance in the median, at most {explained.max():.0%}",
+        f"|u x + v y| explains {explained.median():.0%} of an entry's variance in the median, "
+        f"at most {explained.max():.0%}",
         f" of each of the {len(rows)} entries; one ReLU keeps one half of an absolute value",
     )
 
@@ -114,17 +140,23 @@ def _absolute_values(network: Linear, opened: Anatomy) -> Claim:
 def _every_readout(opened: Anatomy) -> Claim:
     """Both unembedding dimensions of every pizza, not the first one's first alone."""
     readouts = [one for pizza in opened.pizzas for one in pizza.readouts]
-    least, sizes = min(one.variance_explained for one in readouts), [one.amplitude for one in readouts]
+    least, sizes = (
+        min(one.variance_explained for one in readouts),
+        [one.amplitude for one in readouts],
+    )
     return approximated(
         "the other pizzas and the sine do the same",
         least,
-        f"at least {least:.2%} of the variance of each, amplitudes {min(sizes):.1f} to {max(sizes):.1f}",
+        f"at least {least:.2%} of the variance of each, amplitudes {min(sizes):.1f} to "
+        f"{max(sizes):.1f}",
         f", for all {len(readouts)} readouts of {len(opened.pizzas)} pizzas (appendix L.2)",
     )
 
 
 def _whole_pizza(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim]:
-    """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b) + phase)."""
+    """f on the network's own E'_a + E'_b, for all pairs, against C |cos w(a - b)/2| cos(w(a + b)
+    + phase).
+    """
     p, pizza = found.modulus, opened.pizzas[0]
     circle = next(circle for circle in found.circles if circle.frequency == pizza.frequency)
     first, second = points_in_plane(found.components, circle)[[0, -1]].double()
@@ -138,10 +170,15 @@ def _whole_pizza(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim
     weights = torch.linalg.lstsq(design, values[:, None]).solution
     explained = _explained(values, (design @ weights).flatten())
     turn = 2 * torch.pi * pizza.frequency / p
-    scale = torch.complex(weights[0] + weights[1] * math.cos(turn), weights[1] * math.sin(turn)).abs().item()
+    scale = (
+        torch.complex(weights[0] + weights[1] * math.cos(turn), weights[1] * math.sin(turn))
+        .abs()
+        .item()
+    )
     return [
         approximated(
-            "so the readout of a pair is about |cos w(a - b)/2| cos w(a + b), if phase and scaling are ignored",
+            "so the readout of a pair is about |cos w(a - b)/2| cos w(a + b), if phase and "
+            "scaling are ignored",
             explained,
             f"{explained:.2%} of its variance over all pairs",
             ", scale and phase fitted",
@@ -151,7 +188,8 @@ def _whole_pizza(found: Exhibit, network: Linear, opened: Anatomy) -> list[Claim
             found,
             scale,
             f"{scale:.1f}",
-            "the sum of two embeddings is up to twice the circle's radius long: the factor that L.2 lacks (below)",
+            "the sum of two embeddings is up to twice the circle's radius long: the factor that "
+            "L.2 lacks (below)",
         ),
     ]
 
@@ -191,13 +229,26 @@ def _coefficient_claims(found: Exhibit, network: Linear, opened: Anatomy) -> lis
     rows = list(opened.pizzas[0].rows)
     count = len(printed)
     if len(rows) != count:
-        return [Claim("the printed columns", str(count), str(len(rows)), "differs", note="not the same columns")]
+        return [
+            Claim(
+                "the printed columns",
+                str(count),
+                str(len(rows)),
+                "differs",
+                note="not the same columns",
+            )
+        ]
     embedding, unembedding = both_sides(found, network)
     biases = int(((network.l1.bias[rows] - printed[:, 2]).abs() <= HALF_DIGIT).sum())
-    weights = ((opened.aligned_w1[rows, 0], embedding, 0), (opened.aligned_w1[rows, 1], embedding, 1))
+    weights = (
+        (opened.aligned_w1[rows, 0], embedding, 0),
+        (opened.aligned_w1[rows, 1], embedding, 1),
+    )
     plain, shifted, largest, left, shifts = 0, 0, 0.0, 0.0, []
     for column, (ours, side, component) in zip(
-        (printed[:, 0], printed[:, 1], printed[:, 3]), (*weights, (opened.aligned_w2[0, rows], unembedding, 0)), strict=True
+        (printed[:, 0], printed[:, 1], printed[:, 3]),
+        (*weights, (opened.aligned_w2[0, rows], unembedding, 0)),
+        strict=True,
     ):
         sign = (ours * column).sum().sign()
         mean = sign * (side.means[0] @ side.directions[component])  # what centring a row takes off
@@ -209,7 +260,8 @@ def _coefficient_claims(found: Exhibit, network: Linear, opened: Anatomy) -> lis
         shifts.append(f"{mean.item():.4f}")
     total = 3 * count
     centred = (
-        f"with the mean of the (un)embedding along v taken off, as a PCA transform does ({', '.join(shifts)} for x, y, weights)"
+        "with the mean of the (un)embedding along v taken off, as a PCA transform does "
+        f"({', '.join(shifts)} for x, y, weights)"
     )
     rest = f"{shifted} are equal and the largest difference is {left:.5f}"
     return [

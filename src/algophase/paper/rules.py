@@ -1,16 +1,18 @@
-"""The rules by which the paper's words and numbers are judged. Every item takes its claims from here.
+"""The rules by which the paper's words and numbers are judged. Every item takes its claims from
+here.
 
-Words have one meaning throughout. "Most", "typical" and "dominates" mean that the 95% interval of a share lies above one half,
-"almost always" that it lies above nine tenths, and "approximately" that at least 95% of a variance is explained. A difference
-is one if its 95% interval leaves out zero. A value within rounding of a line lies on it (`analysis.lines`).
+Words have one meaning throughout. "Most", "typical" and "dominates" mean that the 95% interval of a
+share lies above one half, "almost always" that it lies above nine tenths, and "approximately" that
+at least 95% of a variance is explained. A difference is one if its 95% interval leaves out zero. A
+value within rounding of a line lies on it (`analysis.lines`).
 """
 
 import math
 from collections.abc import Sequence
 from typing import Literal
 
-from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
-from algophase.analysis.thresholds import Thresholds
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.paper.product import Claim, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import Exhibit
@@ -21,37 +23,61 @@ THRESHOLDS = Thresholds()
 MOST, NEARLY_ALL = 0.5, 0.9
 HALF = 0.5  # of the correct logits' variance, from which on a pattern "depends on" a - b or a + b
 RARE = 0.05  # what is not found at all is called absent only if its share must be below this
-# "approximately", "well-approximates": the paper gives no number, so we draw one line for all of its approximations.
+# "approximately", "well-approximates": the paper gives no number, so we draw one line for all of
+# its approximations.
 APPROXIMATES = 0.95
 APPROXIMATION_RULE = f"rule: at least {APPROXIMATES:.0%} of the variance"
-# A number of a network of our own is not the published network's: it is shown beside it and not judged.
+# A number of a network of our own is not the published network's: it is shown beside it and not
+# judged.
 OTHER_NETWORK = "another network than the paper's: shown, not judged"
 
 Holds = bool | Literal["undecided"] | None
-_VERDICTS: dict[Holds, Verdict] = {True: "supported", False: "not supported", "undecided": "undecided", None: "not tested"}
+_VERDICTS: dict[Holds, Verdict] = {
+    True: "supported",
+    False: "not supported",
+    "undecided": "undecided",
+    None: "not tested",
+}
 
 
-def statement(text: str, holds: Holds, ours: str, note: str, *, published: str = "-", sample: int = 1) -> Claim:
-    """Something the paper says in words, which our measurement supports or does not; the note states the rule.
+def statement(
+    text: str, holds: Holds, ours: str, note: str, *, published: str = "-", sample: int = 1
+) -> Claim:
+    """Something the paper says in words, which our measurement supports or does not; the note
+    states the rule.
 
-    holds: "undecided" where an interval is too wide for the rule, None where there is nothing to test.
+    holds: "undecided" where an interval is too wide for the rule, None where there is nothing to
+        test.
     """
     return Claim(text, published, ours, _VERDICTS[holds], sample, note)
 
 
-def judged(text: str, holds: bool, ours: str, rule: str, *, published: str = "-", sample: int = 1) -> Claim:
+def judged(
+    text: str, holds: bool, ours: str, rule: str, *, published: str = "-", sample: int = 1
+) -> Claim:
     """A statement whose note is the rule alone."""
     return statement(text, holds, ours, f"rule: {rule}", published=published, sample=sample)
 
 
-def approximated(text: str, explained: float, ours: str, also: str = "", *, published: str = "-") -> Claim:
+def approximated(
+    text: str, explained: float, ours: str, also: str = "", *, published: str = "-"
+) -> Claim:
     """That one thing is about another: a formula explains nearly all of the variance."""
-    return statement(text, reaches(explained, APPROXIMATES), ours, APPROXIMATION_RULE + also, published=published)
+    return statement(
+        text, reaches(explained, APPROXIMATES), ours, APPROXIMATION_RULE + also, published=published
+    )
 
 
 def for_each(text: str, values: Sequence[float], line: float, ours: str, rule: str) -> Claim:
-    """That every value reaches a line. ours: what is shown, {} standing for the range of the values."""
-    return judged(text, bool(reaches(min(values, default=-math.inf), line)), ours.format(spread_of(values)), rule)
+    """That every value reaches a line. ours: what is shown, {} standing for the range of the
+    values.
+    """
+    return judged(
+        text,
+        bool(reaches(min(values, default=-math.inf), line)),
+        ours.format(spread_of(values)),
+        rule,
+    )
 
 
 def measured(name: str, of: Exhibit, ours: float, shown: str, note: str = "") -> Claim:
@@ -69,7 +95,9 @@ def spread_of(values: Sequence[float], form: str = ".1%") -> str:
 
 
 def decided(estimate: Estimate | None, low: float = -math.inf, high: float = math.inf) -> Holds:
-    """Whether a number lies within limits: its whole interval does, or none of it, or that is undecided."""
+    """Whether a number lies within limits: its whole interval does, or none of it, or that is
+    undecided.
+    """
     if estimate is None or estimate.interval is None:
         return None
     least, most = estimate.interval
@@ -79,7 +107,9 @@ def decided(estimate: Estimate | None, low: float = -math.inf, high: float = mat
 
 
 def all_of(parts: Sequence[Holds]) -> Holds:
-    """Whether several rules hold: one that does not decides it, one that is undecided leaves it open."""
+    """Whether several rules hold: one that does not decides it, one that is undecided leaves it
+    open.
+    """
     if False in parts:
         return False
     return True if all(part is True for part in parts) else "undecided"
@@ -109,10 +139,17 @@ def points(estimate: Estimate | None) -> str:
 
 
 def share_claim(text: str, share: Share, line: float, what: str, published: str = "-") -> Claim:
-    """Supported if the share's interval lies above the line, not supported if below; otherwise the runs cannot tell."""
-    rule = f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: it holds {line:.0%})"
+    """Supported if the share's interval lies above the line, not supported if below; otherwise
+    the runs cannot tell.
+    """
+    rule = (
+        f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: "
+        f"it holds {line:.0%})"
+    )
     holds = decided(estimated(share), low=line)
-    return statement(text, holds, str(share), f"{what}; {rule}", published=published, sample=share.total)
+    return statement(
+        text, holds, str(share), f"{what}; {rule}", published=published, sample=share.total
+    )
 
 
 def some_claim(text: str, share: Share, what: str) -> Claim:
@@ -122,5 +159,8 @@ def some_claim(text: str, share: Share, what: str) -> Claim:
         holds = True if share.count else decided(estimated(share), low=RARE)
     note = f"{what}; rule: there is at least one"
     if not share.count:
-        note += f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: it holds {RARE:.0%})"
+        note += (
+            f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: "
+            f"it holds {RARE:.0%})"
+        )
     return statement(text, holds, str(share), note, sample=share.total)

@@ -1,4 +1,6 @@
-"""Where the data of an item comes from: the authors' released files, a user's own sweep, or the gallery of this project."""
+"""Where the data of an item comes from: the authors' released files, a user's own sweep, or the
+gallery of this project.
+"""
 
 import re
 import tomllib
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks import Network
 from algophase.runs.overview import unfair_sample
 from algophase.runs.runs import Runs
@@ -23,16 +25,30 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 # The networks of the paper that its authors released, by the role they have in it.
-RELEASED = {"model-a": "p99zdpze5l", "model-b": "l8k1hzciux", "model-beta": "p71frej8t7", "model-delta": "qlvxqhkvit"}
+RELEASED = {
+    "model-a": "p99zdpze5l",
+    "model-b": "l8k1hzciux",
+    "model-beta": "p71frej8t7",
+    "model-delta": "qlvxqhkvit",
+}
 RELEASED_TABLE = "1l_fixedwidth.csv"
 # What a network of each role is called, and what it must be.
 ROLES = {
-    "model-a": ("Model A", "a circular one-layer transformer without attention (rate 0) that learned a Pizza"),
-    "model-b": ("Model B", "a circular one-layer transformer with attention (rate 1) that learned a Clock"),
+    "model-a": (
+        "Model A",
+        "a circular one-layer transformer without attention (rate 0) that learned a Pizza",
+    ),
+    "model-b": (
+        "Model B",
+        "a circular one-layer transformer with attention (rate 1) that learned a Clock",
+    ),
     "model-beta": ("Model β", "a circular linear model beta that learned a Pizza"),
     "model-delta": ("Model δ", "a circular linear model delta"),
     "wide-pizza": ("Wide Pizza", "a circular Pizza of width 1024 with attention rate 1"),
-    "separate-pizza": ("Separate embeddings", "a Pizza whose operands have embeddings of their own"),
+    "separate-pizza": (
+        "Separate embeddings",
+        "a Pizza whose operands have embeddings of their own",
+    ),
     "line-like": ("Line-like", "a non-circular network whose first principal component is a line"),
     "three-dimensional": (
         "Three-dimensional",
@@ -56,7 +72,9 @@ def optional(ask: Callable[P, T], *args: P.args, **named: P.kwargs) -> T | None:
 
 
 class Exhibit(Specimen):
-    """A network in a role of the paper. source: where it comes from; published: whether it is the paper's own network."""
+    """A network in a role of the paper. source: where it comes from; published: whether it is
+    the paper's own network.
+    """
 
     def __init__(self, network: Network, role: str, source: str, *, published: bool) -> None:
         super().__init__(network, name=ROLES[role][0])
@@ -83,12 +101,15 @@ class Moments(NamedTuple):
 
 
 class Sources:
-    """released: a directory of the authors' files; own: directories of the user's sweeps, which go before the gallery's.
+    """released: a directory of the authors' files; own: directories of the user's sweeps, which go
+    before the gallery's.
 
     Networks and tables are read once, and a network is analysed once for all items made from it.
     """
 
-    def __init__(self, gallery: Path | None = None, own: tuple[Path, ...] = (), released: Path | None = None) -> None:
+    def __init__(
+        self, gallery: Path | None = None, own: tuple[Path, ...] = (), released: Path | None = None
+    ) -> None:
         for path in (*own, *((released,) if released else ()), *((gallery,) if gallery else ())):
             if not path.is_dir():
                 raise InputError(f"{path} is not a directory")
@@ -100,8 +121,8 @@ class Sources:
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:
-        """The gallery's networks by role: `path` below the gallery (`paths` for one along training, `plates` for
-        pictures of one too large) and `what` it is."""
+        """The gallery's networks by role: `path` below the gallery (`paths` for one along training,
+        `plates` for pictures of one too large) and `what` it is."""
         path = None if self.gallery is None else self.gallery / "exhibits.toml"
         if path is None or not path.exists():
             return {}
@@ -119,7 +140,9 @@ class Sources:
     def _load(self, role: str) -> Exhibit:
         if self.released is not None and role in RELEASED:
             path = self.released / f"model_{RELEASED[role]}.pt"
-            return Exhibit(load(path), role, f"the authors' released network {RELEASED[role]}", published=True)
+            return Exhibit(
+                load(path), role, f"the authors' released network {RELEASED[role]}", published=True
+            )
         gallery, exhibit = self._exhibit(role)
         if "path" not in exhibit:
             raise InputError(f"{gallery / 'exhibits.toml'}: {role} has no path")
@@ -131,32 +154,47 @@ class Sources:
         what, exhibit = ROLES[role][1], self.exhibits.get(role)
         also = "; the authors' own is taken with --released DIR" if role in RELEASED else ""
         if self.gallery is None:
-            where = "there is no gallery here: it comes with a clone of the project, and is given with --gallery DIR"
+            where = (
+                "there is no gallery here: it comes with a clone of the project, and is "
+                "given with --gallery DIR"
+            )
             raise Missing(f"{where}; it would have {role} ({what}){also}")
         if exhibit is None:
             raise Missing(f"the gallery has no {role} yet ({what}){also}")
         held = [exhibit.get("path"), *(exhibit.get("paths") or [])]
         if not all((self.gallery / path).exists() for path in held if isinstance(path, str)):
             clone = (
-                "an installed package has the gallery's tables alone; a clone of the project has its networks: --gallery DIR"
+                "an installed package has the gallery's tables alone; a clone of the "
+                "project has its networks: --gallery DIR"
             )
             raise Missing(f"{role} is missing ({what}): {clone}{also}")
         return self.gallery, exhibit
 
     def plates(self, role: str) -> tuple[Path, str] | None:
-        """The file of plates that stands for a network too large to ship, and what that network is; None if there is none."""
+        """The file of plates that stands for a network too large to ship, and what that network
+        is; None if there is none.
+        """
         exhibit = self.exhibits.get(role, {})
         if self.gallery is None or "plates" not in exhibit:
             return None
         return self.gallery / exhibit["plates"], exhibit["what"]
 
     def series(self, role: str) -> Series:
-        """A network along training. A snapshot has its epoch in its name (ID.epoch<E>.safetensors); one without is the end."""
+        """A network along training. A snapshot has its epoch in its name
+        (ID.epoch<E>.safetensors); one without is the end.
+        """
         gallery, exhibit = self._exhibit(role)
         paths = exhibit.get("paths") or [exhibit[name] for name in ("path",) if name in exhibit]
         if not isinstance(paths, list) or not paths:
-            raise InputError(f"{gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list of files")
-        networks = {_epoch(gallery / path, network): network for path in paths for network in [load(gallery / path)]}
+            raise InputError(
+                f"{gallery / 'exhibits.toml'}: paths of {role} is {paths!r}; it must be a list "
+                "of files"
+            )
+        networks = {
+            _epoch(gallery / path, network): network
+            for path in paths
+            for network in [load(gallery / path)]
+        }
         source = f"our network {paths[-1]} and {len(paths) - 1} snapshots ({exhibit['what']})"
         return Series(dict(sorted(networks.items())), source)
 
@@ -168,17 +206,26 @@ class Sources:
                 return path
         if self.gallery is not None and (self.gallery / space / "sweep.json").exists():
             return self.gallery / space
-        given = "give it with --from DIR" + ("" if self.gallery else ", or take the project's own with --gallery DIR")
-        raise Missing(f"there is no sweep of {space}; make one with: algophase sweep {space}, and {given}")
+        given = "give it with --from DIR" + (
+            "" if self.gallery else ", or take the project's own with --gallery DIR"
+        )
+        raise Missing(
+            f"there is no sweep of {space}; make one with: algophase sweep {space}, and {given}"
+        )
 
     def runs(self, space: str, *columns: str) -> Runs:
         """The runs of a space's sweep that have an outcome. columns: what they must record."""
         path = self._directory(space)
         if space not in self._runs:
             table, directory = read_runs(path), SweepDirectory(path)
-            unfair = unfair_sample(directory.description()["space"], table["index"].tolist(), directory.sittings())
+            unfair = unfair_sample(
+                directory.description()["space"], table["index"].tolist(), directory.sittings()
+            )
             about = f"{space}, no fair sample of it yet" if unfair else space
-            source = f"{len(table):,} runs of {path.name if path.parent == self.gallery else path} ({about})"
+            source = (
+                f"{len(table):,} runs of "
+                f"{path.name if path.parent == self.gallery else path} ({about})"
+            )
             self._runs[space] = Runs.of(table, f"the sweep of {space}", source=source)
         return self._runs[space].require(columns)
 
@@ -191,13 +238,22 @@ class Sources:
         path = self._directory(space)
         found = SweepDirectory(path).moments()
         if found is None:
-            raise Missing(f"{path} was not followed along training; make it with: algophase sweep {space} --snapshot EPOCH ...")
+            raise Missing(
+                f"{path} was not followed along training; make it with: algophase sweep {space} "
+                "--snapshot EPOCH ..."
+            )
         table = found.to_pandas()
-        return Moments(table, f"{table['run_id'].nunique():,} runs of {space} at {table['epoch'].nunique()} epochs each")
+        return Moments(
+            table,
+            f"{table['run_id'].nunique():,} runs of {space} at {table['epoch'].nunique()} "
+            "epochs each",
+        )
 
     @cached_property
     def released_runs(self) -> Runs | None:
-        """The authors' table of runs, under our column names; None without --released or where it is not there."""
+        """The authors' table of runs, under our column names; None without --released or where
+        it is not there.
+        """
         from algophase.runs.released_table import read_released_table
 
         if self.released is None or not (self.released / RELEASED_TABLE).exists():
@@ -234,5 +290,7 @@ def _epoch(path: Path, network: Network) -> int:
     if named is not None:
         return int(named[1])
     if network.run is None:
-        raise InputError(f"{path} does not say after how many epochs it is: name it ID.epoch<E>.safetensors")
+        raise InputError(
+            f"{path} does not say after how many epochs it is: name it ID.epoch<E>.safetensors"
+        )
     return network.run.training.epochs

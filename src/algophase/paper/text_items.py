@@ -1,9 +1,11 @@
-"""What the paper's text says beside its figures and tables: settings and cost (appendix F), and words about many networks."""
+"""What the paper's text says beside its figures and tables: settings and cost (appendix F), and
+words about many networks.
+"""
 
 from algophase.analysis.catalogue import IRRELEVANCE, WRONG_LOGIT, label
-from algophase.analysis.lines import exceeds, falls_short, reaches
-from algophase.analysis.metrics import paper_triples
-from algophase.errors import InputError
+from algophase.analysis.logits.metrics import paper_triples
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches
+from algophase.core.errors import InputError
 from algophase.networks import Linear, Transformer
 from algophase.paper.population_released import released_population
 from algophase.paper.populations import INSIDE, LOW, MEASURES, circles_of, population, transitions
@@ -55,7 +57,14 @@ def _setting(name: str, runs: Runs, column: str) -> Claim:
     values = sorted(set(runs[column].tolist()))
     shown = ", ".join(f"{value:g}" for value in values)
     same = len(values) == 1 and printed.agrees(values[0])
-    return Claim(printed.text, printed.printed, shown, "reproduced" if same else "differs", len(runs), printed.place)
+    return Claim(
+        printed.text,
+        printed.printed,
+        shown,
+        "reproduced" if same else "differs",
+        len(runs),
+        printed.place,
+    )
 
 
 def _shapes(sources: Sources) -> list[Claim]:
@@ -75,7 +84,8 @@ def _shapes(sources: Sources) -> list[Claim]:
     }
     note = f"width {width}, p = {p}: {found.source}"
     return [
-        number(name).claim(size, str(size), same_network=width == 128 and p == 59, note=note) for name, size in sizes.items()
+        number(name).claim(size, str(size), same_network=width == 128 and p == 59, note=note)
+        for name, size in sizes.items()
     ]
 
 
@@ -86,12 +96,21 @@ def _widths(sources: Sources) -> list[Claim]:
     widths, printed = runs["width"], (number("setting-width-from"), number("setting-width-to"))
     holds = printed[0].value <= widths.min() and widths.max() <= printed[1].value
     shown = f"{widths.min():.0f} to {widths.max():.0f}"
-    text, between = "widths of the second experiment, log-uniform", f"{printed[0].printed} to {printed[1].printed}"
-    return [statement(text, holds, shown, "rule: drawn from there", published=between, sample=len(widths))]
+    text, between = (
+        "widths of the second experiment, log-uniform",
+        f"{printed[0].printed} to {printed[1].printed}",
+    )
+    return [
+        statement(
+            text, holds, shown, "rule: drawn from there", published=between, sample=len(widths)
+        )
+    ]
 
 
 def _linear_width(sources: Sources) -> Claim:
-    """Model delta reads two embeddings side by side: at the printed width of 256 for both there would be 512 inputs."""
+    """Model delta reads two embeddings side by side: at the printed width of 256 for both there
+    would be 512 inputs.
+    """
     printed = number("setting-linear-width")
     shown, sample = [], 0
     for role in ("model-beta", "model-delta"):
@@ -100,12 +119,23 @@ def _linear_width(sources: Sources) -> Claim:
             weights = dict(found.given.named_parameters())
             whose = "released" if found.published else "ours"
             embedding, layer = weights["embed.weight"].shape[1], weights["l1.weight"]
-            shown.append(f"{role.removeprefix('model-')} ({whose}): {embedding}, {layer.shape[1]} and {layer.shape[0]}")
+            shown.append(
+                f"{role.removeprefix('model-')} ({whose}): {embedding}, {layer.shape[1]} and "
+                f"{layer.shape[0]}"
+            )
             sample += 1
-    note = "dimensions of an embedding, of what the first layer reads, and of what it gives; delta concatenates two embeddings"
+    note = (
+        "dimensions of an embedding, of what the first layer reads, and of what it gives; "
+        "delta concatenates two embeddings"
+    )
     if sources.released is not None:
         return Claim(
-            printed.text, printed.printed, "; ".join(shown), "paper contradicts itself", sample, f"{note}, of 128 each"
+            printed.text,
+            printed.printed,
+            "; ".join(shown),
+            "paper contradicts itself",
+            sample,
+            f"{note}, of 128 each",
         )
     return Claim(printed.text, printed.printed, "; ".join(shown) or "-", "not tested", sample, note)
 
@@ -119,13 +149,20 @@ def _cost(sources: Sources) -> tuple[Claim, tuple[tuple[str, ...], ...]]:
         except InputError:
             continue
         runs = sum(int(one.get("runs") or 0) for one in sittings)
-        times = [sum(float(one.get(f"{what}_seconds") or 0) for one in sittings) for what in ("training", "analysis")]
+        times = [
+            sum(float(one.get(f"{what}_seconds") or 0) for one in sittings)
+            for what in ("training", "analysis")
+        ]
         devices = sorted({str(one.get("device")) for one in sittings})
-        rows.append((space, f"{runs:,}", f"{times[0]:,.0f}", f"{times[1]:,.0f}", ", ".join(devices)))
+        rows.append(
+            (space, f"{runs:,}", f"{times[0]:,.0f}", f"{times[1]:,.0f}", ", ".join(devices))
+        )
         whole, count = whole + sum(times), count + runs
     note = (
-        f"training and analysis of {count:,} runs by the tables' own record (start-up and what was not finished left out); "
-        f"the authors' device is another and they ran far more; rule: less than half of {printed.printed}"
+        f"training and analysis of {count:,} runs by the tables' own record (start-up and what "
+        "was not finished left out); "
+        "the authors' device is another and they ran far more; rule: less than half of "
+        f"{printed.printed}"
     )
     text = "a replication would take significantly fewer resources"
     holds = bool(falls_short(whole, FEWER * printed.value * DAY)) if count else None
@@ -145,7 +182,13 @@ def words(sources: Sources) -> Product:
             used.append(found.source)
             claims.append(_first_circle(found, rate))
     pizzas = runs.where(runs["paper_label"] == "Pizza")
-    claims += [_accompanied(pizzas), _copies(pizzas), _sharp(runs), _line(runs), _which_logit(sources, one)]
+    claims += [
+        _accompanied(pizzas),
+        _copies(pizzas),
+        _sharp(runs),
+        _line(runs),
+        _which_logit(sources, one),
+    ]
     return Product("; ".join(used), {}, {}, tuple(claims))
 
 
@@ -154,19 +197,30 @@ def _first_circle(runs: Runs, rate: int) -> Claim:
         any(tuple(pair) == (1, 2) and way == "components" for pair, way in circles)
         for circles in circles_of(runs, "components", "method")
     ]
-    text = f"embeddings usually describe a circle in the plane of the first two principal components (section 2.1), rate {rate}"
+    text = (
+        "embeddings usually describe a circle in the plane of the first two principal "
+        f"components (section 2.1), rate {rate}"
+    )
     what = "components 1 and 2 are waves of one frequency, nine tenths of each"
     return share_claim(text, Share(sum(held), len(runs)), MOST, what)
 
 
 def _accompanied(pizzas: Runs) -> Claim:
-    """Of each network, the Pizzas that have a companion; circles of one network are not independent."""
+    """Of each network, the Pizzas that have a companion; circles of one network are not
+    independent.
+    """
     most, count, with_one = 0, 0, 0
     for circles in circles_of(pizzas, "role", "frequency", "accompanies"):
-        own, companions = [k for role, k, _ in circles if role == "Pizza"], {k for _, _, k in circles}
+        own, companions = (
+            [k for role, k, _ in circles if role == "Pizza"],
+            {k for _, _, k in circles},
+        )
         has = sum(k in companions for k in own)
         most, count, with_one = most + (2 * has > len(own)), count + len(own), with_one + has
-    what = f"circular Pizzas of which more than half of the pizzas have one; of all their pizzas {Share(with_one, count)}"
+    what = (
+        "circular Pizzas of which more than half of the pizzas have one; of all their "
+        f"pizzas {Share(with_one, count)}"
+    )
     text = "pizzas usually come with accompanying pizzas (section 3.4)"
     return share_claim(text, Share(most, len(pizzas)), MOST, what)
 
@@ -177,8 +231,13 @@ def _copies(pizzas: Runs) -> Claim:
         own = [alone for role, alone in circles if role == "Pizza"]
         held += len(own) >= 2 and bool(falls_short(max(own), 1))
         most = max(most, *own, 0.0)
-    what = f"circular Pizzas with at least two pizzas, none of which alone answers all pairs; the best alone answers {most:.1%}"
-    text = "networks often implement multiple, imperfect copies of the Pizza in parallel (section 1)"
+    what = (
+        "circular Pizzas with at least two pizzas, none of which alone answers all pairs; "
+        f"the best alone answers {most:.1%}"
+    )
+    text = (
+        "networks often implement multiple, imperfect copies of the Pizza in parallel (section 1)"
+    )
     return share_claim(text, Share(held, len(pizzas)), MOST, what)
 
 
@@ -194,41 +253,78 @@ def _span(boundary: Boundary) -> str:
 
 def _sharp(runs: Runs) -> Claim:
     found = transitions(runs)
-    spans = ", ".join(f"{_span(found[measure].boundary)} by {label(measure)}" for measure in MEASURES)
-    note = "attention rate over which the fitted share inside the phase falls from 90% to 10%: one metric's transition is "
+    spans = ", ".join(
+        f"{_span(found[measure].boundary)} by {label(measure)}" for measure in MEASURES
+    )
+    note = (
+        "attention rate over which the fitted share inside the phase falls from 90% to 10%: "
+        "one metric's transition is "
+    )
     note += "sharp, the other's is not"
     published = "sharp phase transitions (section 1); the continuous phase change (section 4.2)"
-    return Claim("how the Pizza gives way to the Clock", published, spans, "paper contradicts itself", len(runs), note)
+    return Claim(
+        "how the Pizza gives way to the Clock",
+        published,
+        spans,
+        "paper contradicts itself",
+        len(runs),
+        note,
+    )
 
 
 def _line(runs: Runs) -> Claim:
     """The irrelevance that parts Pizzas from Clocks best, told apart by their circles alone."""
     lesser, share, lines = THRESHOLDS.hybrid_share, runs["pizza_share"], (LOW.limit, INSIDE.limit)
-    pizza, clock = (runs.where(some)[IRRELEVANCE] for some in (exceeds(share, 1 - lesser), falls_short(share, lesser)))
+    pizza, clock = (
+        runs.where(some)[IRRELEVANCE]
+        for some in (exceeds(share, 1 - lesser), falls_short(share, lesser))
+    )
     published = f"{LOW.limit:g} (section 4.1.2), {INSIDE.limit:g} (figure 7)"
     text = "the distance irrelevance that parts Pizzas from Clocks"
     if pizza.empty or clock.empty:
         return Claim(text, published, "no runs", "not tested", 0)
-    wrong = {cut: int(reaches(pizza, cut).sum() + falls_short(clock, cut).sum()) for cut in sorted([*pizza, *clock, *lines])}
+    wrong = {
+        cut: int(reaches(pizza, cut).sum() + falls_short(clock, cut).sum())
+        for cut in sorted([*pizza, *clock, *lines])
+    }
     best = min((cut for cut in wrong if cut not in lines), key=wrong.__getitem__)
     errors = ", ".join(f"{wrong[cut]} at {cut:.2g}" for cut in (best, *lines))
     note = f"on the wrong side: {errors}; Pizzas and Clocks by the share of their circles' logits"
-    return Claim(text, published, f"{best:.2f}", "paper contradicts itself", len(pizza) + len(clock), note)
+    return Claim(
+        text, published, f"{best:.2f}", "paper contradicts itself", len(pizza) + len(clock), note
+    )
 
 
 def _which_logit(sources: Sources, ours: Runs) -> Claim:
-    """The released table's column is not of the definition's logit: over a population the two differ."""
+    """The released table's column is not of the definition's logit: over a population the two
+    differ.
+    """
     text = "distance irrelevance is that of the correct logits (section 4.1.2)"
     theirs = released_population(sources, "fixed-width")
     if theirs is None:
-        return Claim(text, "definition 4.2", "-", "not tested", 0, "the authors' own table is taken with --released DIR")
+        return Claim(
+            text,
+            "definition 4.2",
+            "-",
+            "not tested",
+            0,
+            "the authors' own table is taken with --released DIR",
+        )
     known = theirs.circular.values(WRONG_LOGIT)
     shown = []
     for name, column in (("correct", IRRELEVANCE), ("largest wrong", WRONG_LOGIT)):
         distance, p = same_distribution(known, ours.circular.values(column))
         shown.append(f"{name} logit {distance:.3f} (p = {p:.2g})")
     note = (
-        "Kolmogorov-Smirnov distance of the released column from ours, circular runs of one layer: it is the largest wrong "
+        "Kolmogorov-Smirnov distance of the released column from ours, circular runs of one "
+        "layer: it is the largest wrong "
         "logit's; the values printed for Models A and B are of the correct one"
     )
-    return Claim(text, "definition 4.2; the released table", ", ".join(shown), "paper contradicts itself", len(known), note)
+    return Claim(
+        text,
+        "definition 4.2; the released table",
+        ", ".join(shown),
+        "paper contradicts itself",
+        len(known),
+        note,
+    )

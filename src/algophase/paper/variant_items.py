@@ -1,11 +1,13 @@
-"""Circle isolation in other networks: linear models (appendix E), a wide Pizza with attention (H), separate embeddings (I)."""
+"""Circle isolation in other networks: linear models (appendix E), a wide Pizza with attention
+(H), separate embeddings (I).
+"""
 
 import math
 
 import torch
 
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.lines import exceeds, falls_short, reaches, stays_within
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.plates import MOST_SHOWN, draw_isolated, draw_plates, load_plates, take
 from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product
@@ -31,12 +33,19 @@ ALIGNED = 0.9  # correlation of two operands' circles (ours)
 
 def _circular(circularity: float) -> Claim:
     limit = THRESHOLDS.circularity
-    return judged("the model is circular", reaches(circularity, limit), f"{circularity:.4f}", f"circularity at least {limit:g}")
+    return judged(
+        "the model is circular",
+        reaches(circularity, limit),
+        f"{circularity:.4f}",
+        f"circularity at least {limit:g}",
+    )
 
 
 def _pizza(text: str, label: str, irrelevance: float, symmetricity: float) -> Claim:
     metrics = f"distance irrelevance {irrelevance:.3f}, gradient symmetricity {symmetricity:.3f}"
-    return judged(text, label == "Pizza", label, f"the paper's label by `algophase analyze` ({metrics})")
+    return judged(
+        text, label == "Pizza", label, f"the paper's label by `algophase analyze` ({metrics})"
+    )
 
 
 def _is_pizza(text: str, one: Exhibit) -> Claim:
@@ -54,16 +63,21 @@ def linear_pizza(sources: Sources) -> Product:
             "its isolated circles follow the Pizza's formula",
             [item.fve_pizza for item in pizzas],
             APPROXIMATES,
-            f"Pizza explains {{}} of the logits' variance, Clock {spread_of([item.fve_clock for item in pizzas])}",
+            f"Pizza explains {{}} of the logits' variance, Clock "
+            f"{spread_of([item.fve_clock for item in pizzas])}",
             f"at least {APPROXIMATES:.0%} of the variance of each circle that acts as a Pizza",
         ),
     )
-    return Product(source_of(beta), {"": draw_isolated(beta, beta.evidence[:MOST_SHOWN])}, claims=claims)
+    return Product(
+        source_of(beta), {"": draw_isolated(beta, beta.evidence[:MOST_SHOWN])}, claims=claims
+    )
 
 
 def linear_delta(sources: Sources) -> Product:
     delta, b = sources.network("model-delta"), sources.network("model-b")
-    by_sum, of_clock = ([one.only([item]).by_sum for item in one.evidence[:MOST_SHOWN]] for one in (delta, b))
+    by_sum, of_clock = (
+        [one.only([item]).by_sum for item in one.evidence[:MOST_SHOWN]] for one in (delta, b)
+    )
     claims = (
         _circular(delta.circularity),
         for_each(
@@ -80,26 +94,39 @@ def linear_delta(sources: Sources) -> Product:
             "a + b explains less in each circle shown than in any of Model B's",
         ),
     )
-    return Product(source_of(delta, b), {"": draw_isolated(delta, delta.evidence[:MOST_SHOWN])}, claims=claims)
+    return Product(
+        source_of(delta, b), {"": draw_isolated(delta, delta.evidence[:MOST_SHOWN])}, claims=claims
+    )
 
 
 def wide_pizza(sources: Sources) -> Product:
-    """From the network where it is at hand; it is too large to ship, so else from plates that were taken of it."""
+    """From the network where it is at hand; it is too large to ship, so else from plates that
+    were taken of it.
+    """
     kept = sources.plates("wide-pizza")
     if kept is None:
         found = sources.network("wide-pizza")
         wide, source = take(found, found.evidence[:MOST_SHOWN]), source_of(found)
     else:
         path, what = kept
-        wide, source = load_plates(path), f"plates of our network {path.name.split('.')[0]} ({what})"
+        wide, source = (
+            load_plates(path),
+            f"plates of our network {path.name.split('.')[0]} ({what})",
+        )
     numbers = {"irrelevance": wide.distance_irrelevance, "symmetricity": wide.gradient_symmetricity}
     claims = (
         *(
-            number(f"wide-pizza-{name}").claim(value, f"{value:.3f}", same_network=False, note=OTHER_NETWORK)
+            number(f"wide-pizza-{name}").claim(
+                value, f"{value:.3f}", same_network=False, note=OTHER_NETWORK
+            )
             for name, value in numbers.items()
         ),
         _circular(wide.circularity),
-        _pizza("a transformer of width 1024 with attention rate 1 can be a Pizza", wide.label, *numbers.values()),
+        _pizza(
+            "a transformer of width 1024 with attention rate 1 can be a Pizza",
+            wide.label,
+            *numbers.values(),
+        ),
         *_tries(sources),
     )
     return Product(source, {"": draw_plates(wide)}, claims=claims)
@@ -111,7 +138,13 @@ def _tries(sources: Sources) -> list[Claim]:
     if runs is None:
         return []
     note = f"{runs.source}; circular Pizzas by `algophase analyze`"
-    return [some_claim("after several tries there is a circular one", runs.share(runs["paper_label"] == "Pizza"), note)]
+    return [
+        some_claim(
+            "after several tries there is a circular one",
+            runs.share(runs["paper_label"] == "Pizza"),
+            note,
+        )
+    ]
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:
@@ -120,12 +153,16 @@ def _rows_apart(first: float, second: float, modulus: int) -> float:
 
 
 def _expected_row(one: Exhibit, item: CircleEvidence) -> float:
-    """The row k(a - b) at which the two operands line up and the Pizza's factor |cos(w(a - b)/2 + offset/2)| is largest."""
+    """The row k(a - b) at which the two operands line up and the Pizza's factor |cos(w(a - b)/2
+    + offset/2)| is largest.
+    """
     return -item.circle.offset / (2 * math.pi) * one.modulus % one.modulus
 
 
 def _seen_row(one: Exhibit, item: CircleEvidence) -> float:
-    """Where the correct logits by a - b peak: the phase of their first harmonic in the order of the circle."""
+    """Where the correct logits by a - b peak: the phase of their first harmonic in the order of
+    the circle.
+    """
     p = one.modulus
     rows = item.circle.frequency * torch.arange(p) % p
     angle = (one.only([item]).profile * torch.exp(2j * torch.pi * rows / p)).sum().angle().item()
@@ -133,9 +170,14 @@ def _seen_row(one: Exhibit, item: CircleEvidence) -> float:
 
 
 def _aligned(one: Exhibit, sources: Sources) -> list[Claim]:
-    """That the operands' circles go round alike: in this network, and, where the sweep's table says it, in all."""
+    """That the operands' circles go round alike: in this network, and, where the sweep's table
+    says it, in all.
+    """
     text = "the two tokens' embeddings are often aligned"
-    rule = f"circles of correlation after the best turn of at least {ALIGNED} hold more than half of all circles' variance"
+    rule = (
+        f"circles of correlation after the best turn of at least {ALIGNED} hold more than "
+        "half of all circles' variance"
+    )
     claims = []
     if len(one.components.coordinates) > 1:
         circles = [item.circle for item in one.evidence]
@@ -143,7 +185,10 @@ def _aligned(one: Exhibit, sources: Sources) -> list[Claim]:
         share = sum(c.variance_share for c, is_ in zip(circles, aligned, strict=True) if is_)
         of = sum(circle.variance_share for circle in circles)
         values = ", ".join(f"{circle.alignment:.3f}" for circle in circles)
-        ours = f"{sum(aligned)} of {len(circles)} circles, with {share / of if of else 0:.0%} of their variance: {values}"
+        ours = (
+            f"{sum(aligned)} of {len(circles)} circles, with {share / of if of else 0:.0%} "
+            f"of their variance: {values}"
+        )
         holds: Holds = "undecided" if of and exceeds(share, HALF * of) else False
         note = f"rule: {rule}; one network cannot say what is often so"
         claims.append(statement(f"{text}: this network", holds, ours, note))
@@ -152,17 +197,30 @@ def _aligned(one: Exhibit, sources: Sources) -> list[Claim]:
         return claims
     known = runs.where(runs["circles.alignment"].notna())
     held = [
-        exceeds(sum(share for share, value in circles if reaches(value, ALIGNED)), HALF * sum(share for share, _ in circles))
+        exceeds(
+            sum(share for share, value in circles if reaches(value, ALIGNED)),
+            HALF * sum(share for share, _ in circles),
+        )
         for circles in circles_of(known, "variance_share", "alignment")
     ]
-    return [*claims, share_claim(text, Share(sum(held), len(known)), HALF, f"runs of separate-vocabularies in which {rule}")]
+    return [
+        *claims,
+        share_claim(
+            text,
+            Share(sum(held), len(known)),
+            HALF,
+            f"runs of separate-vocabularies in which {rule}",
+        ),
+    ]
 
 
 def separate_pizza(sources: Sources) -> Product:
     one = sources.network("separate-pizza")
     pizzas = one.of_role("Pizza")[:MOST_SHOWN]
     shown = pizzas or list(one.evidence[:MOST_SHOWN])
-    apart = [_rows_apart(_expected_row(one, item), _seen_row(one, item), one.modulus) for item in pizzas]
+    apart = [
+        _rows_apart(_expected_row(one, item), _seen_row(one, item), one.modulus) for item in pizzas
+    ]
     expected = [_expected_row(one, item) for item in shown]
     lined_up, step, p = 6 - 3, 18, 59
     claims = (
@@ -171,8 +229,10 @@ def separate_pizza(sources: Sources) -> Product:
         judged(
             "the correct logit pattern is shifted because the two embeddings do not line up",
             bool(apart) and stays_within(max(apart), 1),
-            f"at most {max(apart, default=math.nan):.2f} rows apart; shifts {', '.join(f'{row:.1f}' for row in expected)}",
-            "the row of the largest correct logits is within one of the row that the angle between the circles gives",
+            f"at most {max(apart, default=math.nan):.2f} rows apart; shifts "
+            f"{', '.join(f'{row:.1f}' for row in expected)}",
+            "the row of the largest correct logits is within one of the row that the angle "
+            "between the circles gives",
         ),
         number("separate-pizza-row").claim(
             lined_up * pow(step, -1, p) % p,

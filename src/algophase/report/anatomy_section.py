@@ -1,26 +1,32 @@
-"""The section of a page on the inside of a linear Pizza (appendix L): which units read its circles, and what they compute."""
+"""The section of a page on the inside of a linear Pizza (appendix L): which units read its
+circles, and what they compute.
+"""
 
 import math
 
-from algophase.analysis.anatomy import Anatomy, PizzaAnatomy
+from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy
+from algophase.core.wording import floored
 from algophase.report.interactive import line_trace, short_numbers
 from algophase.report.page import Page, paragraph, table
 from algophase.report.plotly_style import Panel, new_figure
-from algophase.wording import floored
 
 MOST_DRAWN = 4
 EVERY = 6  # of a readout's angles, one is drawn
 
 
 def add_anatomy(page: Page, anatomy: Anatomy) -> None:
-    """The Pizzas that the unembedding shares, the hidden units that serve them, and the readout against cos 2t."""
+    """The Pizzas that the unembedding shares, the hidden units that serve them, and the readout
+    against cos 2t.
+    """
     if not anatomy.pizzas:
         return
     page.heading(3, "Inside the linear Pizza")
     page.add(
         paragraph(
-            "Circles of the embedding that act as a Pizza and that the unembedding has too. Hidden units read a circle, and "
-            "what they make of the point at angle t should be the Pizza's A cos(2t + φ): the last column says how much of the "
+            "Circles of the embedding that act as a Pizza and that the unembedding has too. "
+            "Hidden units read a circle, and "
+            "what they make of the point at angle t should be the Pizza's A cos(2t + φ): the "
+            "last column says how much of the "
             "readout's variance, on either axis of the answer's circle, that is."
         )
     )
@@ -34,15 +40,25 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
         ]
         for pizza in anatomy.pizzas
     ]
-    head = ["frequency", "embedding components", "unembedding components", "hidden units", "explained by cos 2t"]
+    head = [
+        "frequency",
+        "embedding components",
+        "unembedding components",
+        "hidden units",
+        "explained by cos 2t",
+    ]
     page.add(table(head, rows, "Circles of the embedding and of the unembedding", numbers=(0, 3)))
     told = []
     if not math.isnan(anatomy.exclusive_share):
-        told.append(f"{_percent(anatomy.exclusive_share)} of the units in use read one of these circles alone.")
+        told.append(
+            f"{_percent(anatomy.exclusive_share)} of the units in use read one of these circles "
+            "alone."
+        )
     relu = anatomy.second_relu
     if relu is not None:
         told.append(
-            f"Without its second ReLU the network answers {floored(relu.accuracy_without)} of all pairs right, "
+            f"Without its second ReLU the network answers {floored(relu.accuracy_without)} of "
+            "all pairs right, "
             f"with it {floored(relu.accuracy)}."
         )
     if anatomy.unmatched:
@@ -54,20 +70,29 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
 
 
 def readout_panel(pizza: PizzaAnatomy) -> Panel:
-    """What the hidden units make of a point at angle t, on the first axis of the answer's circle, and its best cos 2t."""
+    """What the hidden units make of a point at angle t, on the first axis of the answer's
+    circle, and its best cos 2t.
+    """
     readout = pizza.readouts[0]
     angles = readout.angles[::EVERY]
     turns = (angles / math.pi).tolist()
     fitted = readout.amplitude * (2 * angles + readout.phase).cos() + readout.values.mean()
     figure = new_figure(x="angle t", y="readout", height=270)
-    for index, (name, values) in enumerate((("network", readout.values[::EVERY]), ("A cos(2t + φ)", fitted))):
-        figure.add_trace(line_trace(turns, short_numbers(values), name, index, f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}"))
+    for index, (name, values) in enumerate(
+        (("network", readout.values[::EVERY]), ("A cos(2t + φ)", fitted))
+    ):
+        figure.add_trace(
+            line_trace(
+                turns, short_numbers(values), name, index, f"{name}, t = %{{x:.2f}}π: %{{y:.3g}}"
+            )
+        )
     figure.update_xaxes(tickvals=[0, 0.5, 1, 1.5, 2], ticktext=["0", "π/2", "π", "3π/2", "2π"])
     explained = _percent(readout.variance_explained)
     return Panel(
         figure,
         f"k = {pizza.frequency}, first axis: {explained} of it is A cos(2t + φ)",
-        f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of twice the angle; it explains "
+        f"Readout of the circle of frequency {pizza.frequency} by angle, with the best fit of "
+        "twice the angle; it explains "
         f"{explained} of the variance.",
     )
 

@@ -1,10 +1,12 @@
-"""Shares of the verdicts along the attention rate, and for each value of a setting: what a grid was made to show."""
+"""Shares of the verdicts along the attention rate, and for each value of a setting: what a grid
+was made to show.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict.decide import in_order
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.runs.laws import SETTINGS
 from algophase.runs.runs import Runs
@@ -21,8 +23,14 @@ def panels_by_setting(population: Runs) -> list[Panel]:
     """A picture for each setting that takes a few values."""
     panels = []
     for name in SETTINGS:
-        if name in population and population[name].dtype.kind in "iuf" and 1 < population[name].nunique() <= MOST_VALUES:
-            caption = f"{population.verdict_name}s by {label(name)}; above each bar: its number of runs"
+        if (
+            name in population
+            and population[name].dtype.kind in "iuf"
+            and 1 < population[name].nunique() <= MOST_VALUES
+        ):
+            caption = (
+                f"{population.verdict_name}s by {label(name)}; above each bar: its number of runs"
+            )
             values = ", ".join(f"{value:g}" for value in sorted(population[name].dropna().unique()))
             alt = f"Shares of the verdicts for each {label(name)}: {values}."
             panels.append(Panel(shares_by_setting(population, name), caption, alt))
@@ -33,7 +41,10 @@ def panel_by_rate(population: Runs, height: int = 320) -> Panel:
     """Verdicts along the attention rate: what a population over rates is made to show."""
     figure = shares_by_rate(population)
     figure.update_layout(height=height)
-    caption = f"{population.verdict_name}s by attention rate, in tenths; above each bar: its number of runs"
+    caption = (
+        f"{population.verdict_name}s by attention rate, in tenths; above each bar: its "
+        "number of runs"
+    )
     return Panel(figure, caption, "Shares of the verdicts for each tenth of the attention rate.")
 
 
@@ -45,21 +56,34 @@ def shares_by_rate(population: Runs) -> "Figure":
     figure = _stacked(population, tenths, present, names, "attention rate")
     if present == list(range(TENTHS)):  # the ends of the tenths under the edges of the bars
         edges = range(TENTHS + 1)
-        figure.update_xaxes(tickvals=[edge - 0.5 for edge in edges], ticktext=[f"{edge / TENTHS:g}" for edge in edges])
+        figure.update_xaxes(
+            tickvals=[edge - 0.5 for edge in edges],
+            ticktext=[f"{edge / TENTHS:g}" for edge in edges],
+        )
     return figure
 
 
 def shares_by_setting(population: Runs, setting: str) -> "Figure":
-    """Stacked bars, one for each value of a setting. Values are in order and evenly spaced: moduli 59 and 60 are neighbors."""
+    """Stacked bars, one for each value of a setting. Values are in order and evenly spaced:
+    moduli 59 and 60 are neighbors.
+    """
     values = population[setting]
     present = sorted(values.dropna().unique())
-    return _stacked(population, values, present, [f"{value:g}" for value in present], label(setting))
+    return _stacked(
+        population, values, present, [f"{value:g}" for value in present], label(setting)
+    )
 
 
 def _stacked(
-    population: Runs, values: "pandas.Series[Any]", present: Sequence[Any], names: Sequence[str], axis: str
+    population: Runs,
+    values: "pandas.Series[Any]",
+    present: Sequence[Any],
+    names: Sequence[str],
+    axis: str,
 ) -> "Figure":
-    """Shares of the verdicts among the runs of each value. names: of the values; axis: what they are values of."""
+    """Shares of the verdicts among the runs of each value. names: of the values; axis: what they
+    are values of.
+    """
     go, verdicts = graph_objects(), population["_verdict"]
     totals = [int((values == value).sum()) for value in present]
     figure = new_figure(x=axis, y="share of runs", height=320, barmode="stack", bargap=0.15)
@@ -79,10 +103,16 @@ def _stacked(
             )
         )
     for place, total in enumerate(totals):
-        figure.add_annotation(x=place, y=1, text=f"{total:,}", showarrow=False, yanchor="bottom", font={"size": 11})
+        figure.add_annotation(
+            x=place, y=1, text=f"{total:,}", showarrow=False, yanchor="bottom", font={"size": 11}
+        )
     figure.update_layout(legend={"traceorder": "normal"})
     # places with names, not categories: plotly reads a category "60" as the sixtieth
-    figure.update_xaxes(tickvals=list(range(len(present))), ticktext=list(names), tickangle=0, showgrid=False)
-    figure.update_xaxes(range=[-0.75, len(present) - 0.25])  # the first tick does not touch the other axis
+    figure.update_xaxes(
+        tickvals=list(range(len(present))), ticktext=list(names), tickangle=0, showgrid=False
+    )
+    figure.update_xaxes(
+        range=[-0.75, len(present) - 0.25]
+    )  # the first tick does not touch the other axis
     figure.update_yaxes(range=[0, 1.08], tickformat=".0%", tickvals=[0, 0.25, 0.5, 0.75, 1])
     return figure

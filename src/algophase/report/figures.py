@@ -1,4 +1,6 @@
-"""The pictures of one network: correct logits, circles, isolated circles, gradients, attention, a linear network's inside."""
+"""The pictures of one network: correct logits, circles, isolated circles, gradients, attention,
+a linear network's inside.
+"""
 
 import math
 from collections.abc import Callable
@@ -10,13 +12,14 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.anatomy import Readout
 from algophase.analysis.catalogue import EXACT, quantity
-from algophase.analysis.circles import Circle, points_in_plane
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.metrics import embedding_gradients, paper_triples
-from algophase.analysis.principal import PrincipalComponents
+from algophase.analysis.circles.find import Circle, points_in_plane
+from algophase.analysis.circles.principal import PrincipalComponents
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.hidden.anatomy import Readout
+from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
 from algophase.analysis.specimen import Specimen
+from algophase.core.wording import floored
 from algophase.networks import Network, Transformer
 from algophase.report.program_figures import draw_program
 from algophase.report.style import (
@@ -30,7 +33,6 @@ from algophase.report.style import (
     save_figure,
     set_title,
 )
-from algophase.wording import floored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +51,9 @@ def drawn_circles(specimen: Specimen) -> tuple[CircleEvidence, ...]:
     return specimen.evidence[:MOST_CIRCLES]
 
 
-def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_format: str = "png") -> list[Path]:
+def draw_all(
+    network: Network, analysis: Analysis, directory: str | Path, image_format: str = "png"
+) -> list[Path]:
     """Write every picture that applies to this network into `directory` and return the paths."""
     check_format(image_format)
     specimen = Specimen(network, analysis)
@@ -59,7 +63,9 @@ def draw_all(network: Network, analysis: Analysis, directory: str | Path, image_
     if specimen.has_code:
         pictures.append(("gradients", draw_gradients))
     if analysis.verdict.known:
-        pictures.append(("program", lambda specimen: draw_program(specimen.analysis, specimen.title)))
+        pictures.append(
+            ("program", lambda specimen: draw_program(specimen.analysis, specimen.title))
+        )
     if specimen.evidence:
         pictures.append(("circles", draw_circles))
     if specimen.evidence and specimen.has_code:
@@ -86,10 +92,20 @@ def _panels(count: int, panel: float, extra_height: float = 0.0) -> tuple["Figur
     return figure, axes[:count]
 
 
-def heatmap(axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None) -> "AxesImage":
+def heatmap(
+    axes: "Axes", matrix: Tensor, colours: str = HEATMAP, limit: float | None = None
+) -> "AxesImage":
     low = None if limit is None else -limit
     values = matrix.numpy()
-    return axes.imshow(values, cmap=colours, vmin=low, vmax=limit, origin="lower", interpolation="nearest", aspect="auto")
+    return axes.imshow(
+        values,
+        cmap=colours,
+        vmin=low,
+        vmax=limit,
+        origin="lower",
+        interpolation="nearest",
+        aspect="auto",
+    )
 
 
 def draw_correct_logits(specimen: Specimen) -> "Figure":
@@ -98,16 +114,20 @@ def draw_correct_logits(specimen: Specimen) -> "Figure":
     axes = figure.subplots()
     p = specimen.modulus
     image = logit_map(axes, specimen.whole.logits)
-    axes.set(xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{specimen.title}\ncorrect logits")
+    axes.set(
+        xlabel=f"a + b mod {p}", ylabel=f"a − b mod {p}", title=f"{specimen.title}\ncorrect logits"
+    )
     figure.colorbar(image, ax=axes, label="correct logit")
     return figure
 
 
 def logit_cells(matrix: Tensor) -> tuple[Tensor, tuple[float, float] | None]:
-    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colours where they must be set.
+    """What a logit map draws of logits by a - b and a + b: its cells, and the ends of its colours
+    where they must be set.
 
-    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead of a chequered picture:
-    (p, p / 2). Colours do not magnify rounding: a matrix that is constant to nine digits is drawn in one colour.
+    At even p every second cell of a row holds no pair; the others are drawn twice as wide instead
+    of a chequered picture: (p, p / 2). Colours do not magnify rounding: a matrix that is constant
+    to nine digits is drawn in one colour.
     """
     p = len(matrix)
     values = matrix if p % 2 else matrix[~matrix.isnan()].view(p, p // 2)
@@ -132,28 +152,41 @@ def _times(frequency: int, term: str) -> str:
 
 
 def circle_order(modulus: int, frequency: int) -> Tensor:
-    """Residues in the order in which they lie on a circle: those with k d = 0, 1, 2, ... (mod p)."""
+    """Residues in the order in which they lie on a circle: those with k d = 0, 1, 2, ... (mod
+    p).
+    """
     return (frequency * torch.arange(modulus) % modulus).argsort(stable=True)
 
 
 def order_frequency(item: CircleEvidence) -> int:
-    """The circle in whose order its logits show a pattern: an accompanying circle answers on the circle of its Pizza."""
+    """The circle in whose order its logits show a pattern: an accompanying circle answers on the
+    circle of its Pizza.
+    """
     return item.accompanies or item.circle.frequency
 
 
 def draw_isolated_logits(specimen: Specimen) -> "Figure":
-    """Correct logits with one circle kept, rows and columns in the order of the circle (figures 4, 5 and 12)."""
+    """Correct logits with one circle kept, rows and columns in the order of the circle (figures
+    4, 5 and 12).
+    """
     p = specimen.modulus
     figure, panels = _panels(len(drawn_circles(specimen)), 2.3)
     for axes, item in zip(panels, drawn_circles(specimen), strict=True):
         answer, k = specimen.only([item]), order_frequency(item)
         order = circle_order(p, k)
         image = logit_map(axes, answer.logits[order][:, order])
-        axes.set_title(f"{_circle_title(item.circle)}\naccuracy alone {floored(answer.accuracy, 1)}")
+        axes.set_title(
+            f"{_circle_title(item.circle)}\naccuracy alone {floored(answer.accuracy, 1)}"
+        )
         if math.gcd(k, p) == 1:
             axes.set(xlabel=f"{_times(k, 'a + b')} mod {p}", ylabel=f"{_times(k, 'a − b')} mod {p}")
         else:  # several residues share a place on the circle: positions are an order, not values
-            axes.set(xlabel=f"a + b, by {k}(a + b) mod {p}", ylabel=f"a − b, by {k}(a − b) mod {p}", xticks=[], yticks=[])
+            axes.set(
+                xlabel=f"a + b, by {k}(a + b) mod {p}",
+                ylabel=f"a − b, by {k}(a − b) mod {p}",
+                xticks=[],
+                yticks=[],
+            )
         figure.colorbar(image, ax=axes)
     set_title(figure, f"{specimen.title}, correct logits after isolating each circle")
     return figure
@@ -166,9 +199,13 @@ def _circle_title(circle: Circle) -> str:
 
 
 def draw_circles(specimen: Specimen) -> "Figure":
-    """The embedding in the plane of each circle, points labelled with their tokens (every second one and so on if many)."""
+    """The embedding in the plane of each circle, points labelled with their tokens (every second
+    one and so on if many).
+    """
     separate = len(specimen.components.coordinates) > 1
-    figure, panels = _panels(len(drawn_circles(specimen)), 2.6, extra_height=0.3 if separate else 0.0)
+    figure, panels = _panels(
+        len(drawn_circles(specimen)), 2.6, extra_height=0.3 if separate else 0.0
+    )
     for axes, circle in zip(panels, (item.circle for item in drawn_circles(specimen)), strict=True):
         draw_circle(axes, specimen.components, circle)
         axes.set_title(f"k = {circle.frequency}, {circle.variance_share:.1%} of variance")
@@ -178,15 +215,26 @@ def draw_circles(specimen: Specimen) -> "Figure":
     return figure
 
 
-def draw_circle(axes: "Axes", components: PrincipalComponents, circle: Circle, most_labels: int = MOST_LABELS) -> None:
+def draw_circle(
+    axes: "Axes", components: PrincipalComponents, circle: Circle, most_labels: int = MOST_LABELS
+) -> None:
     """The tokens in the plane of a circle; a small picture has room for fewer labels."""
-    draw_plane(axes, points_in_plane(components, circle), circle.frequency, axis_names(circle), most_labels)
+    draw_plane(
+        axes, points_in_plane(components, circle), circle.frequency, axis_names(circle), most_labels
+    )
 
 
-def draw_plane(axes: "Axes", tables: Tensor, frequency: int, names: tuple[str, str], most_labels: int = MOST_LABELS) -> None:
+def draw_plane(
+    axes: "Axes",
+    tables: Tensor,
+    frequency: int,
+    names: tuple[str, str],
+    most_labels: int = MOST_LABELS,
+) -> None:
     """Tokens at their points (tables, p, 2), one colour per operand table."""
     for table, points in enumerate(tables):
-        # Two operands' labels keep out of each other's way: the first just inside the circle, the second just outside.
+        # Two operands' labels keep out of each other's way: the first just inside the circle, the
+        # second just outside.
         shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
         draw_tokens(axes, points, frequency, COLOURS[table], shift, most_labels)
     axes.set(xlabel=names[0], ylabel=names[1])
@@ -205,30 +253,50 @@ def operand_legend(figure: "Figure") -> None:
 
 
 def draw_tokens(
-    axes: "Axes", points: Tensor, frequency: int, colour: str = COLOURS[0], shift: float = 1.0, most_labels: int = MOST_LABELS
+    axes: "Axes",
+    points: Tensor,
+    frequency: int,
+    colour: str = COLOURS[0],
+    shift: float = 1.0,
+    most_labels: int = MOST_LABELS,
 ) -> None:
-    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the middle, as a multiple.
+    """Tokens at their points (p, 2) on a circle, labelled; shift: the labels' distance from the
+    middle, as a multiple.
 
-    Neighbors' labels stand on two rings. Where points lie so close that two labels would still overlap, one is left out.
+    Neighbors' labels stand on two rings. Where points lie so close that two labels would still
+    overlap, one is left out.
     """
     p = len(points)
     axes.scatter(points[:, 0], points[:, 1], s=5, color=colour, alpha=0.5, linewidths=0)
     # A label's size, as a share of the picture: one of two digits is about a fifth wider than high.
     height = LABEL_HEIGHT * MOST_LABELS / most_labels * 2 * points.abs().max().item()
     taken = list[tuple[float, float]]()
-    for place, token in enumerate(circle_order(p, frequency)[:: math.ceil(p / most_labels)].tolist()):
+    for place, token in enumerate(
+        circle_order(p, frequency)[:: math.ceil(p / most_labels)].tolist()
+    ):
         x, y = ((shift + (0.1 if place % 2 else -0.1)) * points[token]).tolist()
         if any(abs(x - left) < 1.2 * height and abs(y - up) < height for left, up in taken):
             continue
         taken.append((x, y))
-        axes.annotate(str(token), (x, y), fontsize=6 if shift >= 1 else 5.5, ha="center", va="center", color=colour)
+        axes.annotate(
+            str(token),
+            (x, y),
+            fontsize=6 if shift >= 1 else 5.5,
+            ha="center",
+            va="center",
+            color=colour,
+        )
     axes.set_aspect("equal", adjustable="datalim")
-    axes.update_datalim(((max(shift, 1.0) + 0.18) * points).tolist())  # labels reach further than points
+    axes.update_datalim(
+        ((max(shift, 1.0) + 0.18) * points).tolist()
+    )  # labels reach further than points
     axes.margins(0.02)
 
 
 def draw_gradients(specimen: Specimen) -> "Figure":
-    """Gradients of a logit on the first six principal components, first operand against second (figure 2)."""
+    """Gradients of a logit on the first six principal components, first operand against second
+    (figure 2).
+    """
     triples = paper_triples(specimen.modulus)[:3]
     gradients = embedding_gradients(specimen.network, triples)
     directions = specimen.components.directions[:GRADIENT_COMPONENTS]
@@ -245,19 +313,30 @@ def draw_gradients(specimen: Specimen) -> "Figure":
 
 
 def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
-    """Gradients on each component, first operand against second; on the dashed line they are equal."""
+    """Gradients on each component, first operand against second; on the dashed line they are
+    equal.
+    """
     reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
     axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
     for index, (x, y) in enumerate(zip(first, second, strict=True)):
         colour, marker, label = COLOURS[index], MARKERS[index], f"component {index + 1}"
-        axes.scatter(x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5)
-    axes.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="gradient, first operand", ylabel="gradient, second operand")
+        axes.scatter(
+            x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5
+        )
+    axes.set(
+        xlim=(-reach, reach),
+        ylim=(-reach, reach),
+        xlabel="gradient, first operand",
+        ylabel="gradient, second operand",
+    )
     axes.set_aspect("equal")
 
 
 @dataclass(frozen=True)
 class AttentionPattern:
-    """weights: what the position that answers takes from an operand, for each pair (a, b), with the attention rate applied."""
+    """weights: what the position that answers takes from an operand, for each pair (a, b), with
+    the attention rate applied.
+    """
 
     layer: int
     head: int
@@ -266,33 +345,47 @@ class AttentionPattern:
 
 
 def attention_patterns(specimen: Specimen) -> list[AttentionPattern]:
-    """Head by head, on each operand. With two positions the weights on a and b add up to a constant: only a's are given."""
+    """Head by head, on each operand. With two positions the weights on a and b add up to a
+    constant: only a's are given.
+    """
     network, p = specimen.network, specimen.modulus
     assert isinstance(network, Transformer)
     _, cache = network.run_with_cache()
     operands: tuple[Literal["a", "b"], ...] = ("a", "b") if network.task.equals_sign else ("a",)
     found = []
     for layer in range(network.settings.layers):
-        pattern = cache[f"blocks.{layer}.attn.hook_pattern"].detach().unflatten(0, (p, p))  # (a, b, head, to, from)
+        pattern = (
+            cache[f"blocks.{layer}.attn.hook_pattern"].detach().unflatten(0, (p, p))
+        )  # (a, b, head, to, from)
         for head in range(network.settings.heads):
             for position, operand in enumerate(operands):
-                found.append(AttentionPattern(layer + 1, head + 1, operand, pattern[:, :, head, -1, position]))
+                found.append(
+                    AttentionPattern(
+                        layer + 1, head + 1, operand, pattern[:, :, head, -1, position]
+                    )
+                )
     return found
 
 
 def attention_ends(network: Transformer) -> tuple[float, float]:
-    """The ends of an attention picture's colours. Constant attention is 1 everywhere: it is shown on a whole scale."""
+    """The ends of an attention picture's colours. Constant attention is 1 everywhere: it is
+    shown on a whole scale.
+    """
     rate = network.settings.attention_rate
     return (1 - rate if rate > 0 else 0.0), 1.0
 
 
 def draw_attention(specimen: Specimen) -> "Figure":
-    """What the position that answers takes from each operand, head by head, after the attention rate is applied."""
+    """What the position that answers takes from each operand, head by head, after the attention
+    rate is applied.
+    """
     network, patterns = specimen.network, attention_patterns(specimen)
     assert isinstance(network, Transformer)
     heads, rate = network.settings.heads, network.settings.attention_rate
     operands = sorted({pattern.operand for pattern in patterns})
-    rows = [(layer, operand) for layer in range(1, network.settings.layers + 1) for operand in operands]
+    rows = [
+        (layer, operand) for layer in range(1, network.settings.layers + 1) for operand in operands
+    ]
     figure = new_figure(1.9 * heads + 0.8, 1.9 * len(rows) + 0.7)
     panels = figure.subplots(len(rows), heads, squeeze=False)
     image = None
@@ -311,7 +404,9 @@ def draw_attention(specimen: Specimen) -> "Figure":
 
 
 def draw_anatomy(specimen: Specimen) -> "Figure":
-    """Aligned W_1 and W_2, hidden units grouped by their pizza, and the readouts against A cos(2t + phi) (appendix L)."""
+    """Aligned W_1 and W_2, hidden units grouped by their pizza, and the readouts against A
+    cos(2t + phi) (appendix L).
+    """
     opened = specimen.analysis.anatomy
     assert opened is not None
     pizzas = opened.pizzas[:PER_ROW]
@@ -328,7 +423,11 @@ def draw_anatomy(specimen: Specimen) -> "Figure":
         axes.set_title(f"k = {pizza.frequency}, {len(pizza.rows)} units")
         axes.set_ylim(-1.2 * readout.amplitude, 2.2 * readout.amplitude)
         axes.legend(loc="upper center", frameon=False)
-    some = f" ({len(pizzas)} of {len(opened.pizzas)} pizzas)" if len(pizzas) < len(opened.pizzas) else ""
+    some = (
+        f" ({len(pizzas)} of {len(opened.pizzas)} pizzas)"
+        if len(pizzas) < len(opened.pizzas)
+        else ""
+    )
     set_title(figure, f"{specimen.title}, inside the linear network{some}")
     return figure
 
@@ -337,7 +436,11 @@ def draw_aligned(figure: "Figure", axes: "Axes", matrix: Tensor, side: str, name
     """Aligned weights (components, hidden units) of one side of a linear network."""
     image = heatmap(axes, matrix, DIVERGING, matrix.abs().quantile(0.995).item())
     figure.colorbar(image, ax=axes)
-    axes.set(xlabel="hidden unit, grouped by the circle it reads", ylabel=f"{side}\ncomponent", title=name)
+    axes.set(
+        xlabel="hidden unit, grouped by the circle it reads",
+        ylabel=f"{side}\ncomponent",
+        title=name,
+    )
     ticks = range(0, len(matrix), 4)
     axes.set_yticks(list(ticks), [str(tick + 1) for tick in ticks])
 

@@ -1,4 +1,5 @@
-"""The interactive pictures of one network: circles, correct logits, isolated circles, attention, training curves.
+"""The interactive pictures of one network: circles, correct logits, isolated circles, attention,
+training curves.
 
 Every builder returns a plotly Figure and knows nothing of the page it lands on.
 """
@@ -11,16 +12,23 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.catalogue import IRRELEVANCE, label, quantity
-from algophase.analysis.circles import points_in_plane
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.instances import Instance
+from algophase.analysis.circles.find import points_in_plane
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.program.instances import Instance
 from algophase.analysis.specimen import Answer, Specimen
-from algophase.analysis.verdict import form_name
+from algophase.analysis.verdict.decide import form_name
+from algophase.core.wording import floored
 from algophase.networks import Transformer
-from algophase.report.figures import attention_ends, attention_patterns, axis_names, circle_order, logit_cells, order_frequency
+from algophase.report.figures import (
+    attention_ends,
+    attention_patterns,
+    axis_names,
+    circle_order,
+    logit_cells,
+    order_frequency,
+)
 from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
 from algophase.report.style import COLOURS
-from algophase.wording import floored
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -43,7 +51,9 @@ def circle_name(item: CircleEvidence) -> str:
 
 
 def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
-    """The tokens in the plane of a circle; each says its number on hover. Neighbours on the circle are joined."""
+    """The tokens in the plane of a circle; each says its number on hover. Neighbours on the
+    circle are joined.
+    """
     go, circle = graph_objects(), item.circle
     first, second = axis_names(circle)
     figure = new_figure(x=first, y=second, height=SMALL, showlegend=False)
@@ -57,11 +67,14 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
                 x=short_numbers(along[:, 0]),
                 y=short_numbers(along[:, 1]),
                 mode="markers",
-                customdata=[_with_twins(token, specimen.modulus, circle.frequency) for token in order],
+                customdata=[
+                    _with_twins(token, specimen.modulus, circle.frequency) for token in order
+                ],
                 marker={"color": COLOURS[table], "size": 7, "symbol": ("circle", "square")[table]},
                 name=OPERANDS[table],
                 cliponaxis=False,
-                hovertemplate=f"{who}token %{{customdata}}<br>(%{{x:.3f}}, %{{y:.3f}})<extra></extra>",
+                hovertemplate=f"{who}token %{{customdata}}<br>(%{{x:.3f}}, "
+                f"%{{y:.3f}})<extra></extra>",
             )
         )
     if len(tables) > 1:
@@ -69,20 +82,27 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
     else:
         labels, places = ring_labels(tables[0].double())
         x, y = short_numbers(places[:, 0]), short_numbers(places[:, 1])
-        figure.add_trace(go.Scatter(x=x, y=y, text=labels, mode="text", textfont={"size": 11}, hoverinfo="skip"))
+        figure.add_trace(
+            go.Scatter(x=x, y=y, text=labels, mode="text", textfont={"size": 11}, hoverinfo="skip")
+        )
     reach = 1.4 * tables.abs().max().item()  # room for the labels
     figure.update_xaxes(range=[-reach, reach], constrain="domain", nticks=5, tickangle=0)
-    figure.update_yaxes(range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1)
+    figure.update_yaxes(
+        range=[-reach, reach], constrain="domain", nticks=5, scaleanchor="x", scaleratio=1
+    )
     share = f"{circle.variance_share:.1%} of the embedding's variance"
     return Panel(
         figure,
         f"{circle_name(item)}, {share}",
-        f"Tokens 0 to {specimen.modulus - 1} in the plane of the circle of frequency {circle.frequency}, which {_doing(item)}.",
+        f"Tokens 0 to {specimen.modulus - 1} in the plane of the circle of frequency "
+        f"{circle.frequency}, which {_doing(item)}.",
     )
 
 
 def _with_twins(token: int, modulus: int, frequency: int) -> str:
-    """A token and those at the same place of its circle, where the frequency shares a factor with the modulus."""
+    """A token and those at the same place of its circle, where the frequency shares a factor
+    with the modulus.
+    """
     apart = modulus // math.gcd(modulus, frequency)
     twins = [str((token + step) % modulus) for step in range(apart, modulus, apart)]
     return f"{token}, beside {', '.join(twins)}" if twins else str(token)
@@ -106,7 +126,8 @@ def short_numbers(values: Tensor) -> list[float]:
 
 
 def ring_labels(points: Tensor) -> tuple[list[str], Tensor]:
-    """Tokens to write on a ring outside all points (p, 2), each in the direction of its own, and where: (labels, 2).
+    """Tokens to write on a ring outside all points (p, 2), each in the direction of its own, and
+    where: (labels, 2).
 
     Only as many as have room side by side; every token shows on hover.
     """
@@ -134,7 +155,8 @@ def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
     values, ends = logit_cells(ordered)
     columns = torch.tensor(order).expand(p, p)
     places: dict[str, Any] = {"x0": 0, "dx": 1} if p % 2 else {"x0": 0.5, "dx": 2}
-    # What a cell is cannot be read off its place once rows and columns are in the order of a circle: each cell carries it.
+    # What a cell is cannot be read off its place once rows and columns are in the order of a
+    # circle: each cell carries it.
     cells = torch.stack([columns.T[there].view_as(values), columns[there].view_as(values)], dim=-1)
     figure.add_trace(
         go.Heatmap(
@@ -148,7 +170,8 @@ def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
             colorscale=HEATMAP,
             colorbar=colour_bar("logit"),
             hovertemplate=(
-                f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})<br>correct logit %{{z:.4g}}<extra></extra>"
+                f"a − b = %{{customdata[0]}}, a + b = %{{customdata[1]}} (mod {p})<br>correct "
+                f"logit %{{z:.4g}}<extra></extra>"
             ),
         )
     )
@@ -159,8 +182,14 @@ def logit_figure(answer: Answer, order: Sequence[int]) -> "Figure":
 
 
 def main_order(specimen: Specimen) -> tuple[list[int], str]:
-    """The order of rows and columns in which a whole network's pattern is seen: that of its strongest circle. Also in words."""
-    strongest = max(specimen.evidence, key=lambda item: (item.logit_variance, item.circle.variance_share), default=None)
+    """The order of rows and columns in which a whole network's pattern is seen: that of its
+    strongest circle. Also in words.
+    """
+    strongest = max(
+        specimen.evidence,
+        key=lambda item: (item.logit_variance, item.circle.variance_share),
+        default=None,
+    )
     if strongest is None:
         return list(range(specimen.modulus)), "their own order"
     k = order_frequency(strongest)
@@ -181,13 +210,16 @@ def correct_logits_panel(specimen: Specimen) -> Panel:
 
 
 def isolated_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
-    """Correct logits with one circle kept, rows and columns in steps of that circle's spacing (figures 4, 5 and 12)."""
+    """Correct logits with one circle kept, rows and columns in steps of that circle's spacing
+    (figures 4, 5 and 12).
+    """
     answer = specimen.only([item])
     order = circle_order(specimen.modulus, order_frequency(item)).tolist()
     return Panel(
         logit_figure(answer, order),
         f"only {circle_name(item)}, accuracy {floored(answer.accuracy)}{_spacing(order)}",
-        f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it {_doing(item)}.",
+        f"Correct logits with only the circle of frequency {item.circle.frequency} kept; it "
+        f"{_doing(item)}.",
     )
 
 
@@ -199,18 +231,23 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
     return Panel(
         logit_figure(answer, order),
         f"only {name} ({form_name(form)}), accuracy {floored(answer.accuracy)}{_spacing(order)}",
-        f"Correct logits with only the instance of the frequencies {name} kept, which has the form: {form_name(form)}.",
+        f"Correct logits with only the instance of the frequencies {name} kept, which has the "
+        f"form: {form_name(form)}.",
     )
 
 
 def _spacing(order: Sequence[int]) -> str:
     """The step between neighbours, where there is one: the inverse of the frequency mod p."""
     p, step = len(order), order[1]
-    return f"; steps of {step}" if step > 1 and all(order[i] == i * step % p for i in range(p)) else ""
+    return (
+        f"; steps of {step}" if step > 1 and all(order[i] == i * step % p for i in range(p)) else ""
+    )
 
 
 def attention_panels(specimen: Specimen) -> list[Panel]:
-    """What the position that answers takes from the first operand (and the second, with an equals sign), head by head."""
+    """What the position that answers takes from the first operand (and the second, with an
+    equals sign), head by head.
+    """
     network = specimen.network
     if not isinstance(network, Transformer):
         return []
@@ -225,12 +262,15 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
                 zmax=high,
                 colorscale=HEATMAP,
                 colorbar=colour_bar("weight"),
-                hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {pattern.operand} %{{z:.4f}}<extra></extra>",
+                hovertemplate=f"a = %{{y}}, b = %{{x}}<br>weight on {pattern.operand} "
+                f"%{{z:.4f}}<extra></extra>",
             )
         )
         figure.update_layout(xaxis_showgrid=False, yaxis_showgrid=False, margin={"l": 56, "r": 4})
         name = f"layer {pattern.layer}, head {pattern.head}, weight on {pattern.operand}"
-        panels.append(Panel(figure, name, f"Attention of the last position for every pair: {name}."))
+        panels.append(
+            Panel(figure, name, f"Attention of the last position for every pair: {name}.")
+        )
     return panels
 
 
@@ -238,19 +278,31 @@ def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
     """Losses, accuracies and the parameter norm along training, as far as they are there."""
     epochs, panels = list(history["epochs"]), []
     for name, columns in CURVES.items():
-        there = [column for column in columns if any(value is not None for value in history.get(column, ()))]
+        there = [
+            column
+            for column in columns
+            if any(value is not None for value in history.get(column, ()))
+        ]
         if not there:
             continue
         figure = new_figure(x="epoch", y=name, height=280, showlegend=len(there) > 1)
         said = []
         for index, column in enumerate(there):
             curve, values = label(column).removesuffix(f" {name}"), list(history[column])
-            figure.add_trace(line_trace(epochs, values, curve, index, f"{curve}, epoch %{{x}}: %{{y:.4g}}"))
+            figure.add_trace(
+                line_trace(epochs, values, curve, index, f"{curve}, epoch %{{x}}: %{{y:.4g}}")
+            )
             said.append(f"{curve} {quantity(column).text(values[-1])}")
         if name == "loss":
             figure.update_yaxes(type="log", exponentformat="power", dtick=2)
         last = ", ".join(said)
-        panels.append(Panel(figure, f"{name}; at the end: {last}", f"The {name} along training. At the end: {last}."))
+        panels.append(
+            Panel(
+                figure,
+                f"{name}; at the end: {last}",
+                f"The {name} along training. At the end: {last}.",
+            )
+        )
     return panels
 
 
@@ -258,4 +310,6 @@ def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, ho
     """One of two curves: the first solid, the second dashed and of another colour."""
     colour, dash = ((COLOURS[0], "solid"), (COLOURS[5], "dash"))[index]
     line = {"color": colour, "dash": dash, "width": 2}
-    return graph_objects().Scatter(x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>")
+    return graph_objects().Scatter(
+        x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>"
+    )

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.report.network_section import add_index, add_network, add_population, read_history
 from algophase.report.page import Page, paragraph
@@ -17,14 +18,21 @@ from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep
 from algophase.storage import find_networks, load
-from algophase.storage.analyses import Analysed, Unusable, analyze_sources, distinct, names, network_files
+from algophase.storage.analyses import (
+    Analysed,
+    Unusable,
+    analyze_sources,
+    distinct,
+    names,
+    network_files,
+)
 from algophase.storage.gallery import default_gallery, shipped
 from algophase.storage.journal import SNAPSHOT
-from algophase.wording import counted
 
 log = logging.getLogger(__name__)
 
-HOME = "fixed-width"  # of the gallery: the population a plain one-layer network of the published width comes from
+# Of the gallery: the population a plain one-layer network of the published width comes from
+HOME = "fixed-width"
 
 
 @dataclass(frozen=True)
@@ -59,12 +67,15 @@ def report(
 ) -> Report:
     """Write one HTML page about networks and sweeps.
 
-    paths: network files, directories of them, networks themselves, sweeps' directories, Parquet files of runs, names of
-        shipped sweeps.
-    population: the sweep whose runs networks are set among; by default the gallery's fixed-width, for networks of its kind.
+    paths: network files, directories of them, networks themselves, sweeps' directories, Parquet
+        files of runs, names of shipped sweeps.
+    population: the sweep whose runs networks are set among; by default the gallery's fixed-width,
+        for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
-    starting: called before a network is analysed with its file, its number from 1, and how many there are.
-    format, activation, attention_rate, modulus, state: of network files that do not say so themselves (`load`).
+    starting: called before a network is analysed with its file, its number from 1, and how many
+        there are.
+    format, activation, attention_rate, modulus, state: of network files that do not say so
+    themselves (`load`).
 
     What cannot be read is logged as an error and the rest is still written.
 
@@ -91,7 +102,9 @@ def report(
     def load_one(source: Path | Network) -> Network:
         if isinstance(source, Network):
             return source
-        return load(source, format, activation, attention_rate=attention_rate, modulus=modulus, state=state)
+        return load(
+            source, format, activation, attention_rate=attention_rate, modulus=modulus, state=state
+        )
 
     sources: list[Source] = [*networks, *files]
     analysed = analyze_sources(sources, load_one, Thresholds(accuracy=min_accuracy), starting)
@@ -106,18 +119,31 @@ def report(
     asked = home is not None
     if home is None and examined:
         home = _shipped_population()
-    fits = [home is not None and (asked or not foreign_settings(item.network, home)) for item in examined]
+    fits = [
+        home is not None and (asked or not foreign_settings(item.network, home))
+        for item in examined
+    ]
     about = _contents(len(examined), len(sweeps))
-    page.title = title or _title([*(item.name for item in examined), *(sweep.title for sweep in sweeps)])
+    page.title = title or _title(
+        [*(item.name for item in examined), *(sweep.title for sweep in sweeps)]
+    )
     page.lead = (
-        f"{about}: which algorithm each learned, and the evidence." if examined else f"{about}: which algorithms were learned."
+        f"{about}: which algorithm each learned, and the evidence."
+        if examined
+        else f"{about}: which algorithms were learned."
     )
     if len(examined) > 1:
         add_index(page, examined)
     if home is not None and any(fits):
         add_population(page, home, examined, fits)
     elif examined:
-        page.add(paragraph("No population of runs like these was found; --population DIR sets them among a sweep's.", "note"))
+        page.add(
+            paragraph(
+                "No population of runs like these was found; --population DIR sets them among a "
+                "sweep's.",
+                "note",
+            )
+        )
     for number, item in enumerate(examined, 1):
         add_network(page, number, item, home if fits[number - 1] else None, len(examined))
     for number, sweep in enumerate(sweeps, 1):
@@ -129,16 +155,25 @@ def _networks(path: Path) -> list[Path]:
     """Network files; of a directory without the snapshots of the networks in it."""
     found = find_networks(path)
     ends = {file.stem for file in found}
-    return [file for file in found if len(found) == 1 or file.stem.partition(SNAPSHOT)[0] not in ends - {file.stem}]
+    return [
+        file
+        for file in found
+        if len(found) == 1 or file.stem.partition(SNAPSHOT)[0] not in ends - {file.stem}
+    ]
 
 
 Source = Path | Network
 
 
-def _examine(found: Sequence[Analysed[Source] | Unusable[Source]]) -> tuple[list[Specimen], list[InputError]]:
+def _examine(
+    found: Sequence[Analysed[Source] | Unusable[Source]],
+) -> tuple[list[Specimen], list[InputError]]:
     """The networks with their analyses and training curves, and why others have none."""
     analysed = [each for each in found if isinstance(each, Analysed)]
-    files = [each.source if isinstance(each.source, Path) else Path(each.analysis.id) for each in analysed]
+    files = [
+        each.source if isinstance(each.source, Path) else Path(each.analysis.id)
+        for each in analysed
+    ]
     called = names([each.analysis.id for each in analysed], files)
     specimens = [_with_history(each, name) for each, name in zip(analysed, called, strict=True)]
     return specimens, [each.problem for each in found if isinstance(each, Unusable)]
@@ -167,4 +202,6 @@ def _contents(networks: int, sweeps: int) -> str:
 
 
 def _title(about: list[str]) -> str:
-    return "algophase report: " + (", ".join(about) if len(about) <= 3 else f"{', '.join(about[:2])} and {len(about) - 2} more")
+    return "algophase report: " + (
+        ", ".join(about) if len(about) <= 3 else f"{', '.join(about[:2])} and {len(about) - 2} more"
+    )

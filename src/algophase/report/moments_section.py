@@ -1,16 +1,18 @@
-"""The section of a page on runs that were followed along training: verdicts and metrics by epoch."""
+"""The section of a page on runs that were followed along training: verdicts and metrics by
+epoch.
+"""
 
 from typing import TYPE_CHECKING
 
 import numpy
 
 from algophase.analysis.catalogue import label, metrics
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict.decide import in_order
+from algophase.core.wording import counted
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.report.style import COLOURS
 from algophase.runs.overview import verdict_column
-from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -38,8 +40,15 @@ def add_moments(page: Page, moments: "pandas.DataFrame") -> None:
     runs, epochs = moments["run_id"].nunique(), moments["epoch"].nunique()
     page.add(paragraph(f"{counted(runs, 'run')} at {epochs} epochs each."))
     column = verdict_column(moments)
-    told = f"share of each {'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
-    panels = [Panel(verdicts_by_epoch(moments, column), told, f"The {told}, {runs:,} runs.")] if column in moments else []
+    told = (
+        "share of each "
+        f"{'verdict' if column == 'verdict' else 'label by the rules of the paper'} by epoch"
+    )
+    panels = (
+        [Panel(verdicts_by_epoch(moments, column), told, f"The {told}, {runs:,} runs.")]
+        if column in moments
+        else []
+    )
     for metric in followed_metrics():
         if metric not in moments:
             continue
@@ -56,7 +65,13 @@ def _epoch_axis(figure: "Figure") -> None:
 
 
 def verdicts_by_epoch(moments: "pandas.DataFrame", column: str = "verdict") -> "Figure":
-    shares = moments[column].fillna("not analysed").groupby(moments["epoch"]).value_counts(normalize=True).unstack(fill_value=0)
+    shares = (
+        moments[column]
+        .fillna("not analysed")
+        .groupby(moments["epoch"])
+        .value_counts(normalize=True)
+        .unstack(fill_value=0)
+    )
     figure = new_figure(x="epoch", y="share of runs", height=380)
     for verdict in in_order(shares.columns):
         colour, _ = look(verdict)
@@ -82,20 +97,34 @@ def quartiles(moments: "pandas.DataFrame", column: str) -> "pandas.DataFrame":
     import pandas
 
     groups = moments.groupby("epoch")[column]
-    parts = {name: groups.quantile(level) for name, level in (("low", 0.25), ("middle", 0.5), ("high", 0.75))}
+    parts = {
+        name: groups.quantile(level)
+        for name, level in (("low", 0.25), ("middle", 0.5), ("high", 0.75))
+    }
     return pandas.DataFrame({**parts, "count": groups.count()})
 
 
 def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
     """known: with the numbers in a column `_value`."""
     found = quartiles(known, "_value")
-    low, middle, high, count = (found[name].to_numpy() for name in ("low", "middle", "high", "count"))
+    low, middle, high, count = (
+        found[name].to_numpy() for name in ("low", "middle", "high", "count")
+    )
     epochs = found.index.to_numpy()
     figure, go = new_figure(x="epoch", y=name, height=380), graph_objects()
-    band = {"x": numpy.concatenate([epochs, epochs[::-1]]), "y": numpy.concatenate([high, low[::-1]])}
+    band = {
+        "x": numpy.concatenate([epochs, epochs[::-1]]),
+        "y": numpy.concatenate([high, low[::-1]]),
+    }
     figure.add_trace(
         go.Scatter(
-            **band, fill="toself", fillcolor=COLOURS[0], opacity=0.25, line={"width": 0}, hoverinfo="skip", showlegend=False
+            **band,
+            fill="toself",
+            fillcolor=COLOURS[0],
+            opacity=0.25,
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
         )
     )
     figure.add_trace(

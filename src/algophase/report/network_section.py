@@ -1,4 +1,6 @@
-"""The section of a page on one network: verdict and reasons, metrics among a population's, circles, logits, attention."""
+"""The section of a page on one network: verdict and reasons, metrics among a population's,
+circles, logits, attention.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,10 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, SYMMETRICITY, label, quantity
-from algophase.analysis.evidence import CircleEvidence
-from algophase.analysis.layers import additivity_by_layer
-from algophase.analysis.lines import reaches
+from algophase.analysis.catalogue import (
+    CIRCULARITY,
+    EXACT,
+    IRRELEVANCE,
+    SYMMETRICITY,
+    label,
+    quantity,
+)
+from algophase.analysis.circles.roles import CircleEvidence
+from algophase.analysis.hidden.layers import additivity_by_layer
 from algophase.analysis.profiles import MOST_PROFILES
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.summary import (
@@ -23,8 +31,10 @@ from algophase.analysis.summary import (
     percent,
     program_lines,
 )
-from algophase.analysis.verdict import NEARLY_RIGHT, in_order
-from algophase.errors import InputError
+from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
+from algophase.core.wording import counted
 from algophase.networks import Network, Transformer
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.by_setting import panel_by_rate
@@ -46,7 +56,6 @@ from algophase.runs.standing import Standing, foreign_settings, settings_of, sta
 from algophase.storage.network_files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.training.run.trained import CURVES
-from algophase.wording import counted
 
 MEANING = {
     "Clock": "It learned the Clock: it adds the angles of its two inputs by multiplying, and is as sure of its answer at every "
@@ -59,7 +68,9 @@ MEANING = {
     "lookup": "It answers every pair right as a lookup table does: no frequency does anything by itself.",
     "not learned": "It has not learned the task: it does not answer every pair right.",
 }
-NEARLY_LEARNED = "It answers nearly every pair right. For a few wrong ones it counts as not learned."
+NEARLY_LEARNED = (
+    "It answers nearly every pair right. For a few wrong ones it counts as not learned."
+)
 
 ABOUT_INSTANCES = (
     "A network runs a few small algorithms side by side. Each instance is a key frequency of the logits with the circles that "
@@ -106,30 +117,45 @@ def odd_numbers(analysis: Analysis) -> list[str]:
     instances, lines = analysis.instances.instances, []
     tiny = 0.5e-4  # less is shown as 0.00% and 100.00%
     if any(instance.share < -tiny for instance in instances):
-        lines.append("A negative share: alone, this instance writes logits that point away from the network's own.")
+        lines.append(
+            "A negative share: alone, this instance writes logits that point away from the network's own."
+        )
     if analysis.instances.remainder < -tiny:
         beyond = percent(-analysis.instances.remainder)
-        lines.append(f"The shares exceed 100% by {beyond}: instances overlap, so what they share is counted twice.")
+        lines.append(
+            f"The shares exceed 100% by {beyond}: instances overlap, so what they share is counted twice."
+        )
     if any(instance.kept > 1 + tiny for instance in instances):
-        lines.append("Kept above 100%: other instances write some of the same logits as this one does alone.")
+        lines.append(
+            "Kept above 100%: other instances write some of the same logits as this one does alone."
+        )
     return lines
 
 
 def instance_table(analysis: Analysis) -> list[list[str]]:
     """The rows of a table of instances under `INSTANCE_TABLE`."""
     instances = analysis.instances.instances
-    return [[*row, percent(each.kept)] for row, each in zip(instance_rows(analysis), instances, strict=True)]
+    return [
+        [*row, percent(each.kept)]
+        for row, each in zip(instance_rows(analysis), instances, strict=True)
+    ]
 
 
 def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
-    """The training curves in ID.history.json beside a network's file, or None where there is none."""
+    """The training curves in ID.history.json beside a network's file, or None where there is
+    none.
+    """
     names = dict.fromkeys([clean_id(network.id), clean_id(path.stem)])
-    found = next((file for name in names if (file := path.parent / f"{name}.history.json").is_file()), None)
+    found = next(
+        (file for name in names if (file := path.parent / f"{name}.history.json").is_file()), None
+    )
     if found is None:
         return None
     data = read_json(found, "the history")
     if data.get("format") != HISTORY_FORMAT:
-        raise InputError(f"{found}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}")
+        raise InputError(
+            f"{found}: format is {data.get('format')!r}; this program reads {HISTORY_FORMAT!r}"
+        )
     curves = data.get("history")
     if not isinstance(curves, dict):
         raise InputError(f"{found} is not a readable history: it has no curves")
@@ -139,13 +165,17 @@ def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | 
     kept = {name: curves[name] for name in CURVES if name in curves}
     for name, values in kept.items():
         if not _numbers(values, or_none=True) or len(values) != len(epochs):
-            raise InputError(f"{found} is not a readable history: {name} is not one number per epoch")
+            raise InputError(
+                f"{found} is not a readable history: {name} is not one number per epoch"
+            )
     return {"epochs": epochs, **kept}
 
 
 def _numbers(values: object, or_none: bool = False) -> bool:
     return isinstance(values, list) and all(
-        (or_none and value is None) or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values
+        (or_none and value is None)
+        or (isinstance(value, int | float) and not isinstance(value, bool))
+        for value in values
     )
 
 
@@ -160,13 +190,25 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
     rows = []
     for number, item in enumerate(specimens, 1):
         values = [each.text(item.analysis.metrics[each.name]) for each in shown]
-        rows.append([number, Link(anchor(number), item.name), item.analysis.label, headline(item.analysis), *values])
+        rows.append(
+            [
+                number,
+                Link(anchor(number), item.name),
+                item.analysis.label,
+                headline(item.analysis),
+                *values,
+            ]
+        )
     head = ["", "network", "verdict", "in words", *(each.family for each in shown)]
     page.add(table(head, rows, "All networks of this page", numbers=(0, *range(4, len(head)))))
 
 
-def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], matched: Sequence[bool]) -> None:
-    """The population as phase diagrams, with the networks that belong to it marked by their numbers."""
+def add_population(
+    page: Page, population: Runs, specimens: Sequence[Specimen], matched: Sequence[bool]
+) -> None:
+    """The population as phase diagrams, with the networks that belong to it marked by their
+    numbers.
+    """
     population = population.drawable()
     marks = [
         Mark(number, item.name, item.analysis.label, _rate(item.network), item.analysis.metrics)
@@ -174,25 +216,42 @@ def add_population(page: Page, population: Runs, specimens: Sequence[Specimen], 
         if fits
     ]
     metrics = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in population]
-    if not population.rates_vary or not metrics or not any(mark.rate == mark.rate for mark in marks):
+    if (
+        not population.rates_vary
+        or not metrics
+        or not any(mark.rate == mark.rate for mark in marks)
+    ):
         return
     page.heading(2, f"Among the runs of {population.name}", "population")
     numbered = (
-        "the large marker is this network" if len(specimens) == 1 else "numbered markers are the networks of the table above"
+        "the large marker is this network"
+        if len(specimens) == 1
+        else "numbered markers are the networks of the table above"
     )
     page.add(
-        paragraph(f"{len(population):,} runs, those at full accuracy drawn, colored by {population.verdict_name}; {numbered}.")
+        paragraph(
+            f"{len(population):,} runs, those at full accuracy drawn, colored by {population.verdict_name}; {numbered}."
+        )
     )
     left = [str(number) for number, fits in enumerate(matched, 1) if not fits]
     if left:
-        page.add(paragraph(f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"))
+        page.add(
+            paragraph(
+                f"Of another kind than these runs, and not drawn here: {', '.join(left)}.", "note"
+            )
+        )
     rateless = [str(mark.number) for mark in marks if math.isnan(mark.rate)]
     if rateless:
-        page.add(paragraph(f"Without an attention rate, and not drawn here: {', '.join(rateless)}.", "note"))
+        page.add(
+            paragraph(
+                f"Without an attention rate, and not drawn here: {', '.join(rateless)}.", "note"
+            )
+        )
     panels = [panel_by_rate(population, height=420)]
     for metric in metrics:
         alt = (
-            f"{label(metric)} against the attention rate for the runs of {population.name}, with {len(marks)} networks marked."
+            f"{label(metric)} against the attention rate for the runs of {population.name}, "
+            f"with {len(marks)} networks marked."
         )
         caption = f"{label(metric)}; the dotted line is the paper's phase boundary of this metric"
         panels.append(Panel(rate_by_metric(population, metric, marks=marks), caption, alt))
@@ -203,14 +262,20 @@ def _rate(network: Network) -> float:
     return float(getattr(network.settings, "attention_rate", math.nan))
 
 
-def add_network(page: Page, number: int, item: Specimen, population: Runs | None, of: int = 1) -> None:
-    """One network's section. population: the runs it is compared with, None if there are none like it; of: how many follow."""
+def add_network(
+    page: Page, number: int, item: Specimen, population: Runs | None, of: int = 1
+) -> None:
+    """One network's section. population: the runs it is compared with, None if there are none
+    like it; of: how many follow.
+    """
     analysis, circles = item.analysis, drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
     page.heading(2, f"{numbered}{item.name}: {headline(analysis)}", anchor(number))
     told, reasons = told_of(analysis)
     page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
-    page.add(paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes))
+    page.add(
+        paragraph(_describe(item.given), "note"), *(paragraph(note, "note") for note in item.notes)
+    )
     if analysis.verdict.known:
         _add_program(page, item)
         page.heading(3, f"By the paper's rules: {paper_title(analysis.paper)}")
@@ -247,21 +312,33 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.heading(3, "Instances")
     if analysis.instances.instances:
         page.add(paragraph(ABOUT_INSTANCES))
-        page.add(table(INSTANCE_TABLE, instance_table(analysis), "Instances of the network", numbers=(2, 3, 4, 5, 6)))
+        page.add(
+            table(
+                INSTANCE_TABLE,
+                instance_table(analysis),
+                "Instances of the network",
+                numbers=(2, 3, 4, 5, 6),
+            )
+        )
     else:
         page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
     page.add(*(paragraph(line, "note") for line in odd_numbers(analysis)))
     page.add(paragraph(f"{analysis.verdict.confidence}.", "note"))
     _add_layers(page, item)
     page.heading(3, "Program")
-    page.add(paragraph(ABOUT_PROGRAM), *(paragraph(_sentence(line), "note") for line in program_lines(analysis)))
+    page.add(
+        paragraph(ABOUT_PROGRAM),
+        *(paragraph(_sentence(line), "note") for line in program_lines(analysis)),
+    )
     shares, *profiles = program_panels(analysis)
     page.pictures([shares], "wide")
     page.pictures(profiles)
     pairs = list(zip(analysis.instances.instances, analysis.verdict.forms, strict=True))
     if pairs and item.has_code:
         page.heading(3, "Correct logits of each instance alone")
-        page.pictures([instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]])
+        page.pictures(
+            [instance_panel(item, instance, form) for instance, form in pairs[:MOST_PROFILES]]
+        )
 
 
 def _add_layers(page: Page, item: Specimen) -> None:
@@ -271,9 +348,16 @@ def _add_layers(page: Page, item: Specimen) -> None:
         return
     rows = []
     for each in additivity_by_layer(network, groups):
-        place = f"after {counted(each.after_layers, 'layer')}" if each.after_layers else "in the embedding"
+        place = (
+            f"after {counted(each.after_layers, 'layer')}"
+            if each.after_layers
+            else "in the embedding"
+        )
         rows.append([place, percent(each.additivity)])
-    page.add(paragraph(ABOUT_LAYERS), table(["kept apart", "additivity"], rows, "Where the instances mix", numbers=(1,)))
+    page.add(
+        paragraph(ABOUT_LAYERS),
+        table(["kept apart", "additivity"], rows, "Where the instances mix", numbers=(1,)),
+    )
 
 
 def _sentence(words: str) -> str:
@@ -287,7 +371,16 @@ def _add_attention(page: Page, item: Specimen, panels: Sequence[Panel]) -> None:
         page.add(paragraph("Attention rate 0: every weight is 1 and attention plays no part."))
         return
     told = f"What the position that answers takes from each operand, after the attention rate of {rate:.4g} is applied"
-    page.add(paragraph(told + ("." if item.network.task.equals_sign else "; the weights on a and b add up to a constant.")))
+    page.add(
+        paragraph(
+            told
+            + (
+                "."
+                if item.network.task.equals_sign
+                else "; the weights on a and b add up to a constant."
+            )
+        )
+    )
     page.pictures(panels, "small")
 
 
@@ -302,7 +395,9 @@ def _describe(network: Network) -> str:
         elif isinstance(value, float):
             told.append(f"{name} {value:.6g}")
         else:
-            told.append(f"{name} {', '.join(map(str, value)) if isinstance(value, tuple | list) else value}")
+            told.append(
+                f"{name} {', '.join(map(str, value)) if isinstance(value, tuple | list) else value}"
+            )
     run = network.run
     if run is not None:
         told.append(f"trained for {run.training.epochs:,} epochs from seed {run.seed}")
@@ -325,7 +420,12 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
         return
     differ = foreign_settings(item.given, population)
     if differ:
-        page.add(paragraph(f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.", "note"))
+        page.add(
+            paragraph(
+                f"Unlike the runs of {population.name}, this network has {'; '.join(differ)}.",
+                "note",
+            )
+        )
     if not placed:
         page.add(paragraph(f"{population.name} has no runs to compare it with.", "note"))
         return
@@ -333,14 +433,24 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     page.add(paragraph(f"{among} {below}".strip(), "note"), key(placed))
     drawn = [place for place in placed if place.metric != SYMMETRICITY or EXACT not in places]
     page.pictures(
-        [Panel(standing_figure(place), str(place), f"Histogram with this network marked: {place}.") for place in drawn], "small"
+        [
+            Panel(
+                standing_figure(place), str(place), f"Histogram with this network marked: {place}."
+            )
+            for place in drawn
+        ],
+        "small",
     )
 
 
 def key(placed: Sequence[Standing]) -> str:
     """The verdicts' colours, once for all histograms."""
     names = in_order(placed[0].values["_verdict"]) if placed else []
-    return '<p class="key">' + " ".join(f'<span style="--own:{look(name)[0]}">{text(name)}</span>' for name in names) + "</p>"
+    return (
+        '<p class="key">'
+        + " ".join(f'<span style="--own:{look(name)[0]}">{text(name)}</span>' for name in names)
+        + "</p>"
+    )
 
 
 def _percentile(share: float | None) -> str:
@@ -352,8 +462,16 @@ def _circle_table(circles: Sequence[CircleEvidence]) -> str:
     for item in circles:
         mixed = "" if item.circle.method == "components" else "mixed "
         fitted = (item.clock_weight, item.pizza_weight, item.accompanying_weight)
-        weights = ", ".join("undefined" if math.isnan(weight) else f"{round(weight, 1) + 0.0:.1f}" for weight in fitted)
+        weights = ", ".join(
+            "undefined" if math.isnan(weight) else f"{round(weight, 1) + 0.0:.1f}"
+            for weight in fitted
+        )
         components = mixed + ", ".join(map(str, item.circle.components))
         rows.append([item.circle.frequency, components, *circle_cells(item), weights])
     head = [*circle_head("frequency", "components"), "weights"]
-    return table(head, rows, "Circles and the variance that each formula explains", numbers=(0, 2, 4, 5, 6, 7))
+    return table(
+        head,
+        rows,
+        "Circles and the variance that each formula explains",
+        numbers=(0, 2, 4, 5, 6, 7),
+    )

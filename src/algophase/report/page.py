@@ -1,6 +1,8 @@
-"""A page in one HTML file that needs no network: text, tables, and pictures that plotly, carried along once, draws.
+"""A page in one HTML file that needs no network: text, tables, and pictures that plotly, carried
+along once, draws.
 
-Nothing from a file reaches the page unescaped, and a content policy lets only this page's own two scripts run. The same input
+Nothing from a file reaches the page unescaped, and a content policy lets only this page's own two
+scripts run. The same input
 gives the same bytes: ids are counted, and there is no time in it.
 """
 
@@ -13,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.report.plotly_style import Panel, graph_objects
 from algophase.storage.files import write_atomically
 
@@ -40,17 +42,26 @@ def figure_json(figure: "Figure") -> str:
     return encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], label: str, numbers: Sequence[int] = ()) -> str:
-    """A table that scrolls by itself where it is too wide. numbers: columns that line up on the right. Cells are escaped."""
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[object]], label: str, numbers: Sequence[int] = ()
+) -> str:
+    """A table that scrolls by itself where it is too wide. numbers: columns that line up on the
+    right. Cells are escaped.
+    """
 
     def cells(row: Sequence[object], tag: str) -> str:
         scope = ' scope="col"' if tag == "th" else ""
         kinds = [' class="number"' if column in numbers else "" for column in range(len(row))]
-        return "".join(f"<{tag}{scope}{kind}>{_cell(cell)}</{tag}>" for kind, cell in zip(kinds, row, strict=True))
+        return "".join(
+            f"<{tag}{scope}{kind}>{_cell(cell)}</{tag}>"
+            for kind, cell in zip(kinds, row, strict=True)
+        )
 
     body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
     inside = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="table" tabindex="0" role="region" aria-label="{text(label)}">{inside}</div>'
+    return (
+        f'<div class="table" tabindex="0" role="region" aria-label="{text(label)}">{inside}</div>'
+    )
 
 
 class Link:
@@ -61,7 +72,11 @@ class Link:
 
 
 def _cell(cell: object) -> str:
-    return f'<a href="#{text(cell.target)}">{text(cell.label)}</a>' if isinstance(cell, Link) else text(cell)
+    return (
+        f'<a href="#{text(cell.target)}">{text(cell.label)}</a>'
+        if isinstance(cell, Link)
+        else text(cell)
+    )
 
 
 def listed(lines: Iterable[object]) -> str:
@@ -74,7 +89,9 @@ def paragraph(line: object, kind: str = "") -> str:
 
 @dataclass
 class Section:
-    """A heading of level 2, and the titles and anchors of those of level 3 below it; titles are HTML."""
+    """A heading of level 2, and the titles and anchors of those of level 3 below it; titles are
+    HTML.
+    """
 
     title: str
     anchor: str
@@ -92,11 +109,15 @@ class Page:
         self.figures = 0
 
     def add(self, *parts: str) -> None:
-        """HTML: what comes from a file has passed through `text`, `table`, `listed`, `paragraph` or `heading`."""
+        """HTML: what comes from a file has passed through `text`, `table`, `listed`, `paragraph`
+        or `heading`.
+        """
         self.parts += parts
 
     def heading(self, level: int, title: object, anchor: str = "") -> None:
-        """A heading that the table of contents leads to: level 2 begins a section, level 3 a part of the last one."""
+        """A heading that the table of contents leads to: level 2 begins a section, level 3 a
+        part of the last one.
+        """
         if level == 2:
             section = Section(text(title), anchor or f"section-{len(self.sections) + 1}")
             self.sections.append(section)
@@ -116,12 +137,16 @@ class Page:
         lines = []
         for section in self.sections:
             parts = [f'<a href="#{anchor}">{title}</a>' for title, anchor in section.parts]
-            inside = f' <span class="parts">{" · ".join(parts)}</span>' if parts and with_parts else ""
+            inside = (
+                f' <span class="parts">{" · ".join(parts)}</span>' if parts and with_parts else ""
+            )
             lines.append(f'<li><a href="#{section.anchor}">{section.title}</a>{inside}</li>')
         return f'<nav class="toc" aria-label="Contents"><ol>{"".join(lines)}</ol></nav>'
 
     def pictures(self, panels: Sequence[Panel], kind: str = "") -> None:
-        """Pictures side by side, as many as fit the screen. kind: "wide", "small", or the size in between."""
+        """Pictures side by side, as many as fit the screen. kind: "wide", "small", or the size
+        in between.
+        """
         if panels:
             inside = "".join(self._picture(panel) for panel in panels)
             self.add(f'<div class="grid {text(kind)}">{inside}</div>')
@@ -130,24 +155,33 @@ class Page:
         self.figures += 1
         name, height = f"figure-{self.figures}", int(panel.figure.layout.height)
         return (
-            f'<figure><div class="plot" id="{name}" role="img" aria-label="{text(panel.alt)}" style="height:{height}px"></div>'
+            f'<figure><div class="plot" id="{name}" role="img" aria-label="{text(panel.alt)}" '
+            f'style="height:{height}px"></div>'
             f"<figcaption>{text(panel.caption)}</figcaption>"
-            f'<script type="application/json" id="{name}-data">{figure_json(panel.figure)}</script></figure>'
+            '<script type="application/json" '
+            f'id="{name}-data">{figure_json(panel.figure)}</script></figure>'
         )
 
     def render(self) -> bytes:
         from plotly.offline import get_plotlyjs
 
         here = resources.files("algophase.report")
-        style, drawing = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+        style, drawing = (
+            here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
+        )
         scripts = [get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n"), drawing]
         allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts)
         policy = (
-            f"default-src 'none'; script-src {allowed} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+            f"default-src 'none'; script-src {allowed} 'unsafe-eval'; style-src "
+            "'unsafe-inline'; img-src data: blob:; "
             "base-uri 'none'; form-action 'none'"
         )
-        # The library does not run until the page is painted (page.js starts it), so that the text is there at once.
-        run = f'<script type="text/plain" id="plotly">{scripts[0]}</script>\n<script>{scripts[1]}</script>\n'
+        # The library does not run until the page is painted (page.js starts it), so that the text
+        # is there at once.
+        run = (
+            '<script type="text/plain" '
+            f'id="plotly">{scripts[0]}</script>\n<script>{scripts[1]}</script>\n'
+        )
         lead = paragraph(self.lead, "note") if self.lead else ""
         page = f"""<!DOCTYPE html>
 <html lang="en">
@@ -177,7 +211,9 @@ network connection.</footer>
     def write(self, path: Path) -> int:
         """Write the page, whole or not at all; returns its size in bytes."""
         if path.is_dir():
-            raise InputError(f"{path} is a directory; give the name of a file, such as {path / 'report.html'}")
+            raise InputError(
+                f"{path} is a directory; give the name of a file, such as {path / 'report.html'}"
+            )
         content = self.render()
         write_atomically(path, content)
         return len(content)

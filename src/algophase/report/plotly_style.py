@@ -1,7 +1,8 @@
 """One look for every interactive picture, and the one door to plotly, which is an optional extra.
 
-Text from a file (ids, titles, column names) passes through `plain` before it enters a picture: plotly reads some HTML tags.
-Pictures leave text and grid colours to whoever shows them, so that a page can be light or dark.
+Text from a file (ids, titles, column names) passes through `plain` before it enters a picture:
+plotly reads some HTML tags. Pictures leave text and grid colours to whoever shows them, so that a
+page can be light or dark.
 """
 
 import html
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.report import style
 from algophase.report.style import COLOURS
 from algophase.report.style import GREY as GREY
@@ -53,12 +54,16 @@ def graph_objects() -> ModuleType:
     try:
         import plotly.graph_objects
     except ImportError:
-        raise InputError('interactive pictures need plotly; install it with: pip install "algophase[explore]"') from None
+        raise InputError(
+            'interactive pictures need plotly; install it with: pip install "algophase[explore]"'
+        ) from None
     return plotly.graph_objects
 
 
 def plain(value: object) -> str:
-    """A text from a file, inert wherever plotly or a page shows it: no tags, no templates, no control characters."""
+    """A text from a file, inert wherever plotly or a page shows it: no tags, no templates, no
+    control characters.
+    """
     text = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", " ", str(value))
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"
@@ -71,7 +76,11 @@ def look(verdict: str) -> tuple[str, str]:
 
 
 def colour_bar(title: str) -> dict[str, Any]:
-    return {"thickness": 10, "outlinewidth": 0, "title": {"text": f"{title}<br> ", "font": {"size": 12}}}
+    return {
+        "thickness": 10,
+        "outlinewidth": 0,
+        "title": {"text": f"{title}<br> ", "font": {"size": 12}},
+    }
 
 
 def new_figure(*, x: str, y: str, height: int = 320, **layout: Any) -> "Figure":

@@ -1,6 +1,8 @@
-"""The public pictures. Each returns a matplotlib figure, which a notebook shows and `savefig` writes.
+"""The public pictures. Each returns a matplotlib figure, which a notebook shows and `savefig`
+writes.
 
-They draw a network, or a `Specimen`: a network with its analysis, so that several pictures share one analysis.
+They draw a network, or a `Specimen`: a network with its analysis, so that several pictures share
+    one analysis.
 """
 
 from pathlib import Path
@@ -8,21 +10,22 @@ from typing import TYPE_CHECKING
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.specimen import Specimen
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
 from algophase.networks import Network, Transformer
 from algophase.report import figures
 from algophase.report.program_figures import draw_program
 from algophase.report.run_figures import draw_runs
 from algophase.report.style import house_style
 from algophase.runs.runs import Runs
-from algophase.settings import shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 def plot_circles(network: Network | Specimen) -> "Figure":
-    """The numbers 0 .. p - 1 as the network's embedding places them, in the plane of each of its largest circles.
+    """The numbers 0 .. p - 1 as the network's embedding places them, in the plane of each of its
+    largest circles.
 
     >>> from algophase import handmade_pizza, plot_circles
     >>> figure = plot_circles(handmade_pizza(23, (1, 5)))
@@ -31,13 +34,17 @@ def plot_circles(network: Network | Specimen) -> "Figure":
     """
     specimen = _specimen(network)
     if not specimen.evidence:
-        raise InputError(f"network {specimen.name} has no circles to draw: no frequency of its embedding stands out")
+        raise InputError(
+            f"network {specimen.name} has no circles to draw: no frequency of its embedding "
+            "stands out"
+        )
     with house_style():
         return figures.draw_circles(specimen)
 
 
 def plot_correct_logits(network: Network | Specimen) -> "Figure":
-    """The logit of the right answer for every pair, rows a - b and columns a + b: a Pizza shows bands, a Clock none.
+    """The logit of the right answer for every pair, rows a - b and columns a + b: a Pizza shows
+    bands, a Clock none.
 
     >>> from algophase import handmade_clock, plot_correct_logits
     >>> plot_correct_logits(handmade_clock(23)).axes[0].get_ylabel()
@@ -49,7 +56,8 @@ def plot_correct_logits(network: Network | Specimen) -> "Figure":
 
 
 def plot_gradients(network: Network | Specimen) -> "Figure":
-    """How a logit changes with each operand's embedding, first against second; on the dashed line they are equal.
+    """How a logit changes with each operand's embedding, first against second; on the dashed line
+    they are equal.
 
     >>> from algophase import handmade_pizza, plot_gradients
     >>> plot_gradients(handmade_pizza(23)).axes[0].get_xlabel()
@@ -57,7 +65,9 @@ def plot_gradients(network: Network | Specimen) -> "Figure":
     """
     specimen = _specimen(network)
     if not specimen.has_code:
-        raise InputError(f"network {specimen.name} was saved without its code: it has no gradients to draw")
+        raise InputError(
+            f"network {specimen.name} was saved without its code: it has no gradients to draw"
+        )
     with house_style():
         return figures.draw_gradients(specimen)
 
@@ -73,13 +83,16 @@ def plot_attention(network: Network | Specimen) -> "Figure":
     specimen = _specimen(network)
     if not isinstance(specimen.network, Transformer):
         kind = type(specimen.given).__name__
-        raise InputError(f"network {specimen.name} has no attention to draw: it is a {kind}, not a Transformer")
+        raise InputError(
+            f"network {specimen.name} has no attention to draw: it is a {kind}, not a Transformer"
+        )
     with house_style():
         return figures.draw_attention(specimen)
 
 
 def plot_program(network: Network | Specimen | Analysis) -> "Figure":
-    """What the network computes: the profile g(a - b) of each instance with its form, and shares of the logits.
+    """What the network computes: the profile g(a - b) of each instance with its form, and shares of
+    the logits.
 
     An analysis is enough. Its `plot` method draws the same.
 
@@ -93,13 +106,16 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
         specimen = _specimen(network)
         analysis, title = specimen.analysis, specimen.title
     if not analysis.verdict.known:
-        raise InputError(f"the analysis of {analysis.id} comes from an older table, which has no program to draw")
+        raise InputError(
+            f"the analysis of {analysis.id} comes from an older table, which has no program to draw"
+        )
     with house_style():
         return draw_program(analysis, title)
 
 
 def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
-    """The metrics of a population against the attention rate, one point per network, colored by verdict.
+    """The metrics of a population against the attention rate, one point per network, colored by
+    verdict.
 
     runs: a population, a sweep's directory, a Parquet file of runs, or the name of a shipped sweep.
 
@@ -110,7 +126,9 @@ def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
     if isinstance(runs, str | Path):
         runs = Runs.read(runs)
     if not isinstance(runs, Runs):
-        raise InputError(f"runs is {shown(runs)}; give Runs, a sweep's directory or the name of a shipped sweep")
+        raise InputError(
+            f"runs is {shown(runs)}; give Runs, a sweep's directory or the name of a shipped sweep"
+        )
     return draw_runs(runs)
 
 
@@ -119,4 +137,6 @@ def _specimen(network: object) -> Specimen:
         return network
     if isinstance(network, Network):
         return Specimen(network)
-    raise InputError(f"network is {shown(network)}; give a network (`wrap` makes one of a module) or a Specimen")
+    raise InputError(
+        f"network is {shown(network)}; give a network (`wrap` makes one of a module) or a Specimen"
+    )

@@ -1,4 +1,5 @@
-"""Populations as small pictures, in plain SVG and HTML: each run by its two metrics, a colour and a shape for each verdict.
+"""Populations as small pictures, in plain SVG and HTML: each run by its two metrics, a colour and a
+shape for each verdict.
 
 A browser draws them at once, without a script or a plotting library.
 """
@@ -6,13 +7,19 @@ A browser draws them at once, without a script or a plotting library.
 from collections.abc import Iterable, Mapping
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict.decide import in_order
+from algophase.core.wording import counted
 from algophase.report.page import paragraph, text
 from algophase.report.style import COLOURS, GREY, VERDICTS
 from algophase.runs.populations import Population
-from algophase.wording import counted
 
-WIDE, HIGH, LEFT, BOTTOM, EDGE = 480, 330, 46, 44, 8  # of a picture, in its own units: about half a pixel
+WIDE, HIGH, LEFT, BOTTOM, EDGE = (
+    480,
+    330,
+    46,
+    44,
+    8,
+)  # of a picture, in its own units: about half a pixel
 BLACK = COLOURS[6]
 # A marker as a path from its middle, and whether it is filled or drawn with lines of this width.
 _SHAPES = {
@@ -44,11 +51,15 @@ def _marks(verdict: str, places: Iterable[tuple[int, int]], opacity: float = 1.0
 def _place(x: float, y: float) -> tuple[int, int]:
     """Where a picture has these metrics; what lies outside of 0 to 1 is drawn at the edge."""
     across, up = min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
-    return round(LEFT + EDGE + across * (WIDE - LEFT - 2 * EDGE)), round(HIGH - BOTTOM - EDGE - up * (HIGH - BOTTOM - 2 * EDGE))
+    return round(LEFT + EDGE + across * (WIDE - LEFT - 2 * EDGE)), round(
+        HIGH - BOTTOM - EDGE - up * (HIGH - BOTTOM - 2 * EDGE)
+    )
 
 
 def draw_population(population: Population) -> str:
-    """Runs by gradient symmetricity, across, and distance irrelevance, up, with the paper's lines dotted."""
+    """Runs by gradient symmetricity, across, and distance irrelevance, up, with the paper's
+    lines dotted.
+    """
     floor, middle = HIGH - BOTTOM, (WIDE + LEFT) // 2
     x, y = _place(line(SYMMETRICITY).value, line(IRRELEVANCE).value)
     grid = f'fill="none" stroke="{GREY}" stroke-width="2"'
@@ -56,20 +67,30 @@ def draw_population(population: Population) -> str:
         f'<path d="M{LEFT} 0V{floor}H{WIDE}" {grid}/>',
         f'<path d="M{x} 0V{floor}M{LEFT} {y}H{WIDE}" {grid} stroke-dasharray="4 6"/>',
     ]
-    # The largest group is drawn first, so that it hides no other; points on one pixel are drawn once.
-    for verdict, points in sorted(population.points.items(), key=lambda item: (item[0] != "non-circular", -len(item[1]))):
+    # The largest group is drawn first, so that it hides no other; points on one pixel are drawn
+    # once.
+    for verdict, points in sorted(
+        population.points.items(), key=lambda item: (item[0] != "non-circular", -len(item[1]))
+    ):
         places = sorted({_place(*point) for point in points})
         inside.append(_marks(verdict, places, 0.35 if verdict == "non-circular" else 0.75))
     names = [(middle, HIGH - 12, 0, label(SYMMETRICITY)), (22, floor // 2, -90, label(IRRELEVANCE))]
     if not population.points:
         names.append((middle, floor // 2, 0, "no run has both metrics"))
     inside += [
-        f'<text x="{x}" y="{y}" transform="rotate({turn} {x} {y})" text-anchor="middle">{text(name)}</text>'
+        f'<text x="{x}" y="{y}" transform="rotate({turn} {x} {y})" '
+        f'text-anchor="middle">{text(name)}</text>'
         for x, y, turn, name in names
     ]
     told = ", ".join(f"{name} {count:,}" for name, count in population.counts.items())
-    alt = f"{label(IRRELEVANCE)} against {label(SYMMETRICITY)} of {counted(population.runs, 'run')}: {told or 'none'}"
-    about = f'viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(alt)}" fill="currentColor" font-size="22"'
+    alt = (
+        f"{label(IRRELEVANCE)} against {label(SYMMETRICITY)} of "
+        f"{counted(population.runs, 'run')}: {told or 'none'}"
+    )
+    about = (
+        f'viewBox="0 0 {WIDE} {HIGH}" role="img" aria-label="{text(alt)}" '
+        'fill="currentColor" font-size="22"'
+    )
     return f'<svg class="plane" {about}>{"".join(inside)}</svg>'
 
 
@@ -80,7 +101,10 @@ def draw_shares(counts: Mapping[str, int]) -> str:
         across = f'x="{100 * begun / total:.2f}" width="{100 * count / total:.2f}"'
         parts.append(f'<rect {across} height="4" fill="{_ink(verdict)[0]}"/>')
         begun += count
-    return f'<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">{"".join(parts)}</svg>'
+    return (
+        '<svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" '
+        f'aria-hidden="true">{"".join(parts)}</svg>'
+    )
 
 
 def key(verdicts: Iterable[str]) -> str:
@@ -90,7 +114,10 @@ def key(verdicts: Iterable[str]) -> str:
 
 
 def _mark(verdict: str) -> str:
-    return f'<svg class="mark" viewBox="-8 -8 16 16" aria-hidden="true">{_marks(verdict, [(0, 0)])}</svg>'
+    return (
+        '<svg class="mark" viewBox="-8 -8 16 16" '
+        f'aria-hidden="true">{_marks(verdict, [(0, 0)])}</svg>'
+    )
 
 
 def shares(population: Population) -> str:
@@ -104,7 +131,11 @@ def shares(population: Population) -> str:
 
 def card(population: Population, address: str) -> str:
     """A population in one list item that leads to `address`."""
-    of = f" of {population.planned:,}" if population.planned is not None and population.planned > population.runs else ""
+    of = (
+        f" of {population.planned:,}"
+        if population.planned is not None and population.planned > population.runs
+        else ""
+    )
     runs = f"{population.runs:,}{of} {'runs' if of or population.runs != 1 else 'run'}"
     older = "" if population.verdict_name == "verdict" else "; by the paper's labels"
     lines = [paragraph(population.about)]
@@ -112,12 +143,16 @@ def card(population: Population, address: str) -> str:
         lines += [
             paragraph(f"{runs}, {population.accurate:,} at full accuracy{older}"),
             draw_shares(population.counts),
-            f'<ul class="shares" aria-label="{text(population.verdict_name)}">{shares(population)}</ul>',
+            '<ul class="shares" '
+            f'aria-label="{text(population.verdict_name)}">{shares(population)}</ul>',
         ]
     lines += [paragraph(population.origin, "note")] if population.origin else []
     lines += [paragraph(problem, "problem") for problem in population.problems]
     head = f'<h3><a href="{text(address)}">{text(population.name)}</a></h3>'
     picture = ""
     if population.runs:  # a link as well, which the keyboard need not stop at twice
-        picture = f'<a class="picture" href="{text(address)}" tabindex="-1">{draw_population(population)}</a>'
+        picture = (
+            f'<a class="picture" href="{text(address)}" '
+            f'tabindex="-1">{draw_population(population)}</a>'
+        )
     return f'<li class="population">{head}{picture}{"".join(lines)}</li>'

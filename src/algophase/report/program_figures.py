@@ -1,13 +1,15 @@
-"""The program of a network in pictures: the profile g(d) of each instance with its form, and what the logits are made of.
+"""The program of a network in pictures: the profile g(d) of each instance with its form, and what
+the logits are made of.
 
-Both kinds of picture, Matplotlib's and plotly's, draw the same numbers, and a row without weights has them too.
+Both kinds of picture, Matplotlib's and plotly's, draw the same numbers, and a row without weights
+has them too.
 """
 
 from typing import TYPE_CHECKING
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.profiles import Profile, kind_of, profiles
-from algophase.analysis.verdict import form_name
+from algophase.analysis.verdict.decide import form_name
 from algophase.report.plotly_style import FORMS as PLOTLY_FORMS
 from algophase.report.plotly_style import Panel, graph_objects
 from algophase.report.plotly_style import new_figure as new_plotly_figure
@@ -21,7 +23,9 @@ ALONG = "k(a − b), in degrees around the circle"
 
 
 def shares(analysis: Analysis) -> list[tuple[str, list[tuple[str, str, float]]]]:
-    """Two bars: the logits by instance, and by class; each part with its name, its colour and its share."""
+    """Two bars: the logits by instance, and by class; each part with its name, its colour and
+    its share.
+    """
     forms = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
     parts = []
     for instance, form in forms:
@@ -71,9 +75,14 @@ def _shares_panel(analysis: Analysis) -> Panel:
     if round(100 * remainder, 1) < 0:
         told += f"; instances overlap: their shares add up to {1 - remainder:.1%}"
     said = "; ".join(
-        f"{bar}: " + ", ".join(f"{name} {share:.1%}" for name, _, share in parts) for bar, parts in shares(analysis)
+        f"{bar}: " + ", ".join(f"{name} {share:.1%}" for name, _, share in parts)
+        for bar, parts in shares(analysis)
     )
-    return Panel(figure, f"what the logits are made of, by instance and by class; {told}", f"Shares of the logits. {said}.")
+    return Panel(
+        figure,
+        f"what the logits are made of, by instance and by class; {told}",
+        f"Shares of the logits. {said}.",
+    )
 
 
 def _profile_panel(profile: Profile) -> Panel:
@@ -92,7 +101,15 @@ def _profile_panel(profile: Profile) -> Panel:
     if profile.fitted is not None:
         line = {"color": "black", "width": 1.5}
         values = [float(f"{value:.5g}") for value in profile.fitted]
-        figure.add_trace(go.Scatter(x=profile.angles.round(2).tolist(), y=values, mode="lines", line=line, hoverinfo="skip"))
+        figure.add_trace(
+            go.Scatter(
+                x=profile.angles.round(2).tolist(),
+                y=values,
+                mode="lines",
+                line=line,
+                hoverinfo="skip",
+            )
+        )
     figure.update_xaxes(tickvals=TICKS)
     low = min(0.0, float(profile.values.min()))
     high = max(float(profile.values.max()), 1e-9)
@@ -101,8 +118,10 @@ def _profile_panel(profile: Profile) -> Panel:
     fit = "" if profile.fitted is None else ", and its form, the line"
     return Panel(
         figure,
-        f"{profile.name}: {form_name(profile.form)}, {profile.share:.1%} of the logits; g(a − b), the points{fit}",
-        f"The profile of the instance {profile.name}, which has the form: {form_name(profile.form)}.",
+        f"{profile.name}: {form_name(profile.form)}, {profile.share:.1%} of the logits; g(a − "
+        f"b), the points{fit}",
+        f"The profile of the instance {profile.name}, which has the form: "
+        f"{form_name(profile.form)}.",
     )
 
 
@@ -122,7 +141,9 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
         if each.fitted is not None:
             axes.plot(each.angles, each.fitted, color="black", linewidth=1)
         axes.set(xticks=TICKS, title=f"{each.name}\n{form_name(each.form)}")
-        axes.set_ylim(min(0.0, 1.1 * float(each.values.min())), 1.15 * max(float(each.values.max()), 1e-9))
+        axes.set_ylim(
+            min(0.0, 1.1 * float(each.values.min())), 1.15 * max(float(each.values.max()), 1e-9)
+        )
         if place % columns == 0:
             axes.set_ylabel("g(a − b)")
         if place // columns == rows - 1:
@@ -133,8 +154,20 @@ def draw_program(analysis: Analysis, title: str) -> "Figure":
         for name, colour, share in parts:
             axes.barh(-place, share, left=left, color=colour, edgecolor="white", linewidth=0.6)
             if share > 0.12:
-                shade = "white" if colour in (COLOURS[0], COLOURS[6], FORMS["short cycle"][0], "#5E4C8A") else "black"
-                axes.text(left + share / 2, -place, name.partition(":")[0], ha="center", va="center", fontsize=7, color=shade)
+                shade = (
+                    "white"
+                    if colour in (COLOURS[0], COLOURS[6], FORMS["short cycle"][0], "#5E4C8A")
+                    else "black"
+                )
+                axes.text(
+                    left + share / 2,
+                    -place,
+                    name.partition(":")[0],
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color=shade,
+                )
             left += share
         axes.text(-0.01, -place, bar, ha="right", va="center", transform=axes.get_yaxis_transform())
     ends = [sum(share for _, _, share in parts) for _, parts in shares(analysis)]

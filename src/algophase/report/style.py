@@ -1,4 +1,6 @@
-"""One look for every picture: column-width panels, colour-blind-safe colours, text that survives printing."""
+"""One look for every picture: column-width panels, colour-blind-safe colours, text that survives
+printing.
+"""
 
 import textwrap
 from collections.abc import Iterator
@@ -8,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ DIVERGING = "PuOr"
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "#8A8F98"  # seen on white and on black
-# One colour and one marker per verdict, in every picture. Shapes differ too, for readers who cannot tell the colours apart.
+# One colour and one marker per verdict, in every picture. Shapes differ too, for readers who cannot
+# tell the colours apart.
 VERDICTS = {
     "Clock": (COLOURS[0], "o"),
     "Pizza": (COLOURS[1], "s"),
@@ -33,9 +36,13 @@ VERDICTS = {
     "not learned": (COLOURS[3], "^"),
     "diverged": (COLOURS[5], "v"),
 }
-# The same for the forms of instances: an algorithm's is its verdict's. The short cycle's is far from these and from grey with
+# The same for the forms of instances: an algorithm's is its verdict's. The short cycle's is far
+#     from these and from grey with
 # every common kind of colour blindness (CIELAB distance 23 or more).
-FORMS = {**{kind: VERDICTS[kind] for kind in ("Clock", "Pizza", "hybrid", "other")}, "short cycle": ("#882255", "v")}
+FORMS = {
+    **{kind: VERDICTS[kind] for kind in ("Clock", "Pizza", "hybrid", "other")},
+    "short cycle": ("#882255", "v"),
+}
 
 _RC: dict[Any, Any] = {
     "font.size": 9,
@@ -61,13 +68,17 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> "Figure":
-    """A figure outside pyplot's global state, so that drawing never opens a window or leaks memory."""
+    """A figure outside pyplot's global state, so that drawing never opens a window or leaks
+    memory.
+    """
     return _notebook_figure()(figsize=(width, height), layout="constrained")
 
 
 @cache
 def _notebook_figure() -> "type[Figure]":
-    """A figure that a notebook shows when it is the value of a cell, whether pyplot has been set up there or not."""
+    """A figure that a notebook shows when it is the value of a cell, whether pyplot has been set
+    up there or not.
+    """
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
@@ -82,7 +93,9 @@ def _notebook_figure() -> "type[Figure]":
 
 def set_title(figure: "Figure", text: str, size: float = 10) -> None:
     """A title over the whole figure, wrapped to its width."""
-    width = figure.get_figwidth() * 72 / (0.52 * size)  # letters, which are about half as wide as high
+    width = (
+        figure.get_figwidth() * 72 / (0.52 * size)
+    )  # letters, which are about half as wide as high
     figure.suptitle(textwrap.fill(text, max(20, int(width))), fontsize=size)
 
 

@@ -1,14 +1,24 @@
-"""The section of a page on a sweep: its contents, phase diagrams, transitions, histograms, a comparison, its origin."""
+"""The section of a page on a sweep: its contents, phase diagrams, transitions, histograms, a
+comparison, its origin.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, label, quantity, value_text
-from algophase.analysis.thresholds import Thresholds
-from algophase.analysis.verdict import in_order
-from algophase.errors import InputError
+from algophase.analysis.catalogue import (
+    BARE,
+    IRRELEVANCE,
+    SYMMETRICITY,
+    label,
+    quantity,
+    value_text,
+)
+from algophase.analysis.verdict.decide import in_order
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.wording import counted
 from algophase.report.by_setting import panel_by_rate, panels_by_setting
 from algophase.report.moments_section import add_moments, followed_metrics
 from algophase.report.page import Page, listed, paragraph, table, text
@@ -30,7 +40,6 @@ from algophase.runs.runs import CIRCULAR_RUNS, METRICS, MOST_GROUPS, Runs, metri
 from algophase.runs.statistics import Share
 from algophase.storage.runs_table import read_ends
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -86,7 +95,9 @@ def read_sweep(path: Path) -> Sweep:
     return Sweep(path, runs, Runs.of(runs, name).drawable(), description, tuple(sittings), moments)
 
 
-def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = "") -> None:
+def add_sweep(
+    page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = None, anchor: str = ""
+) -> None:
     page.heading(2, f"Sweep {sweep.title}", anchor)
     _add_overview(page, sweep)
     every = sweep.population.groups()
@@ -96,9 +107,15 @@ def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = No
     none = [group.label for group in every if not len(group.accurate)]
     if none:
         which = f" of {'; '.join(none)}" if any(none) else ""
-        page.add(paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw."))
+        page.add(
+            paragraph(f"No run{which} reached full accuracy: there is no phase diagram to draw.")
+        )
     if len(groups) > MOST_GROUPS:
-        page.add(paragraph(f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"))
+        page.add(
+            paragraph(
+                f"{len(groups) - MOST_GROUPS} smaller groups of settings are not drawn.", "note"
+            )
+        )
     if sweep.moments is not None:
         add_moments(page, sweep.moments)
     if released is not None:
@@ -110,7 +127,11 @@ def add_sweep(page: Page, sweep: Sweep, released: "pandas.DataFrame | None" = No
 def _add_overview(page: Page, sweep: Sweep) -> None:
     population, lines = sweep.population, list[str]()
     indices = sweep.table["index"].tolist() if "index" in sweep.table else []
-    if sweep.description is not None and indices and all(isinstance(index, int) for index in indices):
+    if (
+        sweep.description is not None
+        and indices
+        and all(isinstance(index, int) for index in indices)
+    ):
         lines += describe_space(sweep.description, {"index": indices}, sweep.sittings)
     else:
         lines.append(f"{population.rows:,} runs of {population.name}")
@@ -125,12 +146,28 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
     panels.append(Panel(shares_figure(shares), caption, f"Shares of the verdicts: {spoken}."))
     page.pictures([*panels, *panels_by_setting(population)], "wide")
     rows = [[name, str(share), IN_SHORT.get(name, "")] for name, share in shares.items()]
-    rows.append(["at full accuracy", str(population.accuracy_share), "answers every pair that was held back from training"])
+    rows.append(
+        [
+            "at full accuracy",
+            str(population.accuracy_share),
+            "answers every pair that was held back from training",
+        ]
+    )
     if population.core_name == CIRCULAR_RUNS:
         told = f"circularity from {Thresholds().circularity:g}"
-        rows.append(["circular, of those at full accuracy", str(population.circular_share_of_accurate), told])
+        rows.append(
+            [
+                "circular, of those at full accuracy",
+                str(population.circular_share_of_accurate),
+                told,
+            ]
+        )
     page.add(
-        table([population.verdict_name, "share, with 95% Wilson interval", "what it says"], rows, "Shares of the verdicts")
+        table(
+            [population.verdict_name, "share, with 95% Wilson interval", "what it says"],
+            rows,
+            "Shares of the verdicts",
+        )
     )
 
 
@@ -143,9 +180,13 @@ def _boundaries(group: Runs) -> dict[str, Boundary]:
     core = group.core
     if len(core) < FEWEST or core["_rate"].nunique() < FEWEST_RATES:
         return {}
-    # not symmetricity without an equals sign, which is there for the comparison with the released table alone
+    # not symmetricity without an equals sign, which is there for the comparison with the released
+    # table alone
     there = [measure for measure in METRICS if measure != BARE and _holds(core, measure)]
-    return {measure: metric_boundary(core.frame, measure, by_width=group.continuous_width) for measure in there}
+    return {
+        measure: metric_boundary(core.frame, measure, by_width=group.continuous_width)
+        for measure in there
+    }
 
 
 def _add_group(page: Page, group: Runs) -> None:
@@ -153,23 +194,39 @@ def _add_group(page: Page, group: Runs) -> None:
     page.heading(3, f"Phase diagrams{of}")
     boundaries, panels = _boundaries(group), list[Panel]()
     metrics = [name for name in DIAGRAMS if _holds(group.accurate, name)]
-    drawn = f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by {group.verdict_name}"
+    drawn = (
+        f"{counted(len(group.accurate), 'run')} at full accuracy, coloured by {group.verdict_name}"
+    )
     if group.rates_vary:
         if group.continuous_width:
-            alt = f"Attention rate against width for {len(group.core):,} {group.core_name}, coloured by verdict."
+            alt = (
+                f"Attention rate against width for {len(group.core):,} {group.core_name}, "
+                "coloured by verdict."
+            )
             caption = f"{group.core_name} by rate and width, with the transition lines"
             panels.append(Panel(rate_by_width(group, boundaries), caption, alt))
         for metric in metrics:
             boundary = None if group.continuous_width else boundaries.get(metric)
             alt = f"{label(metric)} against the attention rate, {drawn}."
             caption = f"{label(metric)}, {drawn}; dotted: the paper's line"
-            caption += "; grey: the transition with its 95% interval" if boundary is not None and boundary.within else ""
+            caption += (
+                "; grey: the transition with its 95% interval"
+                if boundary is not None and boundary.within
+                else ""
+            )
             panels.append(Panel(rate_by_metric(group, metric, boundary), caption, alt))
     if len(metrics) == 2:
         both = f"{label(metrics[1])} against {label(metrics[0])}, {drawn}"
-        panels.append(Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}."))
+        panels.append(
+            Panel(metric_plane(group, *metrics), f"{both}; dotted: the paper's lines", f"{both}.")
+        )
     if not panels:
-        page.add(paragraph("The table has no attention rates that vary, or no metrics, to draw a phase diagram of."))
+        page.add(
+            paragraph(
+                "The table has no attention rates that vary, or no metrics, to draw a phase "
+                "diagram of."
+            )
+        )
     page.pictures(panels, "wide")
     if boundaries:
         _add_transitions(page, group, boundaries, of)
@@ -181,23 +238,43 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
     at = " (at the middle width)" if group.continuous_width else ""
     page.add(
         paragraph(
-            f"The rate at which a logistic fit has half of the {group.core_name} inside a phase{at}, with 95% bootstrap "
-            "intervals. In the pictures, each point stands for the runs in one tenth of the rate, with its 95% interval; the "
+            f"The rate at which a logistic fit has half of the {group.core_name} inside a "
+            f"phase{at}, with 95% bootstrap "
+            "intervals. In the pictures, each point stands for the runs in one tenth of the "
+            "rate, with its 95% interval; the "
             "curve is the logistic fit with its bootstrap band."
         )
     )
     rows = []
     for measure, boundary in boundaries.items():
-        slope = [] if not group.continuous_width else ["-" if boundary.slope is None else str(boundary.slope)]
-        rows.append([quantity(measure).phase, str(boundary), *slope, str(Share(boundary.inside, boundary.runs))])
-    head = ["phase", "transition at rate", *(["change per doubling of the width"] if group.continuous_width else []), "inside"]
+        slope = (
+            []
+            if not group.continuous_width
+            else ["-" if boundary.slope is None else str(boundary.slope)]
+        )
+        rows.append(
+            [
+                quantity(measure).phase,
+                str(boundary),
+                *slope,
+                str(Share(boundary.inside, boundary.runs)),
+            ]
+        )
+    head = [
+        "phase",
+        "transition at rate",
+        *(["change per doubling of the width"] if group.continuous_width else []),
+        "inside",
+    ]
     page.add(table(head, rows, "Phase transitions"))
     panels = []
     for measure, boundary in boundaries.items():
         name = quantity(measure).phase
         alt = f"Share of runs with {name} by tenth of the attention rate; transition: {boundary}."
         caption = f"share of the {group.core_name} with {name}"
-        panels.append(Panel(transition([(group.name, group.core.frame, boundary)], measure), caption, alt))
+        panels.append(
+            Panel(transition([(group.name, group.core.frame, boundary)], measure), caption, alt)
+        )
     page.pictures(panels)
 
 
@@ -206,7 +283,9 @@ def _add_histograms(page: Page, group: Runs, of: str) -> None:
     for metric in (*followed_metrics()[1:], "parameter_norm"):
         if _holds(runs, metric):
             known = runs.where(runs[metric].notna())
-            figure = histogram(known.values(metric), known["_verdict"].tolist(), label(metric), height=300)
+            figure = histogram(
+                known.values(metric), known["_verdict"].tolist(), label(metric), height=300
+            )
             caption = f"{label(metric)} of {counted(len(known), 'run')} at full accuracy"
             median = value_text(metric, float(known[metric].median()))
             panels.append(Panel(figure, caption, f"Histogram: {caption}, median {median}."))
@@ -225,10 +304,18 @@ def _add_comparison(page: Page, sweep: Sweep, released: "pandas.DataFrame") -> N
         return
     verdict, _, rest = str(comparison).partition("\n")
     page.add(f'<div class="verdict"><strong>{text(verdict, 5000)}</strong></div>')
-    told = f"two equal populations are called different in at most {comparison.level:.3g} of all comparisons"
-    page.add(paragraph(f"All {len(comparison.findings)} tests are corrected together: {told}.", "note"))
+    told = (
+        f"two equal populations are called different in at most {comparison.level:.3g} of "
+        "all comparisons"
+    )
+    page.add(
+        paragraph(f"All {len(comparison.findings)} tests are corrected together: {told}.", "note")
+    )
     page.pictures(_compared(comparison), "wide")
-    page.add(f"<details><summary>All tests</summary><pre tabindex=0>{text(rest.strip(), 100_000)}</pre></details>")
+    page.add(
+        "<details><summary>All tests</summary><pre "
+        f"tabindex=0>{text(rest.strip(), 100_000)}</pre></details>"
+    )
 
 
 def _compared(comparison: Comparison) -> list[Panel]:
@@ -236,16 +323,28 @@ def _compared(comparison: Comparison) -> list[Panel]:
     for group in comparison.groups[:MOST_COMPARED]:
         for row in comparison.boundaries:
             if row.group == group.label and None not in row.sides:
-                sides = ", ".join(f"{side.name} {each}" for side, each in zip(comparison.sides, row.sides, strict=True))
+                sides = ", ".join(
+                    f"{side.name} {each}"
+                    for side, each in zip(comparison.sides, row.sides, strict=True)
+                )
                 caption = row.phase + (f", {group.label}" if group.label else "") + f": {sides}"
                 figure = compared_transition(comparison, group, row)
                 panels.append(Panel(figure, caption, f"Both populations by rate: {caption}."))
     caption = "shares on both sides, with 95% intervals"
-    return [*panels, Panel(compared_shares(comparison), caption, "Shares at full accuracy and circular, both sides.")]
+    return [
+        *panels,
+        Panel(
+            compared_shares(comparison),
+            caption,
+            "Shares at full accuracy and circular, both sides.",
+        ),
+    ]
 
 
 def _add_kept(page: Page, sweep: Sweep) -> None:
-    """The runs whose weights were kept, and the commands that open them, or train any other again."""
+    """The runs whose weights were kept, and the commands that open them, or train any other
+    again.
+    """
     if not sweep.path.is_dir() or sweep.description is None:
         return
     directory = SweepDirectory(sweep.path)
@@ -260,15 +359,28 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
         page.add(paragraph("The weights of these runs were not kept. To retrain a run:"))
         page.add(f"<pre tabindex=0>{text(retrain)}</pre>")
         return
-    page.add(paragraph(f"The weights of {len(there):,} of these runs were kept. A report on one, and any other run again:"))
+    page.add(
+        paragraph(
+            f"The weights of {len(there):,} of these runs were kept. A report on one, and any "
+            "other run again:"
+        )
+    )
     example = directory.networks / f"{there['run_id'].iloc[0]}.safetensors"
-    page.add(f"<pre tabindex=0>{text(f'algophase report {example} -o network.html')}\n{text(retrain)}</pre>")
-    columns = [name for name in ("index", "run_id", "attention_rate", "width", "verdict") if name in there]
+    page.add(
+        f"<pre tabindex=0>{text(f'algophase report {example} -o network.html')}\n{text(retrain)}</pre>"
+    )
+    columns = [
+        name for name in ("index", "run_id", "attention_rate", "width", "verdict") if name in there
+    ]
     columns = [name for name in columns if name != "width" or there[name].nunique() > 1]
     shown = there[columns].head(MOST_KEPT).itertuples(index=False)
-    rows = [[value_text(name, value) for name, value in zip(columns, row, strict=True)] for row in shown]
+    rows = [
+        [value_text(name, value) for name, value in zip(columns, row, strict=True)] for row in shown
+    ]
     head = ["run" if name == "run_id" else label(name) for name in columns]
-    numbers = tuple(place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width"))
+    numbers = tuple(
+        place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width")
+    )
     page.add(table(head, rows, "Runs whose networks were kept", numbers=numbers))
     if len(there) > MOST_KEPT:
         page.add(paragraph(f"{len(there) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
@@ -282,7 +394,12 @@ def _add_origin(page: Page, sweep: Sweep) -> None:
     page.add(listed(describe_origin(sittings)))
     columns = [name for name in ORIGIN if any(record.get(name) is not None for record in sittings)]
     rows = [[_told(record.get(name)) for name in columns] for record in sittings[:MOST_SITTINGS]]
-    inside = table(columns, rows, "Sittings", numbers=tuple(i for i, name in enumerate(columns) if name == "runs"))
+    inside = table(
+        columns,
+        rows,
+        "Sittings",
+        numbers=tuple(i for i, name in enumerate(columns) if name == "runs"),
+    )
     page.add(f"<details><summary>All sittings</summary>{inside}</details>")
 
 

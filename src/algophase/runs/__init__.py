@@ -1,1 +1,3 @@
-"""A table of training runs: rows and what they say, filters, groups, phase boundaries, comparisons of populations."""
+"""A table of training runs: rows and what they say, filters, groups, phase boundaries,
+comparisons of populations.
+"""

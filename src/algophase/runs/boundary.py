@@ -1,8 +1,10 @@
-"""Where a phase ends: logistic regression on the attention rate, as the paper's transition lines (figure 7).
+"""Where a phase ends: logistic regression on the attention rate, as the paper's transition lines
+(figure 7).
 
-P(phase) = 1 / (1 + exp(-(b0 + b1 rate))), or with log2 width as a second regressor. The boundary is where P = 1/2. The fit is
-unpenalised Newton; data that the rate separates perfectly have no finite fit, and their boundary is the middle of the gap.
-Intervals are percentiles of a bootstrap over runs.
+P(phase) = 1 / (1 + exp(-(b0 + b1 rate))), or with log2 width as a second regressor. The boundary is
+where P = 1/2. The fit is unpenalised Newton; data that the rate separates perfectly have no finite
+fit, and their boundary is the middle of the gap. Intervals are percentiles of a bootstrap over
+runs.
 """
 
 from dataclasses import dataclass, field
@@ -14,10 +16,14 @@ from numpy.typing import NDArray
 from algophase.runs.statistics import CONFIDENCE, Floats
 
 RESAMPLES = 2000
-FEWEST_RESAMPLES = 100  # for the 95% percentiles of a comparison: two or three resamples beyond each
+FEWEST_RESAMPLES = (
+    100  # for the 95% percentiles of a comparison: two or three resamples beyond each
+)
 MOST_STEPS = 40
 TOLERANCE = 1e-8
-FEWEST_OF_EACH = 5  # runs inside and outside for an interval: with two or three, resamples vary too little (docs/method.md)
+# Runs inside and outside for an interval: with two or three, resamples vary too little
+#     (docs/method.md)
+FEWEST_OF_EACH = 5
 BLOCK = 2_000_000  # runs x resamples at a time: memory
 CURVE_POINTS = 101
 
@@ -38,7 +44,10 @@ class Estimate:
         return None if self.interval is None else self.interval[0] <= value <= self.interval[1]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"value": self.value, "interval": None if self.interval is None else list(self.interval)}
+        return {
+            "value": self.value,
+            "interval": None if self.interval is None else list(self.interval),
+        }
 
 
 @dataclass(frozen=True)
@@ -53,10 +62,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Boundary:
-    """rate: where P = 1/2 (at width `width` if widths vary). slope: its change per doubling of the width.
+    """rate: where P = 1/2 (at width `width` if widths vary). slope: its change per doubling of the
+    width.
 
-    gap: the last rate of one class and the first of the other, if the rate separates them perfectly; the interval then holds
-    it. reason: why there is no rate. no_boundary: resamples of a single class, which have none and are left out. samples: the
+    gap: the last rate of one class and the first of the other, if the rate separates them
+        perfectly; the interval then holds
+    it. reason: why there is no rate. no_boundary: resamples of a single class, which have none and
+        are left out. samples: the
     boundary of each of the others.
     """
 
@@ -73,7 +85,9 @@ class Boundary:
 
     @property
     def within(self) -> bool:
-        """Whether the boundary is a rate: the fit to a phase that hardly depends on the rate may cross 1/2 far off."""
+        """Whether the boundary is a rate: the fit to a phase that hardly depends on the rate may
+        cross 1/2 far off.
+        """
         return self.rate is not None and 0 <= self.rate.value <= 1
 
     def __str__(self) -> str:
@@ -81,7 +95,9 @@ class Boundary:
             return self.reason or "none"
         if not self.within:
             return f"none within 0 to 1 (fit: {self.rate.value:.2f})"
-        gap = "" if self.gap is None else f" (separated: gap {self.gap[0]:.3f} to {self.gap[1]:.3f})"
+        gap = (
+            "" if self.gap is None else f" (separated: gap {self.gap[0]:.3f} to {self.gap[1]:.3f})"
+        )
         return f"{self.rate}{gap}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,14 +113,22 @@ class Boundary:
         }
 
 
-def fit(design: Floats, inside: Floats, weights: Floats, start: Floats | None = None) -> tuple[Floats, NDArray[numpy.bool_]]:
+def fit(
+    design: Floats, inside: Floats, weights: Floats, start: Floats | None = None
+) -> tuple[Floats, NDArray[numpy.bool_]]:
     """Maximum likelihood of many weightings of the same runs at once, by Newton's method.
 
-    design (runs, k), inside (runs) of 0 and 1, weights (runs, fits) counts. Returns coefficients (k, fits) and whether each
-    converged: a fit that separates its runs perfectly runs off to infinity, in the direction of its boundary, and does not.
+    design (runs, k), inside (runs) of 0 and 1, weights (runs, fits) counts. Returns coefficients
+    (k, fits) and whether each
+    converged: a fit that separates its runs perfectly runs off to infinity, in the direction of its
+        boundary, and does not.
     """
     runs, k = design.shape
-    beta = numpy.zeros((k, weights.shape[1])) if start is None else numpy.repeat(start[:, None], weights.shape[1], axis=1)
+    beta = (
+        numpy.zeros((k, weights.shape[1]))
+        if start is None
+        else numpy.repeat(start[:, None], weights.shape[1], axis=1)
+    )
     done = numpy.zeros(weights.shape[1], dtype=bool)
     products = (design[:, :, None] * design[:, None, :]).reshape(runs, k * k)
     for _ in range(MOST_STEPS):
@@ -134,34 +158,51 @@ def phase_boundary(
 ) -> Boundary:
     """The boundary of runs at `rates` of which some are `inside` the phase (1) and others not (0).
 
-    widths: of the runs, where they vary; the boundary's rate is then given at `width`, the middle of log2 widths by default.
+    widths: of the runs, where they vary; the boundary's rate is then given at `width`, the middle
+        of log2 widths by default.
     """
     runs, count = len(rates), int(inside.sum())
     if count in (0, runs):
-        reason = "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
+        reason = (
+            "no runs" if not runs else f"{'none' if count == 0 else 'all'} of {runs} runs inside"
+        )
         return Boundary(runs, count, reason=f"{reason}: there is no boundary")
     if rates.min() == rates.max():
-        return Boundary(runs, count, reason=f"all {runs} runs have rate {rates[0]:g}: there is no boundary")
+        return Boundary(
+            runs, count, reason=f"all {runs} runs have rate {rates[0]:g}: there is no boundary"
+        )
     logs = None if widths is None else numpy.log2(widths)
-    middle = 0.0 if logs is None else float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
+    middle = (
+        0.0
+        if logs is None
+        else float(numpy.log2(width) if width else (logs.min() + logs.max()) / 2)
+    )
     columns = [numpy.ones(runs), rates - 0.5] + ([] if logs is None else [logs - middle])
     design = numpy.stack(columns, axis=1)
     generator = numpy.random.default_rng(seed)
     whole, fine = fit(design, inside, numpy.ones((runs, 1)))
     if not numpy.isfinite(whole).all():
-        return Boundary(runs, count, reason="the logistic fit is not finite: no boundary can be given")
+        return Boundary(
+            runs, count, reason="the logistic fit is not finite: no boundary can be given"
+        )
     if whole[1, 0] == 0:
-        return Boundary(runs, count, reason="the phase does not depend on the rate: there is no boundary")
+        return Boundary(
+            runs, count, reason="the phase does not depend on the rate: there is no boundary"
+        )
     gap = _gap(rates, inside) if logs is None else None
     fits, single = [], 0
     per_block = max(1, BLOCK // runs)
     for begin in range(0, resamples, per_block):
         draws = min(per_block, resamples - begin)
-        weights = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws).T.astype(numpy.float64)
+        weights = generator.multinomial(runs, numpy.full(runs, 1 / runs), size=draws).T.astype(
+            numpy.float64
+        )
         positives = inside @ weights
         mixed = (positives > 0) & (positives < runs)
         single += int((~mixed).sum())
-        fits.append(_boundaries(design, rates, inside, weights[:, mixed], whole[:, 0] if fine[0] else None))
+        fits.append(
+            _boundaries(design, rates, inside, weights[:, mixed], whole[:, 0] if fine[0] else None)
+        )
     sampled = numpy.concatenate(fits, axis=1)  # (rate, slope, then coefficients; resamples)
     estimate = _boundaries(design, rates, inside, numpy.ones((runs, 1)), None)[:, 0]
     usable = min(count, runs - count) >= FEWEST_OF_EACH and resamples > 0
@@ -169,7 +210,9 @@ def phase_boundary(
         runs,
         count,
         rate=Estimate(float(estimate[0]), bootstrap_interval(sampled[0], gap) if usable else None),
-        slope=None if logs is None else Estimate(float(estimate[1]), bootstrap_interval(sampled[1]) if usable else None),
+        slope=None
+        if logs is None
+        else Estimate(float(estimate[1]), bootstrap_interval(sampled[1]) if usable else None),
         width=None if logs is None else float(2**middle),
         gap=gap,
         no_boundary=single,
@@ -187,10 +230,16 @@ def _gap(rates: Floats, inside: Floats) -> tuple[float, float] | None:
     return None
 
 
-def _boundaries(design: Floats, rates: Floats, inside: Floats, weights: Floats, start: Floats | None) -> Floats:
-    """Rate, slope per doubling and coefficients of each weighting: (2 + k, fits). If separated, of the gap's middle."""
+def _boundaries(
+    design: Floats, rates: Floats, inside: Floats, weights: Floats, start: Floats | None
+) -> Floats:
+    """Rate, slope per doubling and coefficients of each weighting: (2 + k, fits). If separated,
+    of the gap's middle.
+    """
     beta, fine = fit(design, inside, weights, start)
-    if start is not None and not fine.all():  # a step too far from the shared start: try again from nothing
+    if (
+        start is not None and not fine.all()
+    ):  # a step too far from the shared start: try again from nothing
         beta[:, ~fine] = fit(design, inside, weights[:, ~fine])[0]
     slope = -beta[2] / beta[1] if len(beta) > 2 else numpy.zeros(beta.shape[1])
     result = numpy.concatenate([[0.5 - beta[0] / beta[1], slope], beta])
@@ -199,17 +248,28 @@ def _boundaries(design: Floats, rates: Floats, inside: Floats, weights: Floats, 
             used = weights[:, column] > 0
             gap = _gap(rates[used], inside[used])
             if gap is not None:
-                # by the means: where both classes end at one rate, the gap's ends are equal and tell no direction
-                rising = 1.0 if rates[used & (inside == 1)].mean() > rates[used & (inside == 0)].mean() else -1.0
+                # by the means: where both classes end at one rate, the gap's ends are equal and
+                #     tell no direction
+                rising = (
+                    1.0
+                    if rates[used & (inside == 1)].mean() > rates[used & (inside == 0)].mean()
+                    else -1.0
+                )
                 rate, steep = (gap[0] + gap[1]) / 2, rising * 1e3
                 result[:, column] = (rate, 0.0, (0.5 - rate) * steep, steep)
     return result
 
 
-def bootstrap_interval(values: Floats, gap: tuple[float, float] | None = None) -> tuple[float, float]:
+def bootstrap_interval(
+    values: Floats, gap: tuple[float, float] | None = None
+) -> tuple[float, float]:
     """Between which 95% of the resampled values lie; at least as wide as the gap."""
     low, high = numpy.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return (float(low), float(high)) if gap is None else (min(float(low), gap[0]), max(float(high), gap[1]))
+    return (
+        (float(low), float(high))
+        if gap is None
+        else (min(float(low), gap[0]), max(float(high), gap[1]))
+    )
 
 
 def _curve(coefficients: Floats, sampled: Floats) -> Curve:
@@ -219,12 +279,16 @@ def _curve(coefficients: Floats, sampled: Floats) -> Curve:
         exponent = beta[0] + beta[1] * (rates[:, None] - 0.5)
         return 1 / (1 + numpy.exp(-numpy.clip(exponent, -500, 500)))
 
-    low, high = numpy.quantile(probability(sampled), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1)
+    low, high = numpy.quantile(
+        probability(sampled), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=1
+    )
     return Curve(rates, probability(coefficients[:, None])[:, 0], low, high)
 
 
 def difference(ours: Boundary, theirs: Boundary) -> Estimate | None:
-    """Our boundary's rate minus theirs, with the interval of independent resamples; None where one has no boundary."""
+    """Our boundary's rate minus theirs, with the interval of independent resamples; None where
+    one has no boundary.
+    """
     if ours.rate is None or theirs.rate is None:
         return None
     count = min(len(ours.samples), len(theirs.samples))

@@ -1,4 +1,5 @@
-"""Columns with one value per run, kept as arrays: numbers as they are, text as numbers of its different values.
+"""Columns with one value per run, kept as arrays: numbers as they are, text as numbers of its
+different values.
 
 A table of 200,000 runs takes 0.1 GB like this, and 3 GB as lists of Python objects.
 """
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.selection import OPERATORS, Condition, wanted_value
 from algophase.runs.statistics import Floats
 
@@ -74,7 +75,8 @@ class Column:
     def few_values(self, most: int) -> list[Any] | None:
         """Its different values in order, if there are no more than `most`."""
         known = self.values[~self.missing]
-        # A thousand runs of a measured quantity show that it has many values, and need no sorting of all.
+        # A thousand runs of a measured quantity show that it has many values, and need no sorting
+        # of all.
         if len(numpy.unique(known[:1000])) > most:
             return None
         different = numpy.unique(known)
@@ -110,7 +112,9 @@ def text_column(texts: Sequence[str], codes: NDArray[Any]) -> Column:
 
 
 def column_of(values: "Sequence[Any] | pyarrow.Array | pyarrow.ChunkedArray") -> Column | None:
-    """A column of a table, or a list, as arrays; None where it has no single values of one kind: lists, dates."""
+    """A column of a table, or a list, as arrays; None where it has no single values of one kind:
+    lists, dates.
+    """
     import pyarrow
 
     if not isinstance(values, pyarrow.Array | pyarrow.ChunkedArray):
@@ -128,7 +132,9 @@ def _of_arrow(array: "pyarrow.Array | pyarrow.ChunkedArray") -> Column | None:
     if types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     kind = array.type
-    missing: Flags = array.is_null().to_numpy(zero_copy_only=False) if len(array) else numpy.zeros(0, dtype=bool)
+    missing: Flags = (
+        array.is_null().to_numpy(zero_copy_only=False) if len(array) else numpy.zeros(0, dtype=bool)
+    )
     if types.is_null(kind):
         return Column("nothing", numpy.zeros(len(array)), missing)
     if types.is_string(kind) or types.is_large_string(kind):
@@ -151,7 +157,9 @@ def _of_text(array: "pyarrow.Array | pyarrow.ChunkedArray") -> Column:
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
     if isinstance(array, pyarrow.ChunkedArray):  # too much text for one array
-        array = pyarrow.concat_arrays([chunk.cast(pyarrow.large_string()) for chunk in array.chunks])
+        array = pyarrow.concat_arrays(
+            [chunk.cast(pyarrow.large_string()) for chunk in array.chunks]
+        )
     encoded = array.dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return text_column(encoded.dictionary.to_pylist(), codes)

@@ -1,4 +1,6 @@
-"""Are two sets of training runs the same population? The tests, their family and the boundaries are those of docs/method.md."""
+"""Are two sets of training runs the same population? The tests, their family and the boundaries
+are those of docs/method.md.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -7,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.boundary import FEWEST_RESAMPLES, RESAMPLES, Boundary, difference
 from algophase.runs.comparison_text import as_data, no_test, not_tested, tell
 from algophase.runs.findings import (
@@ -46,7 +48,9 @@ WIDTH_SLICES = 4
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two populations compared. str() says it in plain words, to_dict() as data; the runs used are in `groups`."""
+    """Two populations compared. str() says it in plain words, to_dict() as data; the runs used
+    are in `groups`.
+    """
 
     sides: tuple[Runs, Runs]
     level: float
@@ -59,7 +63,11 @@ class Comparison:
 
     @property
     def rejected(self) -> tuple[Finding, ...]:
-        return tuple(sorted((test for test in self.findings if test.holm < self.level), key=lambda test: test.p))
+        return tuple(
+            sorted(
+                (test for test in self.findings if test.holm < self.level), key=lambda test: test.p
+            )
+        )
 
     @property
     def indistinguishable(self) -> bool:
@@ -67,7 +75,9 @@ class Comparison:
 
     @property
     def boundaries_agree(self) -> bool | None:
-        """Whether each boundary lies within the other side's 95% interval, for all that both sides have; None if none."""
+        """Whether each boundary lies within the other side's 95% interval, for all that both
+        sides have; None if none.
+        """
         agreed = [row.agree for row in self.boundaries if row.agree is not None]
         return all(agreed) if agreed else None
 
@@ -88,14 +98,19 @@ def compare(
     same_settings: bool = False,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two tables of runs, in our column names; a column that is missing costs its tests, others are ignored.
+    """Compare two tables of runs, in our column names; a column that is missing costs its tests,
+    others are ignored.
 
-    same_settings: refuse if a setting has no value in common (for the released table), rather than note it.
+    same_settings: refuse if a setting has no value in common (for the released table), rather than
+        note it.
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
     if resamples < FEWEST_RESAMPLES:
-        raise InputError(f"bootstrap is {resamples}; choose at least {FEWEST_RESAMPLES} resamples, such as {RESAMPLES}")
+        raise InputError(
+            f"bootstrap is {resamples}; choose at least {FEWEST_RESAMPLES} resamples, such as "
+            f"{RESAMPLES}"
+        )
     matched = match((ours, theirs), names, same_settings=same_settings)
     findings: list[Finding] = []
     skipped: list[Skipped] = []
@@ -116,7 +131,10 @@ def compare(
     if not findings:
         raise InputError(no_test(matched, skipped))
     corrected = holm([test.p for test in findings])
-    findings = [_completed(test, value, level / len(findings)) for test, value in zip(findings, corrected, strict=True)]
+    findings = [
+        _completed(test, value, level / len(findings))
+        for test, value in zip(findings, corrected, strict=True)
+    ]
     return Comparison(
         matched.sides,
         level,
@@ -142,7 +160,10 @@ def _tenths(runs: Pair) -> Iterator[tuple[str, Pair]]:
         yield "no rate", runs
         return
     if NO_RATE in strata(runs):
-        yield "no rate", (runs[0][runs[0]["_tenth"] == NO_RATE], runs[1][runs[1]["_tenth"] == NO_RATE])
+        yield (
+            "no rate",
+            (runs[0][runs[0]["_tenth"] == NO_RATE], runs[1][runs[1]["_tenth"] == NO_RATE]),
+        )
     for tenth in range(TENTHS):
         where = f"rate {tenth / TENTHS:.1f} to {(tenth + 1) / TENTHS:.1f}"
         yield where, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth])
@@ -151,8 +172,13 @@ def _tenths(runs: Pair) -> Iterator[tuple[str, Pair]]:
 def _width_slices(runs: Pair) -> Iterator[tuple[str, Pair]]:
     """Quarters of the range of log2 width of both sides together."""
     logs = [numpy.log2(side["width"].to_numpy(float)) for side in runs]
-    edges = numpy.linspace(min(part.min() for part in logs), max(part.max() for part in logs), WIDTH_SLICES + 1)
-    places = [numpy.clip(numpy.searchsorted(edges, part, side="right") - 1, 0, WIDTH_SLICES - 1) for part in logs]
+    edges = numpy.linspace(
+        min(part.min() for part in logs), max(part.max() for part in logs), WIDTH_SLICES + 1
+    )
+    places = [
+        numpy.clip(numpy.searchsorted(edges, part, side="right") - 1, 0, WIDTH_SLICES - 1)
+        for part in logs
+    ]
     for slice_ in range(WIDTH_SLICES):
         where = f"width {2 ** edges[slice_]:.0f} to {2 ** edges[slice_ + 1]:.0f}"
         yield where, (runs[0][places[0] == slice_], runs[1][places[1] == slice_])
@@ -177,12 +203,21 @@ def _counted(measure: str, runs: Pair) -> tuple[Share, Share]:
 def _test_share(row: ShareRow, runs: Pair) -> Finding | Skipped:
     cells = []
     for tenth in strata(runs):
-        a, b = _counted(row.measure, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth]))
+        a, b = _counted(
+            row.measure, (runs[0][runs[0]["_tenth"] == tenth], runs[1][runs[1]["_tenth"] == tenth])
+        )
         if a.total and b.total:  # a tenth of one side alone says nothing about a difference
             cells.append((a.count, a.total, b.count, b.total))
     sizes = (sum(cell[1] for cell in cells), sum(cell[3] for cell in cells))
     if min(sizes) < FEWEST:
-        return Skipped(row.group, row.measure, row.among, row.where, sizes, f"fewer than {FEWEST} runs on a side")
+        return Skipped(
+            row.group,
+            row.measure,
+            row.among,
+            row.where,
+            sizes,
+            f"fewer than {FEWEST} runs on a side",
+        )
     apart = row.shares[0].value - row.shares[1].value
     return Finding(row.group, row.measure, row.among, row.where, sizes, apart, equal_shares(cells))
 
@@ -191,7 +226,10 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
     by_circularity, metrics = [(CIRCULAR, True), (NOT_CIRCULAR, False)], tested(group)
     parts: list[tuple[str, Pair, tuple[str, ...]]] = []
     if group.circular:
-        parts += [(among, (circular(runs[0], wanted), circular(runs[1], wanted)), metrics) for among, wanted in by_circularity]
+        parts += [
+            (among, (circular(runs[0], wanted), circular(runs[1], wanted)), metrics)
+            for among, wanted in by_circularity
+        ]
     else:
         parts.append((ACCURATE, (accurate(runs[0]), accurate(runs[1])), metrics))
     whole = WHOLE_METRICS if group.circular else WHOLE_METRICS[:1]
@@ -203,12 +241,16 @@ def _test_metrics(group: Group, where: str, runs: Pair) -> Iterator[Finding | Sk
             a, b = values(part[0], measure), values(part[1], measure)
             sizes = (len(a), len(b))
             if min(sizes) < FEWEST:
-                yield Skipped(group.label, measure, among, where, sizes, f"fewer than {FEWEST} runs on a side")
+                yield Skipped(
+                    group.label, measure, among, where, sizes, f"fewer than {FEWEST} runs on a side"
+                )
             else:
                 yield Finding(group.label, measure, among, where, sizes, *same_distribution(a, b))
 
 
-def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: int) -> list[BoundaryRow]:
+def _boundary_rows(
+    group: Group, continuous_width: bool, resamples: int, seed: int
+) -> list[BoundaryRow]:
     if strata(group.runs) == [NO_RATE]:
         return []
     width = None
@@ -227,10 +269,21 @@ def _boundary_rows(group: Group, continuous_width: bool, resamples: int, seed: i
             some = circular(runs) if group.circular else accurate(runs)
             side_seed = 2 * seed + position
             sides.append(
-                metric_boundary(some, measure, by_width=continuous_width, width=width, resamples=resamples, seed=side_seed)
+                metric_boundary(
+                    some,
+                    measure,
+                    by_width=continuous_width,
+                    width=width,
+                    resamples=resamples,
+                    seed=side_seed,
+                )
             )
         if sides[0] is None and sides[1] is None:
             continue
-        apart = difference(sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+        apart = (
+            difference(sides[0], sides[1])
+            if sides[0] is not None and sides[1] is not None
+            else None
+        )
         rows.append(BoundaryRow(group.label, measure, (sides[0], sides[1]), apart))
     return rows

@@ -69,35 +69,55 @@ def as_data(comparison: "Comparison") -> dict[str, Any]:
 
 
 def not_tested(sides: tuple[Runs, Runs], groups: tuple[Group, ...]) -> list[str]:
-    """Measures that one side of a group alone has, which are not tested, or has for some of its runs only."""
+    """Measures that one side of a group alone has, which are not tested, or has for some of its
+    runs only.
+    """
     found = []
     for group in groups:
         where = f", {group.label}" if group.label else ""
         for measure in (*tested(group), *WHOLE_METRICS):
-            without = [side.name for side, runs in zip(sides, group.runs, strict=True) if measure not in runs]
+            without = [
+                side.name
+                for side, runs in zip(sides, group.runs, strict=True)
+                if measure not in runs
+            ]
             if len(without) == 1:
-                found.append(f"{measure_name(measure)} is not tested{where}: {without[0]} has no {measure}")
+                found.append(
+                    f"{measure_name(measure)} is not tested{where}: {without[0]} has no {measure}"
+                )
             if without or measure not in METRICS:
                 continue
             for side, runs in zip(sides, group.runs, strict=True):
                 known = accurate(runs)[measure].notna()
                 if not known.all():
                     some = f"{int(known.sum()):,} of {len(known):,} accurate runs"
-                    found.append(f"{measure_name(measure)} is known of {some} of {side.name}{where}")
+                    found.append(
+                        f"{measure_name(measure)} is known of {some} of {side.name}{where}"
+                    )
     return found
 
 
 def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
-    """Why not one test can be made: what the two do not have in common, or too few runs where they meet."""
+    """Why not one test can be made: what the two do not have in common, or too few runs where
+    they meet.
+    """
     a, b = (side.name for side in matched.sides)
-    sizes = {test.group: test.sizes for test in skipped if (test.among, test.where) == (ALL, ALL_RATES)}
+    sizes = {
+        test.group: test.sizes for test in skipped if (test.among, test.where) == (ALL, ALL_RATES)
+    }
     label, (ours, theirs) = max(sizes.items(), key=lambda item: min(item[1]))
     if min(ours, theirs):
         most = f" ({label}; no other settings have more)" if len(sizes) > 1 else ""
-        why = f"too few runs for any test: in the tenths of the attention rate that both have, {a} has {ours:,} and {b} "
-        return "; ".join([f"{why}{theirs:,}{most}, and a test needs {FEWEST} on each side", *matched.apart])
+        why = (
+            "too few runs for any test: in the tenths of the attention rate that both have, "
+            f"{a} has {ours:,} and {b} "
+        )
+        return "; ".join(
+            [f"{why}{theirs:,}{most}, and a test needs {FEWEST} on each side", *matched.apart]
+        )
     rates = [
-        (f"{group.label}: " if group.label else "") + f"{_rates(group.runs[0])} in {a}, {_rates(group.runs[1])} in {b}"
+        (f"{group.label}: " if group.label else "")
+        + f"{_rates(group.runs[0])} in {a}, {_rates(group.runs[1])} in {b}"
         for group in matched.groups
     ]
     more = [f"and {len(rates) - MOST_NAMED} more settings"] if len(rates) > MOST_NAMED else []
@@ -115,12 +135,20 @@ def _rates(runs: "pandas.DataFrame") -> str:
     there = sorted(set(runs["_tenth"]) - {NO_RATE})
     first = [tenth for tenth in there if tenth - 1 not in there]
     last = [tenth for tenth in there if tenth + 1 not in there]
-    return ", ".join(told + [f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}" for low, high in zip(first, last, strict=True)])
+    return ", ".join(
+        told
+        + [
+            f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}"
+            for low, high in zip(first, last, strict=True)
+        ]
+    )
 
 
 def verdict(comparison: "Comparison") -> str:
     a, b = (side.name for side in comparison.sides)
-    shown = f"a family-wise level of {100 * comparison.level:.10g}% ({len(comparison.findings)} tests)"
+    shown = (
+        f"a family-wise level of {100 * comparison.level:.10g}% ({len(comparison.findings)} tests)"
+    )
     if comparison.indistinguishable:
         return f"{a} and {b} are indistinguishable at {shown}"
     rejected = comparison.rejected
@@ -135,7 +163,13 @@ def tell(comparison: "Comparison") -> str:
         lines.append(f"{side.name}: {len(side.frame):,} of {side.rows:,} rows used")
         lines += [f"  - {count:,} left out: {reason}" for count, reason in side.left_out]
     lines += [f"note: {note}" for note in comparison.notes]
-    lines += ["", *_shares(comparison), *_boundaries(comparison), *_tests(comparison), *_skipped(comparison.skipped)]
+    lines += [
+        "",
+        *_shares(comparison),
+        *_boundaries(comparison),
+        *_tests(comparison),
+        *_skipped(comparison.skipped),
+    ]
     return "\n".join(lines).rstrip()
 
 
@@ -147,16 +181,25 @@ def _boundary_summary(comparison: "Comparison") -> list[str]:
     left = f" ({known - len(compared)} more cannot be compared)" if known > len(compared) else ""
     apart = [row for row in compared if not row.agree]
     if not apart:
-        each = "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
+        each = (
+            "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
+        )
         each = "the boundary lies" if len(compared) == 1 else each
         return [f"{each} within the other side's 95% interval, both ways{left}"]
     named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
-    return [f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, both ways: {named}{left}"]
+    return [
+        f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, "
+        f"both ways: {named}{left}"
+    ]
 
 
 def _apart(row: BoundaryRow) -> str:
     held = None if row.apart is None else row.apart.holds(0.0)
-    return {True: "but the difference may be 0", False: "and the difference is not 0", None: "difference unknown"}[held]
+    return {
+        True: "but the difference may be 0",
+        False: "and the difference is not 0",
+        None: "difference unknown",
+    }[held]
 
 
 def _where(text: str, group: str) -> str:
@@ -171,7 +214,8 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) 
         (
             "  "
             + "  ".join(
-                f"{cell:<{w}}" if i < left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+                f"{cell:<{w}}" if i < left else f"{cell:>{w}}"
+                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
             )
         ).rstrip()
         for row in everything
@@ -191,9 +235,16 @@ def _shares(comparison: "Comparison") -> list[str]:
     for row in comparison.shares:
         test = tests.get((row.group, row.measure, row.where))
         p = "skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})"
-        name = measure_name(row.measure) if row.where == ALL_RATES else f"{measure_name(row.measure)}, {row.where}"
+        name = (
+            measure_name(row.measure)
+            if row.where == ALL_RATES
+            else f"{measure_name(row.measure)}, {row.where}"
+        )
         rows.append([_where(name, row.group), *(str(share) for share in row.shares), p])
-    title = "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate (corrected for all tests)"
+    title = (
+        "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate "
+        "(corrected for all tests)"
+    )
     return [title, *_table(["", *names, "p"], rows), ""]
 
 
@@ -201,7 +252,12 @@ def _boundaries(comparison: "Comparison") -> list[str]:
     if not comparison.boundaries:
         return []
     names = [side.name for side in comparison.sides]
-    widths = {side.width for row in comparison.boundaries for side in row.sides if side is not None and side.width}
+    widths = {
+        side.width
+        for row in comparison.boundaries
+        for side in row.sides
+        if side is not None and side.width
+    }
     at = f" at width {widths.pop():.0f}" if widths else ""
     rows, slopes = [], []
     for row in comparison.boundaries:
@@ -216,15 +272,26 @@ def _boundaries(comparison: "Comparison") -> list[str]:
             ]
         )
         if any(side is not None and side.slope is not None for side in row.sides):
-            told = ["-" if side is None or side.slope is None else str(side.slope) for side in row.sides]
+            told = [
+                "-" if side is None or side.slope is None else str(side.slope) for side in row.sides
+            ]
             slopes.append([_where(row.phase, row.group), *told])
-    title = f"phase boundaries: the rate{at} at which a logistic fit has half of the runs inside, with 95% bootstrap intervals"
+    title = (
+        f"phase boundaries: the rate{at} at which a logistic fit has half of the runs "
+        "inside, with 95% bootstrap intervals"
+    )
     lines = [title, *_table(["", *names, "difference", "agree"], rows)]
     if any("[no interval]" in cell for row in rows for cell in row):
-        lines.append(f"no interval: fewer than {FEWEST_OF_EACH} runs inside the phase or outside it")
+        lines.append(
+            f"no interval: fewer than {FEWEST_OF_EACH} runs inside the phase or outside it"
+        )
     lines.append("")
     if slopes:
-        lines += ["change of that rate per doubling of the width", *_table(["", *names], slopes), ""]
+        lines += [
+            "change of that rate per doubling of the width",
+            *_table(["", *names], slopes),
+            "",
+        ]
     return lines
 
 
@@ -233,7 +300,11 @@ def _tests(comparison: "Comparison") -> list[str]:
     lines = []
     for group in comparison.groups:
         for among in (CIRCULAR, NOT_CIRCULAR, ACCURATE):
-            some = [test for test in comparison.findings if (test.group, test.among) == (group.label, among)]
+            some = [
+                test
+                for test in comparison.findings
+                if (test.group, test.among) == (group.label, among)
+            ]
             some = [test for test in some if test.measure != "circular"]
             if not some:
                 continue
@@ -247,7 +318,8 @@ def _tests(comparison: "Comparison") -> list[str]:
             lines += [title, *_table(header, rows), ""]
     if lines:
         power = (
-            "detectable: any difference of at least this Kolmogorov-Smirnov distance is found 9 times in 10; -: not even 1 is"
+            "detectable: any difference of at least this Kolmogorov-Smirnov distance is "
+            "found 9 times in 10; -: not even 1 is"
         )
         lines += [power, ""]
     return lines
@@ -257,7 +329,10 @@ def _row(where: str, measures: list[str], here: dict[str, Finding]) -> list[str]
     first = next(iter(here.values()))
     sizes = tuple(max(test.sizes[side] for test in here.values()) for side in (0, 1))
     reach = "-" if first.detectable is None else f"{first.detectable:.2f}"
-    cells = [f"{_p(here[name].p)} ({_p(here[name].holm)})" if name in here else "skipped" for name in measures]
+    cells = [
+        f"{_p(here[name].p)} ({_p(here[name].holm)})" if name in here else "skipped"
+        for name in measures
+    ]
     return [where, f"{sizes[0]:,}", f"{sizes[1]:,}", reach, *cells]
 
 
@@ -267,7 +342,12 @@ def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     places: dict[tuple[str, str, str], list[str]] = {}
     for test in skipped:
         key = (test.group, test.among, test.where)
-        places.setdefault(key, []).append(f"{short_name(test.measure)} {test.sizes[0]} and {test.sizes[1]}")
+        places.setdefault(key, []).append(
+            f"{short_name(test.measure)} {test.sizes[0]} and {test.sizes[1]}"
+        )
     lines = [f"skipped, {len(skipped)} tests with fewer than {FEWEST} runs on a side:"]
-    lines += [f"  {_where(f'{among}, {where}', group)}: {'; '.join(what)}" for (group, among, where), what in places.items()]
+    lines += [
+        f"  {_where(f'{among}, {where}', group)}: {'; '.join(what)}"
+        for (group, among, where), what in places.items()
+    ]
     return [*lines, ""]

@@ -19,7 +19,8 @@ class Values(Protocol):
 
 
 def csv_text(columns: Mapping[str, Values], rows: Iterable[int]) -> str:
-    """rows: which rows of the columns, in order. What is missing is empty, a list is JSON, numbers are exact.
+    """rows: which rows of the columns, in order. What is missing is empty, a list is JSON, numbers
+    are exact.
 
     Text that a spreadsheet would compute gets an apostrophe.
     """
@@ -45,5 +46,7 @@ def _cell(value: Any) -> Any:
         return json.dumps(value, default=str)
     if isinstance(value, int | float):
         return value
-    text = "" if value is None else str(value).replace("\r", "\n")  # which the writer does not quote
+    text = (
+        "" if value is None else str(value).replace("\r", "\n")
+    )  # which the writer does not quote
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -1,11 +1,12 @@
 """What comes first along training: the program, or the accuracy? From a sweep's table of moments.
 
-A quantity *arrives* at the first look from which on, at every later look, it is at least `LINE`. A run's *lead* is how many
-epochs earlier one quantity arrives than another; both are known as finely as the run was looked at. A quantity that has not
-arrived at the last look arrives after it.
+A quantity *arrives* at the first look from which on, at every later look, it is at least `LINE`. A
+run's *lead* is how many epochs earlier one quantity arrives than another; both are known as finely
+as the run was looked at. A quantity that has not arrived at the last look arrives after it.
 
-Held-out answers against validation accuracy compare like with like: both are of pairs that were never trained on. The
-answer-following part of all pairs is no such evidence (`analysis.progress_measures`).
+Held-out answers against validation accuracy compare like with like: both are of pairs that were
+never trained on. The answer-following part of all pairs is no such evidence
+(`analysis.progress_measures`).
 """
 
 from dataclasses import dataclass
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from algophase.analysis.lines import reaches
-from algophase.errors import InputError
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
 from algophase.runs.boundary import Estimate, bootstrap_interval
 from algophase.runs.statistics import Share
 
@@ -30,8 +31,10 @@ RESAMPLES = 2000
 class Emergence:
     """How much earlier `first` arrives than `then`, over runs in which both do.
 
-    earlier, later: the share of these runs in which it arrives at an earlier look, or at a later one.
-    lead: the median in epochs, with a 95% bootstrap interval over runs. arrived: the median epoch of either.
+    earlier, later: the share of these runs in which it arrives at an earlier look, or at a later
+        one.
+    lead: the median in epochs, with a 95% bootstrap interval over runs. arrived: the median epoch
+        of either.
     open: how many runs there are in which one of them does not arrive.
     """
 
@@ -50,15 +53,25 @@ class Emergence:
         return f"{when}, {lead}; earlier in {self.earlier}, later in {self.later}, {self.open} open"
 
 
-def arrivals(moments: "pandas.DataFrame", column: str, line: float = LINE) -> "pandas.Series[float]":
-    """The epoch at which a quantity arrives in each run; infinite where it has not at the last look."""
+def arrivals(
+    moments: "pandas.DataFrame", column: str, line: float = LINE
+) -> "pandas.Series[float]":
+    """The epoch at which a quantity arrives in each run; infinite where it has not at the last
+    look.
+    """
     import pandas
 
     if column not in moments or moments[column].isna().all():
-        raise InputError(f"the table of moments has no column {column}; sweep it again with this version")
-    seen = moments.pivot_table(index="run_id", columns="epoch", values=column, dropna=False).sort_index(axis=1)
+        raise InputError(
+            f"the table of moments has no column {column}; sweep it again with this version"
+        )
+    seen = moments.pivot_table(
+        index="run_id", columns="epoch", values=column, dropna=False
+    ).sort_index(axis=1)
     there = reaches(seen, line).to_numpy()[:, ::-1]
-    staying = numpy.logical_and.accumulate(there, axis=1).sum(axis=1)  # looks at the end at which it is there
+    staying = numpy.logical_and.accumulate(there, axis=1).sum(
+        axis=1
+    )  # looks at the end at which it is there
     epochs = numpy.append(seen.columns.to_numpy(float), numpy.inf)
     return pandas.Series(epochs[len(epochs) - 1 - staying], index=seen.index)
 
@@ -71,8 +84,12 @@ def emergence(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Emergence:
-    """How much earlier one quantity arrives than another, over the runs of a table of moments. lines: of either."""
-    one, other = (arrivals(moments, name, line) for name, line in zip((first, then), lines, strict=True))
+    """How much earlier one quantity arrives than another, over the runs of a table of moments.
+    lines: of either.
+    """
+    one, other = (
+        arrivals(moments, name, line) for name, line in zip((first, then), lines, strict=True)
+    )
     both = numpy.isfinite(one) & numpy.isfinite(other)
     count = int(both.sum())
     if count == 0:
@@ -84,7 +101,9 @@ def emergence(
         then,
         earlier=Share(int((leads > 0).sum()), count),
         later=Share(int((leads < 0).sum()), count),
-        lead=Estimate(float(numpy.median(leads)), bootstrap_interval(numpy.median(leads[again], axis=1))),
+        lead=Estimate(
+            float(numpy.median(leads)), bootstrap_interval(numpy.median(leads[again], axis=1))
+        ),
         arrived=(float(one[both].median()), float(other[both].median())),
         open=len(both) - count,
     )

@@ -10,7 +10,12 @@ from algophase.runs.statistics import Share
 
 FEWEST = 5  # runs on a side for a test
 ALL_RATES = "all rates"
-ALL, ACCURATE, CIRCULAR, NOT_CIRCULAR = "all runs", "accurate runs", "circular accurate runs", "accurate runs, not circular"
+ALL, ACCURATE, CIRCULAR, NOT_CIRCULAR = (
+    "all runs",
+    "accurate runs",
+    "circular accurate runs",
+    "accurate runs, not circular",
+)
 WHOLE_METRICS = ("parameter_norm", CIRCULARITY)  # tested over all accurate runs
 SHARES = {"full_accuracy": "share at full accuracy", "circular": "share circular"}
 
@@ -27,7 +32,9 @@ def short_name(measure: str) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """One test of the family. statistic: Kolmogorov-Smirnov distance, or our share less theirs. holm: p corrected for all."""
+    """One test of the family. statistic: Kolmogorov-Smirnov distance, or our share less theirs.
+    holm: p corrected for all.
+    """
 
     group: str
     measure: str
@@ -40,7 +47,9 @@ class Finding:
     detectable: float | None = None
 
     def __str__(self) -> str:
-        what = f"{measure_name(self.measure)} of {self.among}, {self.where}" + (f", {self.group}" if self.group else "")
+        what = f"{measure_name(self.measure)} of {self.among}, {self.where}" + (
+            f", {self.group}" if self.group else ""
+        )
         return f"{what} (p = {self.p:.2g}, corrected {self.holm:.2g})"
 
 
@@ -81,11 +90,16 @@ class BoundaryRow:
 
     @property
     def agree(self) -> bool | None:
-        """Whether each estimate lies in the other's interval. Where one side alone has a boundary within the range of rates,
-        False if the two are certainly apart; None where that cannot be said, or neither has one."""
+        """Whether each estimate lies in the other's interval. Where one side alone has a boundary
+        within the range of rates, False if the two are certainly apart; None where that cannot be
+        said, or neither has one."""
         within = [side is not None and side.within for side in self.sides]
         if not all(within):
-            return False if any(within) and self.apart is not None and self.apart.holds(0.0) is False else None
+            return (
+                False
+                if any(within) and self.apart is not None and self.apart.holds(0.0) is False
+                else None
+            )
         rates = [side.rate if side is not None else None for side in self.sides]
         assert rates[0] is not None
         assert rates[1] is not None
@@ -94,6 +108,8 @@ class BoundaryRow:
 
 
 def tested(group: Group) -> tuple[str, ...]:
-    """The metrics of a group: symmetricity without the equals sign only stands in where a side has no other."""
+    """The metrics of a group: symmetricity without the equals sign only stands in where a side
+    has no other.
+    """
     whole = all(SYMMETRICITY in runs for runs in group.runs)
     return tuple(measure for measure in METRICS if not (whole and measure == BARE))

@@ -1,4 +1,6 @@
-"""The tests of `runs.laws`. A power is simulated from the sizes of sets and the values of settings alone."""
+"""The tests of `runs.laws`. A power is simulated from the sizes of sets and the values of
+settings alone.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.seeding import generator
 from algophase.runs.starts import Starts
 from algophase.runs.statistics import Floats
-from algophase.seeding import generator
 
 if TYPE_CHECKING:
     import pandas
@@ -21,12 +23,18 @@ Bools = NDArray[numpy.bool_]
 Integers = NDArray[numpy.int64]
 
 DRAWS, SIMULATIONS, POOL, RESAMPLES = 10_000, 400, 20_000, 1000
-CORRELATION, LIKELIER, MORE_PAIRS, AREA = 0.2, 1.25, 1.25, 0.53  # effects that powers are stated for
+CORRELATION, LIKELIER, MORE_PAIRS, AREA = (
+    0.2,
+    1.25,
+    1.25,
+    0.53,
+)  # effects that powers are stated for
 
 
 @dataclass(frozen=True)
 class Law:
-    """One test. effect, power: stated before looking; chance: what `value` is without any law; interval: 95%, None for none.
+    """One test. effect, power: stated before looking; chance: what `value` is without any law;
+    interval: 95%, None for none.
 
     p_value: of its own; corrected: together with the other laws of the table, by Holm's method.
     """
@@ -47,7 +55,9 @@ class Law:
 
 @dataclass(frozen=True)
 class KeySets:
-    """Key frequencies of networks of one prime modulus: member[i, k - 1] says whether k is a key of network i."""
+    """Key frequencies of networks of one prime modulus: member[i, k - 1] says whether k is a key
+    of network i.
+    """
 
     modulus: int
     member: Bools
@@ -66,7 +76,10 @@ class KeySets:
         return numpy.minimum(turned, self.modulus - turned) - 1
 
     def drawn(
-        self, sizes: Integers, random: numpy.random.Generator, weights: NDArray[numpy.floating[Any]] | float = 0.0
+        self,
+        sizes: Integers,
+        random: numpy.random.Generator,
+        weights: NDArray[numpy.floating[Any]] | float = 0.0,
     ) -> Bools:
         """Sets of these sizes, uniform or with logarithmic weights (m,) of the frequencies."""
         scores = random.gumbel(size=(len(sizes), self.count)) + weights
@@ -84,7 +97,10 @@ def key_sets(modulus: int, keys: "Sequence[Sequence[int]] | pandas.Series[Any]")
     member = numpy.zeros((len(keys), (modulus - 1) // 2), dtype=bool)
     for row, each in zip(member, keys, strict=True):
         if not all(1 <= k <= len(row) for k in each):
-            raise InputError(f"a key frequency modulo {modulus} is one of {list(each)}; it must be from 1 to {len(row)}")
+            raise InputError(
+                f"a key frequency modulo {modulus} is one of {list(each)}; it must be from 1 to "
+                f"{len(row)}"
+            )
         row[[k - 1 for k in each]] = True
     return KeySets(modulus, member)
 
@@ -99,9 +115,14 @@ def number_law(values: Floats, counts: Integers, setting: str, level: float, see
     pearson = 2 * math.sin(math.pi * CORRELATION / 6)
     first, noise = random.standard_normal((2, SIMULATIONS, total))
     second = pearson * first + math.sqrt(1 - pearson**2) * noise
-    made = [numpy.sort(ranks)[each.argsort(axis=1).argsort(axis=1)] for ranks, each in ((x, first), (y, second))]
+    made = [
+        numpy.sort(ranks)[each.argsort(axis=1).argsort(axis=1)]
+        for ranks, each in ((x, first), (y, second))
+    ]
     a, b = (each - each.mean(axis=1, keepdims=True) for each in made)
-    simulated = (a * b).sum(axis=1) / numpy.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)).clip(min=1e-300)
+    simulated = (a * b).sum(axis=1) / numpy.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)).clip(
+        min=1e-300
+    )
     edge = float(t.ppf(1 - level / 2, total - 2))
     found = spearmanr(values, counts) if len(set(counts)) > 1 else None
     rho, p_value = (0.0, 1.0) if found is None else (float(found.statistic), float(found.pvalue))
@@ -130,26 +151,38 @@ def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) 
     levels = numpy.unique(values)
     if len(levels) > 13:
         edges = numpy.quantile(values, numpy.linspace(0, 1, 6))
-        parts = [(values >= low) & ((values < high) | (high == edges[-1])) for low, high in pairwise(edges)]
+        parts = [
+            (values >= low) & ((values < high) | (high == edges[-1]))
+            for low, high in pairwise(edges)
+        ]
     else:
         parts = [values == each for each in levels]
     told = []
     for part in parts:
         low, high = _bootstrap(counts[part].astype(float), lambda some: float(some.mean()), random)
         ends = dict.fromkeys([f"{values[part].min():.3g}", f"{values[part].max():.3g}"])
-        told.append(f"{' to '.join(ends)}: {counts[part].mean():.2f} [{low:.2f}, {high:.2f}] keys in {part.sum():,} networks")
+        told.append(
+            f"{' to '.join(ends)}: {counts[part].mean():.2f} [{low:.2f}, {high:.2f}] keys in "
+            f"{part.sum():,} networks"
+        )
     return told
 
 
-def _bootstrap(values: Floats, of: Callable[[Floats], float], random: numpy.random.Generator) -> tuple[float, float]:
+def _bootstrap(
+    values: Floats, of: Callable[[Floats], float], random: numpy.random.Generator
+) -> tuple[float, float]:
     """The middle 95% of a number over resampled networks (the first axis)."""
-    resampled = [of(values[random.integers(len(values), size=len(values))]) for _ in range(RESAMPLES)]
+    resampled = [
+        of(values[random.integers(len(values), size=len(values))]) for _ in range(RESAMPLES)
+    ]
     low, high = numpy.quantile(resampled, [0.025, 0.975])
     return float(low), float(high)
 
 
 def equal_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
-    """Whether some frequencies are keys more often than others: there is no reason why they should be."""
+    """Whether some frequencies are keys more often than others: there is no reason why they
+    should be.
+    """
     from scipy.stats import chi2
 
     random = generator(seed, "laws", "equal")
@@ -157,15 +190,24 @@ def equal_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
 
     def statistic(counts: Sequence[Floats]) -> Floats:
         """Chi-square over its degrees of freedom, from counts (..., m) of each modulus."""
-        parts = [((each - (mean := each.mean(axis=-1, keepdims=True))) ** 2 / mean).sum(axis=-1) for each in counts]
+        parts = [
+            ((each - (mean := each.mean(axis=-1, keepdims=True))) ** 2 / mean).sum(axis=-1)
+            for each in counts
+        ]
         return numpy.asarray(sum(parts) / freedom)
 
     def simulated(likelier: float) -> Floats:
         """Uniform sets, or half of the frequencies so many times as likely as the others."""
         found = []
         for _ in range(SIMULATIONS):
-            halves = [math.log(likelier) * (random.permutation(group.count) < group.count / 2) for group in groups]
-            sets = [group.drawn(group.sizes, random, half) for group, half in zip(groups, halves, strict=True)]
+            halves = [
+                math.log(likelier) * (random.permutation(group.count) < group.count / 2)
+                for group in groups
+            ]
+            sets = [
+                group.drawn(group.sizes, random, half)
+                for group, half in zip(groups, halves, strict=True)
+            ]
             found.append(statistic([each.sum(axis=0).astype(float) for each in sets]))
         return numpy.array(found)
 
@@ -192,7 +234,9 @@ def equal_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
 
 
 def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
-    """How often each frequency is a key, (DRAWS, m), where each network's keys are multiplied by a unit."""
+    """How often each frequency is a key, (DRAWS, m), where each network's keys are multiplied by
+    a unit.
+    """
     table = group.times(numpy.arange(1, group.count + 1))
     network, place = group.member.nonzero()
     counts = numpy.empty((DRAWS, group.count))
@@ -203,7 +247,8 @@ def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
 
 
 def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
-    """Whether keys come in pairs k, 2k more or less often than sets of the same sizes would have them by chance.
+    """Whether keys come in pairs k, 2k more or less often than sets of the same sizes would have
+    them by chance.
 
     Some network must have two keys.
     """
@@ -220,7 +265,9 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
     chance = sum(float(each.sum()) for each in expected)
 
     def totals(preference: float, draws: int) -> Integers:
-        """Pairs in all networks, where a set is so many times as likely for each pair that it has."""
+        """Pairs in all networks, where a set is so many times as likely for each pair that it
+        has.
+        """
         found = numpy.zeros(draws, dtype=numpy.int64)
         for numbers, shares, count in shapes:
             weights = shares * preference**numbers
@@ -228,7 +275,10 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
         return found
 
     def mean(preference: float) -> float:
-        return sum(n * float(numpy.average(numbers, weights=shares * preference**numbers)) for numbers, shares, n in shapes)
+        return sum(
+            n * float(numpy.average(numbers, weights=shares * preference**numbers))
+            for numbers, shares, n in shapes
+        )
 
     null, total = totals(1.0, DRAWS), float(sum(each.sum() for each in seen))
     low, high = 1.0, 16.0
@@ -248,7 +298,9 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
         runs=len(pairs),
         measured="pairs of k and 2k, relative to chance",
         value=total / chance,
-        interval=_bootstrap(pairs, lambda some: float(some[:, 0].sum() / max(some[:, 1].sum(), 1e-300)), random),
+        interval=_bootstrap(
+            pairs, lambda some: float(some[:, 0].sum() / max(some[:, 1].sum(), 1e-300)), random
+        ),
         chance=1.0,
         p_value=min(1.0, 2 * float(tail)),
         details=(f"{total:,.0f} pairs, {chance:,.0f} by chance", *_other_ratios(groups, chance)),
@@ -256,18 +308,29 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
 
 
 def _other_ratios(groups: Sequence[KeySets], chance: float) -> list[str]:
-    """Pairs of k and u k for every other u. Of one modulus: each ratio has the chance that doubling has."""
+    """Pairs of k and u k for every other u. Of one modulus: each ratio has the chance that
+    doubling has.
+    """
     if len(groups) > 1:
         return []
     (group,) = groups
-    half = (group.modulus + 1) // 2  # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k
+    half = (
+        group.modulus + 1
+    ) // 2  # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k
     others = [u for u in range(3, group.count + 1) if u not in (half, group.modulus - half)]
     found = [group.pairs(group.member, u).sum() / chance for u in others]
-    return [f"pairs of k and uk for every other u, relative to chance: {min(found):.2f} to {max(found):.2f}"]
+    return [
+        f"pairs of k and uk for every other u, relative to chance: {min(found):.2f} to "
+        f"{max(found):.2f}"
+    ]
 
 
-def start_laws(starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: float, seed: int = 0) -> list[Law]:
-    """Whether the frequencies that are strong in a network's initial tables are the ones that become its keys."""
+def start_laws(
+    starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: float, seed: int = 0
+) -> list[Law]:
+    """Whether the frequencies that are strong in a network's initial tables are the ones that
+    become its keys.
+    """
     from scipy.stats import norm
 
     random = generator(seed, "laws", "start")
@@ -275,9 +338,14 @@ def start_laws(starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: f
     others = numpy.array([len(next(iter(each.values()))) for each in starts]) - sizes
     some = others > 0
     # Without a law, an area has mean 1/2 and this variance (Mann and Whitney).
-    spread = math.sqrt(float(((sizes + others + 1) / (12 * sizes * others.clip(min=1)))[some].sum())) / some.sum()
+    spread = (
+        math.sqrt(float(((sizes + others + 1) / (12 * sizes * others.clip(min=1)))[some].sum()))
+        / some.sum()
+    )
     edge, shift = float(norm.ppf(1 - level / 2)), math.sqrt(2) * float(norm.ppf(AREA))
-    shapes, repeats = numpy.unique(numpy.column_stack([sizes, others])[some], axis=0, return_counts=True)
+    shapes, repeats = numpy.unique(
+        numpy.column_stack([sizes, others])[some], axis=0, return_counts=True
+    )
     found = numpy.zeros(SIMULATIONS)
     for (n, m), count in zip(shapes, repeats, strict=True):
         for place in range(SIMULATIONS):
@@ -299,7 +367,8 @@ def start_laws(starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: f
             Law(
                 name=f"start of {table}",
                 null="keys drawn uniformly, whatever the start",
-                effect=f"area {AREA:g}: the chance that a key was stronger at the start than another frequency",
+                effect=f"area {AREA:g}: the chance that a key was stronger at the start than "
+                "another frequency",
                 power=power,
                 runs=len(areas),
                 measured="area",
@@ -307,13 +376,18 @@ def start_laws(starts: Sequence[Starts], keys: Sequence[Sequence[int]], level: f
                 interval=_bootstrap(numpy.array(areas), lambda some: float(some.mean()), random),
                 chance=0.5,
                 p_value=2 * float(norm.sf(abs(value - 0.5) / spread)),
-                details=(f"the strongest frequency of the start is a key in {best / len(keys):.1%}; by chance {top:.1%}",),
+                details=(
+                    f"the strongest frequency of the start is a key in {best / len(keys):.1%}; "
+                    f"by chance {top:.1%}",
+                ),
             )
         )
     return laws
 
 
 def _area(keys: Floats, others: Floats) -> Floats:
-    """The share of pairs in which the key (..., n) is stronger than another (..., m); half of a tie."""
+    """The share of pairs in which the key (..., n) is stronger than another (..., m); half of a
+    tie.
+    """
     apart = keys[..., :, None] - others[..., None, :]
     return numpy.asarray((numpy.sign(apart).mean(axis=(-2, -1)) + 1) / 2)

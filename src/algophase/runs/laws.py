@@ -1,15 +1,18 @@
-"""Laws of selection: how many key frequencies networks have, and which. Each test states its power before its answer.
+"""Laws of selection: how many key frequencies networks have, and which. Each test states its power
+before its answer.
 
-Let u be invertible modulo p. Renaming every number n to u n changes neither the task nor how starts and splits are drawn, and
-turns frequency k into a frequency k / u. At a prime p all m = (p - 1)/2 frequencies are therefore equally likely to be keys.
-Which of them are keys *together* is not decided by that, and neither is what a start says about its own keys.
+Let u be invertible modulo p. Renaming every number n to u n changes neither the task nor how starts
+and splits are drawn, and turns frequency k into a frequency k / u. At a prime p all m = (p - 1)/2
+frequencies are therefore equally likely to be keys. Which of them are keys *together* is not
+decided by that, and neither is what a start says about its own keys.
 
     number    the number of keys goes with a setting       Spearman's rank correlation
     equal     some frequencies are likelier than others    chi-square; null: each network's keys times a unit of its own
     doubling  k and 2k are keys together, or avoid it      pairs counted; null: uniform sets of the same sizes
     start     the start says which frequencies are keys    area under the ROC curve of the power in the initial tables
 
-A power is simulated from the sizes of the sets and the values of the settings alone, for an effect of a stated size.
+A power is simulated from the sizes of the sets and the values of the settings alone, for an effect
+of a stated size.
 """
 
 import math
@@ -17,8 +20,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
-from algophase.progress import Bar
+from algophase.core.errors import InputError
+from algophase.core.progress import Bar
 from algophase.runs.law_tests import Law, doubling_law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.rows import run_from_row
 from algophase.runs.runs import Runs
@@ -29,14 +32,23 @@ if TYPE_CHECKING:
     import pandas
 
 PROGRAM, CIRCLES = "program.frequencies", "circles.frequency"
-SETTINGS = ("modulus", "width", "attention_rate", "training_fraction", "weight_decay", "heads", "layers")
+SETTINGS = (
+    "modulus",
+    "width",
+    "attention_rate",
+    "training_fraction",
+    "weight_decay",
+    "heads",
+    "layers",
+)
 FEWEST = 20  # networks
 SMALLEST = 7  # prime modulus: below, doubling twice leads back
 
 
 @dataclass(frozen=True)
 class Laws:
-    """What a table says. source: the column its key frequencies come from; notes: what could not be tested, and why.
+    """What a table says. source: the column its key frequencies come from; notes: what could not be
+    tested, and why.
 
     `str(laws)` has the statements first, then the answers.
     """
@@ -55,14 +67,24 @@ class Laws:
     def __str__(self) -> str:
         wide = max(len(law.name) for law in self.laws)
         mean = sum(size * count for size, count in self.sizes.items()) / self.runs
-        lines = [f"{self.name}: {self.runs:,} accurate networks with {mean:.2f} key frequencies on average ({self.source})", ""]
+        lines = [
+            f"{self.name}: {self.runs:,} accurate networks with {mean:.2f} key frequencies on "
+            f"average ({self.source})",
+            "",
+        ]
         lines.append(
-            f"stated before looking: the chance to find an effect of this size, at level {self.level:g} over all tests"
+            "stated before looking: the chance to find an effect of this size, at level "
+            f"{self.level:g} over all tests"
         )
-        lines += [f"  {law.name:{wide}}  {law.power:6.1%}  {law.effect} ({law.runs:,} networks)" for law in self.laws]
+        lines += [
+            f"  {law.name:{wide}}  {law.power:6.1%}  {law.effect} ({law.runs:,} networks)"
+            for law in self.laws
+        ]
         lines += ["", "found, with 95% intervals; p-values corrected together by Holm's method"]
         for law in self.laws:
-            within = "" if law.interval is None else f" [{law.interval[0]:.3f}, {law.interval[1]:.3f}]"
+            within = (
+                "" if law.interval is None else f" [{law.interval[0]:.3f}, {law.interval[1]:.3f}]"
+            )
             seen = f"{law.measured} {law.value:.3f}{within}, by chance {law.chance:.3f}"
             chance = f"p = {law.corrected:.2g}" if law.corrected > 1e-15 else "p < 1e-15"
             lines.append(f"  {law.name:{wide}}  {seen}; {chance}: {self.answer(law)}")
@@ -74,14 +96,19 @@ class Laws:
 
     def to_dict(self) -> dict[str, Any]:
         laws = [{**asdict(law), "answer": self.answer(law)} for law in self.laws]
-        return {**asdict(self), "sizes": {str(size): count for size, count in self.sizes.items()}, "laws": laws}
+        return {
+            **asdict(self),
+            "sizes": {str(size): count for size, count in self.sizes.items()},
+            "laws": laws,
+        }
 
 
 def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed: int = 0) -> Laws:
     """Test which laws of selection hold among the accurate networks of a table.
 
     level: the family-wise error rate, of seeing any law where there is none.
-    starts: whether to draw every network's start again from its seed, which takes a few milliseconds per network.
+    starts: whether to draw every network's start again from its seed, which takes a few
+        milliseconds per network.
     seed: of simulations.
 
     >>> from algophase import Runs, selection_laws
@@ -93,24 +120,37 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
     frame, source = with_keys(runs)
     keys = frame["_keys"]
-    notes, varied = list[str](), [name for name in SETTINGS if name in frame and frame[name].nunique() > 1]
-    prime = frame["modulus"].map(lambda p: p >= SMALLEST and all(p % n for n in range(2, math.isqrt(int(p)) + 1)))
+    notes, varied = (
+        list[str](),
+        [name for name in SETTINGS if name in frame and frame[name].nunique() > 1],
+    )
+    prime = frame["modulus"].map(
+        lambda p: p >= SMALLEST and all(p % n for n in range(2, math.isqrt(int(p)) + 1))
+    )
     if (~prime).any():
         notes.append(
-            f"{(~prime).sum():,} networks of a modulus that is composite or below {SMALLEST}: which frequencies are keys"
+            f"{(~prime).sum():,} networks of a modulus that is composite or below {SMALLEST}: "
+            "which frequencies are keys"
         )
     which = bool(prime.sum() >= FEWEST)
     doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
-    each = level / max(1, len(varied) + which * (1 + 3 * starts) + doubling)  # the level of one test
+    each = level / max(
+        1, len(varied) + which * (1 + 3 * starts) + doubling
+    )  # the level of one test
     counts = keys.map(len).to_numpy()
     laws = [number_law(frame[name].to_numpy(float), counts, name, each, seed) for name in varied]
     if which:
-        groups = [key_sets(int(p), some) for p, some in keys[prime].groupby(frame["modulus"][prime])]
+        groups = [
+            key_sets(int(p), some) for p, some in keys[prime].groupby(frame["modulus"][prime])
+        ]
         laws.append(equal_law(groups, each, seed))
         if doubling:
             laws.append(doubling_law(groups, each, seed))
         elif source == CIRCLES:
-            notes.append("doubling: a Pizza's companion has twice its frequency, and circles alone do not tell it from a key")
+            notes.append(
+                "doubling: a Pizza's companion has twice its frequency, and circles alone do "
+                "not tell it from a key"
+            )
         if starts:
             laws += start_laws(_starts(frame[prime]), list(keys[prime]), each, seed)
     corrected = holm([law.p_value for law in laws])
@@ -131,7 +171,8 @@ def _starts(frame: "pandas.DataFrame") -> list[Starts]:
 def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
     """Accurate runs that have key frequencies, in `_keys`, and the column they come from.
 
-    Tables without programs have circles. One that accompanies a Pizza is no key: it writes to its Pizza's frequency.
+    Tables without programs have circles. One that accompanies a Pizza is no key: it writes to its
+    Pizza's frequency.
     """
     frame = runs.accurate.frame
     if PROGRAM in frame and frame[PROGRAM].notna().any():
@@ -142,9 +183,13 @@ def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
         source, some = CIRCLES, frame[frame[CIRCLES].notna()].copy()
         pairs = zip(some[CIRCLES], some["circles.role"], strict=True)
         some["_keys"] = [
-            tuple(sorted({int(k) for k, role in zip(*each, strict=True) if role != "accompanying"})) for each in pairs
+            tuple(sorted({int(k) for k, role in zip(*each, strict=True) if role != "accompanying"}))
+            for each in pairs
         ]
     some = some[some["_keys"].map(len) > 0]
     if len(some) < FEWEST:
-        raise InputError(f"{runs.name} has {len(some)} accurate networks with key frequencies; laws need at least {FEWEST}")
+        raise InputError(
+            f"{runs.name} has {len(some)} accurate networks with key frequencies; laws need at "
+            f"least {FEWEST}"
+        )
     return some, source

@@ -1,4 +1,6 @@
-"""Two tables of runs made comparable: which runs count, which settings both sides have, and groups of equal settings."""
+"""Two tables of runs made comparable: which runs count, which settings both sides have, and
+groups of equal settings.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.runs import (
     ACCURACIES,
     FLAGS,
@@ -30,7 +32,9 @@ NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "wei
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of equal settings on both sides. circular: whether circularity is defined, so that runs are split by it."""
+    """Runs of equal settings on both sides. circular: whether circularity is defined, so that
+    runs are split by it.
+    """
 
     label: str
     runs: tuple["pandas.DataFrame", "pandas.DataFrame"] = field(repr=False, compare=False)
@@ -48,19 +52,32 @@ class Matched:
     apart: tuple[str, ...] = ()
 
 
-def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[str, str], *, same_settings: bool) -> Matched:
+def match(
+    tables: tuple["pandas.DataFrame", "pandas.DataFrame"],
+    names: tuple[str, str],
+    *,
+    same_settings: bool,
+) -> Matched:
     """Leave out what cannot be compared and group the rest by settings.
 
-    same_settings: the two must share a value of every setting, as with the released table; otherwise a setting of which they
+    same_settings: the two must share a value of every setting, as with the released table;
+        otherwise a setting of which they
     share none is noted as what is being compared.
     """
     accuracy = next((name for name in ACCURACIES if all(name in table for table in tables)), None)
     if accuracy is None:
-        described = " and ".join(f"{name} has {columns_in_words(table)}" for table, name in zip(tables, names, strict=True))
+        described = " and ".join(
+            f"{name} has {columns_in_words(table)}"
+            for table, name in zip(tables, names, strict=True)
+        )
         raise InputError(f"both tables need the column {' or '.join(ACCURACIES)}; {described}")
     sides = tuple(Runs.of(table, name, accuracy) for table, name in zip(tables, names, strict=True))
     a, b = sides[0], sides[1]
-    notes: list[str] = [] if accuracy == ACCURACIES[0] else ["full accuracy is over all pairs: no validation accuracy"]
+    notes: list[str] = (
+        []
+        if accuracy == ACCURACIES[0]
+        else ["full accuracy is over all pairs: no validation accuracy"]
+    )
     continuous = _continuous_width(a, b)
     if continuous:
         a, b = (side.without(has_width(side.frame), NO_WIDTH) for side in (a, b))
@@ -72,12 +89,17 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
         if not all(key in side.frame for side in (a, b)):
             for side, other in ((a, b), (b, a)):
                 if key in other.frame and (held := _values(other.frame[key])) != [NOTHING]:
-                    notes.append(f"{side.name} has no column {key}: taken to be {_listed(held)}, as in {other.name}")
+                    notes.append(
+                        f"{side.name} has no column {key}: taken to be {_listed(held)}, as in "
+                        f"{other.name}"
+                    )
             continue
         values = tuple(_values(side.frame[key]) for side in (a, b))
         common = set(values[0]) & set(values[1])
         if not common:
-            described = f"{_listed(values[0], key)} in {a.name}, {_listed(values[1], key)} in {b.name}"
+            described = (
+                f"{_listed(values[0], key)} in {a.name}, {_listed(values[1], key)} in {b.name}"
+            )
             if same_settings:
                 raise InputError(f"no runs to compare: {key} is {described}")
             apart.append(f"{key} differs: {described}")
@@ -88,17 +110,34 @@ def match(tables: tuple["pandas.DataFrame", "pandas.DataFrame"], names: tuple[st
     groups = _groups(a, b, shared)
     labels = {group.label for group in groups}
     a, b = (
-        side.without(_label(side.frame, shared).isin(labels), "no run of its settings on the other side") for side in (a, b)
+        side.without(
+            _label(side.frame, shared).isin(labels), "no run of its settings on the other side"
+        )
+        for side in (a, b)
     )
     if not groups:
-        raise InputError(f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}")
-    return Matched((a, b), groups, continuous, (*notes, *apart, *_differences(a, b), *_doubts(a, b)), tuple(apart))
+        raise InputError(
+            f"no runs to compare: {a.name} and {b.name} share no combination of {', '.join(shared)}"
+        )
+    return Matched(
+        (a, b),
+        groups,
+        continuous,
+        (*notes, *apart, *_differences(a, b), *_doubts(a, b)),
+        tuple(apart),
+    )
 
 
 def _values(column: "pandas.Series[Any]") -> list[object]:
     """In order: numbers of all types together, as 0.5 lies between 0 and 1, then the rest."""
     found = {plain_setting(value) for value in column.unique()}
-    return sorted(found, key=lambda value: ("" if isinstance(value, int | float | numpy.number) else str(type(value)), value))
+    return sorted(
+        found,
+        key=lambda value: (
+            "" if isinstance(value, int | float | numpy.number) else str(type(value)),
+            value,
+        ),
+    )
 
 
 def _listed(values: list[object], key: str = "") -> str:
@@ -109,7 +148,9 @@ def _listed(values: list[object], key: str = "") -> str:
 def _keep(side: Runs, key: str, common: set[object], other: str) -> Runs:
     plain = side.frame[key].map(plain_setting)
     gone = [value for value in _values(side.frame[key]) if value not in common]
-    return side.without(plain.isin(common), f"{key.replace('_', ' ')} {_listed(gone, key)}: not in {other}")
+    return side.without(
+        plain.isin(common), f"{key.replace('_', ' ')} {_listed(gone, key)}: not in {other}"
+    )
 
 
 def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
@@ -118,7 +159,13 @@ def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
     label = pandas.Series("", index=runs.index, dtype=object)
     for position, key in enumerate(keys):
         told: Callable[[object], str] = _yes_no if key in FLAGS else str
-        label = label + (", " if position else "") + key.replace("_", " ") + " " + runs[key].map(plain_setting).map(told)
+        label = (
+            label
+            + (", " if position else "")
+            + key.replace("_", " ")
+            + " "
+            + runs[key].map(plain_setting).map(told)
+        )
     return label
 
 
@@ -130,7 +177,10 @@ def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[Group, ...]:
     labels = tuple(_label(side.frame, keys) for side in (a, b))
     groups = []
     for label in sorted(set(labels[0]) & set(labels[1])):
-        runs = (_with_values(a.frame[labels[0] == label]), _with_values(b.frame[labels[1] == label]))
+        runs = (
+            _with_values(a.frame[labels[0] == label]),
+            _with_values(b.frame[labels[1] == label]),
+        )
         groups.append(Group(label, runs, all(has_circularity(side) for side in runs)))
     return tuple(groups)
 
@@ -147,7 +197,10 @@ def _differences(a: Runs, b: Runs) -> list[str]:
         if all(key in side.frame for side in (a, b)):
             values = tuple(_values(side.frame[key]) for side in (a, b))
             if values[0] != values[1]:
-                found.append(f"{key} differs: {_listed(values[0])} in {a.name}, {_listed(values[1])} in {b.name}")
+                found.append(
+                    f"{key} differs: {_listed(values[0])} in {a.name}, {_listed(values[1])} in "
+                    f"{b.name}"
+                )
     return found
 
 
@@ -160,15 +213,23 @@ def _doubts(a: Runs, b: Runs) -> list[str]:
     found = []
     spread = [("_rate", "attention rates", "read tenths with care")]
     if _continuous_width(a, b):
-        spread.append(("width", "widths", "tenths of the rate hold other widths, read the slices of width"))
+        spread.append(
+            ("width", "widths", "tenths of the rate hold other widths, read the slices of width")
+        )
     for column, name, advice in spread:
         drawn = tuple(side.frame[column].dropna().to_numpy(float) for side in (a, b))
         if all(len(some) for some in drawn):
             distance, p = same_distribution(*drawn)
             if p < 0.01:
-                found.append(f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): {advice}")
+                found.append(
+                    f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): "
+                    f"{advice}"
+                )
     if all("run_id" in side.frame for side in (a, b)):
         both = len(set(a.frame["run_id"].dropna()) & set(b.frame["run_id"].dropna()))
         if both:
-            found.append(f"{both} runs have the same settings and seed on both sides; the tests take runs as independent")
+            found.append(
+                f"{both} runs have the same settings and seed on both sides; the tests take "
+                "runs as independent"
+            )
     return found

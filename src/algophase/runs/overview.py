@@ -1,42 +1,82 @@
-"""What a runs table holds, in a few lines: which space, how far, which verdicts, where the runs come from."""
+"""What a runs table holds, in a few lines: which space, how far, which verdicts, where the runs
+come from.
+"""
 
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.lines import reaches
-from algophase.analysis.thresholds import Thresholds
-from algophase.analysis.verdict import in_order
+from algophase.analysis.verdict.decide import in_order
+from algophase.analysis.verdict.lines import reaches
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.settings import (
+    SECTIONS,
+    LinearSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.runs.selection import Columns
-from algophase.settings import SECTIONS, LinearSettings, TaskSettings, TrainingSettings, TransformerSettings
 
 if TYPE_CHECKING:
     import pandas
 
-NEEDED = ("verdict", "paper_label", "diverged_at", "validation_accuracy", "circularity")  # what the lines below look at
+NEEDED = (
+    "verdict",
+    "paper_label",
+    "diverged_at",
+    "validation_accuracy",
+    "circularity",
+)  # what the lines below look at
 METRICS = ("validation_accuracy", "circularity", "gradient_symmetricity", "distance_irrelevance")
-TOGETHER = ("attention_rate", "learning_rate", "weight_decay", "beta1", "beta2", "epsilon", "warmup_steps")  # share an ensemble
+TOGETHER = (
+    "attention_rate",
+    "learning_rate",
+    "weight_decay",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "warmup_steps",
+)  # share an ensemble
 
 
 def varying(space: Mapping[str, Any]) -> list[str]:
     """The settings of a space, as a sweep's file has it, that differ between runs."""
     sections = [space.get(section) for section in SECTIONS]
     return [
-        name for section in sections if isinstance(section, dict) for name, rule in section.items() if isinstance(rule, dict)
+        name
+        for section in sections
+        if isinstance(section, dict)
+        for name, rule in section.items()
+        if isinstance(rule, dict)
     ]
 
 
 def setting_names() -> list[str]:
     """Every column that is a setting, but for the seed."""
     kinds = (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
-    return list(dict.fromkeys(["kind", *(name for settings in kinds for name in settings.to_dict()), "operation", "outputs"]))
+    return list(
+        dict.fromkeys(
+            [
+                "kind",
+                *(name for settings in kinds for name in settings.to_dict()),
+                "operation",
+                "outputs",
+            ]
+        )
+    )
 
 
 def is_finished(indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> bool:
-    """Whether these are the first runs of a space, without a gap, or the first ones of the parts (`--part`) that were made."""
+    """Whether these are the first runs of a space, without a gap, or the first ones of the parts
+    (`--part`) that were made.
+    """
     held = set(indices)
-    first = (itertools.takewhile(held.__contains__, itertools.count(number - 1, count)) for number, count in _parts(sittings))
+    first = (
+        itertools.takewhile(held.__contains__, itertools.count(number - 1, count))
+        for number, count in _parts(sittings)
+    )
     return held == set(itertools.chain.from_iterable(first))
 
 
@@ -45,7 +85,11 @@ def _parts(sittings: Sequence[Mapping[str, Any]]) -> set[tuple[int, int]]:
     found = {(1, 1)} if not sittings else set()
     for sitting in sittings:
         part = sitting.get("part")
-        known = isinstance(part, list) and len(part) == 2 and all(isinstance(one, int) and one > 0 for one in part)
+        known = (
+            isinstance(part, list)
+            and len(part) == 2
+            and all(isinstance(one, int) and one > 0 for one in part)
+        )
         found.add((part[0], part[1]) if known and part is not None else (1, 1))
     return found
 
@@ -54,28 +98,41 @@ def outcomes(verdicts: Sequence[object], columns: Columns) -> list[str]:
     """What became of each run: its verdict. One without has diverged, or could not be analysed."""
     diverged = columns.get("diverged_at", [None] * len(verdicts))
     none = ["not analysed" if epoch is None else "diverged" for epoch in diverged]
-    return [str(verdict) if verdict else instead for verdict, instead in zip(verdicts, none, strict=True)]
+    return [
+        str(verdict) if verdict else instead
+        for verdict, instead in zip(verdicts, none, strict=True)
+    ]
 
 
 def outcome(row: Mapping[str, Any]) -> str:
-    return outcomes([row.get("verdict") or row.get("paper_label")], {"diverged_at": [row.get("diverged_at")]})[0]
+    return outcomes(
+        [row.get("verdict") or row.get("paper_label")], {"diverged_at": [row.get("diverged_at")]}
+    )[0]
 
 
 def verdict_column(columns: "Columns | pandas.DataFrame") -> str:
-    """Which column says what a run learned: `verdict`, or `paper_label` in tables where some runs have that alone."""
+    """Which column says what a run learned: `verdict`, or `paper_label` in tables where some
+    runs have that alone.
+    """
     labels = columns.get("paper_label")
     if labels is None:
         return "verdict"
     verdicts = columns.get("verdict", [None] * len(labels))
     pairs = zip(labels, verdicts, strict=True)
-    return "paper_label" if any(isinstance(label, str) and not isinstance(own, str) for label, own in pairs) else "verdict"
+    return (
+        "paper_label"
+        if any(isinstance(label, str) and not isinstance(own, str) for label, own in pairs)
+        else "verdict"
+    )
 
 
 def verdict_counts(columns: Columns, column: str = "verdict") -> Counter[str]:
     return Counter(outcomes(columns[column], columns))
 
 
-def unfair_sample(space: Mapping[str, Any], indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()) -> str:
+def unfair_sample(
+    space: Mapping[str, Any], indices: Sequence[int], sittings: Sequence[Mapping[str, Any]] = ()
+) -> str:
     """Why these runs are no fair sample of their space; "" if they are one."""
     changing = [name for name in varying(space) if name not in TOGETHER]
     if is_finished(indices, sittings) or not changing:
@@ -86,8 +143,12 @@ def unfair_sample(space: Mapping[str, Any], indices: Sequence[int], sittings: Se
     )
 
 
-def describe_space(description: Mapping[str, Any], columns: Columns, sittings: Sequence[Mapping[str, Any]] = ()) -> list[str]:
-    """The space, how many of its runs are there, and whether they are a fair sample of it. sittings: what its shards say."""
+def describe_space(
+    description: Mapping[str, Any], columns: Columns, sittings: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
+    """The space, how many of its runs are there, and whether they are a fair sample of it.
+    sittings: what its shards say.
+    """
     space, seed = description["space"], description["seed"]
     indices = columns["index"]
     title = f" ({space['title']})" if space.get("title") else ""
@@ -95,7 +156,9 @@ def describe_space(description: Mapping[str, Any], columns: Columns, sittings: S
     of = f" of the {planned:,}" if isinstance(planned, int) and len(indices) <= planned else ""
     lines = [f"space {space.get('name')}{title}, seed {seed}: {len(indices):,}{of} runs"]
     if not is_finished(indices, sittings):
-        lines.append(f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing")
+        lines.append(
+            f"unfinished: runs between index {min(indices):,} and {max(indices):,} are missing"
+        )
         unfair = unfair_sample(space, indices, sittings)
         if unfair:
             lines.append(unfair)
@@ -103,15 +166,26 @@ def describe_space(description: Mapping[str, Any], columns: Columns, sittings: S
 
 
 def describe_outcomes(columns: Columns, thresholds: Thresholds = Thresholds()) -> list[str]:
-    """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among those."""
+    """Shares of the verdicts, of runs at full validation accuracy, and of circular ones among
+    those.
+    """
     lines = []
     column = verdict_column(columns)
     for name, start in (("verdict", ""), ("paper_label", "by the paper's rules: ")):
         if columns.get(name) and name in (column, "paper_label"):
             counts = verdict_counts(columns, name)
-            lines.append(start + ", ".join(f"{each} {_share(counts[each], counts.total())}" for each in in_order(counts)))
+            lines.append(
+                start
+                + ", ".join(
+                    f"{each} {_share(counts[each], counts.total())}" for each in in_order(counts)
+                )
+            )
     accuracies = columns.get("validation_accuracy", [])
-    full = [place for place, accuracy in enumerate(accuracies) if isinstance(accuracy, int | float) and reaches(accuracy, 1)]
+    full = [
+        place
+        for place, accuracy in enumerate(accuracies)
+        if isinstance(accuracy, int | float) and reaches(accuracy, 1)
+    ]
     if accuracies:
         line = f"full validation accuracy {_share(len(full), len(accuracies))}"
         circularities = columns.get("circularity", [None] * len(accuracies))
@@ -145,5 +219,7 @@ def describe_origin(sittings: Sequence[Mapping[str, Any]]) -> list[str]:
     for (device, commit, version), records in made.items():
         when = days(records) or "at an unknown date"
         runs = sum(record["runs"] for record in records if isinstance(record.get("runs"), int))
-        lines.append(f"made {when} on {device} by version {version}, commit {commit}: {runs:,} runs")
+        lines.append(
+            f"made {when} on {device} by version {version}, commit {commit}: {runs:,} runs"
+        )
     return lines

@@ -1,13 +1,15 @@
 """Does a quantity of the hidden units move with the phase, and where? From a sweep's table.
 
-The phase is that of symmetric gradients, inside the paper's line. For each quantity, over accurate runs:
+The phase is that of symmetric gradients, inside the paper's line. For each quantity, over accurate
+runs:
 
     turn    the rate that splits the runs into two groups of the most different means, and what the split explains (R^2)
     area    probability that a run outside the phase has the larger value than one inside it (ROC area, ties half): 1/2 if the
             two do not differ. Within tenths of the rate only runs of about equal rate are compared.
 
-Intervals are 95% percentiles of a bootstrap over runs. A table needs the columns `attention_rate`, `validation_accuracy` or
-`accuracy`, `gradient_symmetricity`, and the quantities, by default those of `HIDDEN`.
+Intervals are 95% percentiles of a bootstrap over runs. A table needs the columns `attention_rate`,
+`validation_accuracy` or `accuracy`, `gradient_symmetricity`, and the quantities, by default those
+of `HIDDEN`.
 """
 
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 import numpy
 
 from algophase.analysis.catalogue import SYMMETRICITY, label, line
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.runs.boundary import Boundary, Estimate, bootstrap_interval, phase_boundary
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Floats
@@ -28,9 +30,11 @@ LEAST_RUNS = 20
 
 @dataclass(frozen=True)
 class PhaseShift:
-    """One quantity over the attention rate. below, above: its means on both sides of the turn; explained: R^2 of the split.
+    """One quantity over the attention rate. below, above: its means on both sides of the turn;
+    explained: R^2 of the split.
 
-    area, area_at_rate: over all rates, and within tenths of it; the latter is None where no tenth has runs of both sides.
+    area, area_at_rate: over all rates, and within tenths of it; the latter is None where no tenth
+        has runs of both sides.
     """
 
     column: str
@@ -54,8 +58,14 @@ class PhaseShift:
 
     def __str__(self) -> str:
         at_rate = "no tenth has both" if self.area_at_rate is None else str(self.area_at_rate)
-        turn = f"turns at rate {self.turn}, from {self.below:.4f} to {self.above:.4f} (R² {self.explained:.2f})"
-        return f"{label(self.column)}, {self.runs} runs: {turn}; area {self.area}, at equal rates {at_rate}"
+        turn = (
+            f"turns at rate {self.turn}, from {self.below:.4f} to {self.above:.4f} (R² "
+            f"{self.explained:.2f})"
+        )
+        return (
+            f"{label(self.column)}, {self.runs} runs: {turn}; area {self.area}, at equal "
+            f"rates {at_rate}"
+        )
 
 
 def phase_shifts(
@@ -63,13 +73,21 @@ def phase_shifts(
 ) -> tuple[Boundary, list[PhaseShift]]:
     """The phase boundary of the accurate runs, and how each quantity moves over the rate."""
     frame = runs.accurate.frame
-    missing = [name for name in (SYMMETRICITY, *columns) if name not in frame or frame[name].isna().all()]
+    missing = [
+        name for name in (SYMMETRICITY, *columns) if name not in frame or frame[name].isna().all()
+    ]
     if SYMMETRICITY in missing or not set(missing) <= set(frame):
-        raise InputError(f"{runs.name} needs the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}; sweep it again")
+        raise InputError(
+            f"{runs.name} needs the column{'s' if len(missing) > 1 else ''} "
+            f"{', '.join(missing)}; sweep it again"
+        )
     if missing:  # the columns are there, and these networks have no such quantity
         undefined = ", ".join(label(name) for name in missing)
         choices = ", ".join(name for name in columns if name not in missing) or "another column"
-        raise InputError(f"no accurate run of {runs.name} has {undefined}: not every network has one; ask for {choices}")
+        raise InputError(
+            f"no accurate run of {runs.name} has {undefined}: not every network has one; ask "
+            f"for {choices}"
+        )
     frame = frame[frame["_rate"].notna() & frame[SYMMETRICITY].notna()]
     inside = line(SYMMETRICITY).inside(frame[SYMMETRICITY]).to_numpy()
     boundary = phase_boundary(frame["_rate"].to_numpy(), inside.astype(float), resamples=resamples)
@@ -78,19 +96,32 @@ def phase_shifts(
         known = frame[name].notna().to_numpy()
         if known.sum() < LEAST_RUNS:
             raise InputError(
-                f"{runs.name} has {known.sum()} accurate runs with {label(name)}; at least {LEAST_RUNS} are needed"
+                f"{runs.name} has {known.sum()} accurate runs with {label(name)}; at least "
+                f"{LEAST_RUNS} are needed"
             )
         some = frame[known]
-        found.append(_shift(name, some["_rate"], some[name], inside[known], some["_tenth"], resamples, seed))
+        found.append(
+            _shift(name, some["_rate"], some[name], inside[known], some["_tenth"], resamples, seed)
+        )
     return boundary, found
 
 
-def _shift(name: str, rates: Floats, values: Floats, inside: Floats, tenths: Floats, resamples: int, seed: int) -> PhaseShift:
+def _shift(
+    name: str,
+    rates: Floats,
+    values: Floats,
+    inside: Floats,
+    tenths: Floats,
+    resamples: int,
+    seed: int,
+) -> PhaseShift:
     rate, value, side, tenth = (numpy.asarray(each) for each in (rates, values, inside, tenths))
     draw, samples = numpy.random.default_rng(seed), list[tuple[float, float, float]]()
     for _ in range(resamples):
         some = draw.integers(0, len(rate), len(rate))
-        samples.append((_turn(rate[some], value[some])[0], *_areas(value[some], side[some], tenth[some])))
+        samples.append(
+            (_turn(rate[some], value[some])[0], *_areas(value[some], side[some], tenth[some]))
+        )
     turn, below, above, explained = _turn(rate, value)
     area, at_rate = _areas(value, side, tenth)
     turns, areas, areas_at_rate = numpy.array(samples).reshape(-1, 3).T
@@ -114,7 +145,9 @@ def _estimate(value: float, samples: Floats) -> Estimate:
 
 
 def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
-    """The rate of the best split in two means, the means, and the share of the variance that they explain."""
+    """The rate of the best split in two means, the means, and the share of the variance that
+    they explain.
+    """
     order = numpy.argsort(rates, kind="stable")
     rate, value = rates[order], values[order]
     count = numpy.arange(1, len(rate))
@@ -129,15 +162,21 @@ def _turn(rates: Floats, values: Floats) -> tuple[float, float, float, float]:
 
 
 def _areas(values: Floats, inside: Floats, tenths: Floats) -> tuple[float, float]:
-    """ROC area of being outside, over all runs and within tenths; NaN where there are no two sides."""
+    """ROC area of being outside, over all runs and within tenths; NaN where there are no two
+    sides.
+    """
     whole, pairs = _wins(values, inside)
-    parts = [_wins(values[tenths == tenth], inside[tenths == tenth]) for tenth in numpy.unique(tenths)]
+    parts = [
+        _wins(values[tenths == tenth], inside[tenths == tenth]) for tenth in numpy.unique(tenths)
+    ]
     won, compared = sum(each[0] for each in parts), sum(each[1] for each in parts)
     return whole / pairs if pairs else numpy.nan, won / compared if compared else numpy.nan
 
 
 def _wins(values: Floats, inside: Floats) -> tuple[float, int]:
-    """How many pairs of a run outside and one inside the outer one wins, ties half; and of how many."""
+    """How many pairs of a run outside and one inside the outer one wins, ties half; and of how
+    many.
+    """
     from scipy.stats import rankdata
 
     outer = ~inside.astype(bool)

@@ -1,4 +1,6 @@
-"""A sweep at a glance: what a small picture and a few words need of its table, and no other column is read."""
+"""A sweep at a glance: what a small picture and a few words need of its table, and no other
+column is read.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
-from algophase.analysis.lines import reaches
-from algophase.analysis.verdict import in_order
-from algophase.errors import InputError
+from algophase.analysis.verdict.decide import in_order
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
+from algophase.core.settings import SECTIONS, TransformerSettings
 from algophase.runs.overview import NEEDED, days, outcomes, varying, verdict_column
-from algophase.settings import SECTIONS, TransformerSettings
-from algophase.storage.runs_table import KEYS, join_tables, origin, python_columns, read_shards, shard_paths
+from algophase.storage.runs_table import (
+    KEYS,
+    join_tables,
+    origin,
+    python_columns,
+    read_shards,
+    shard_paths,
+)
 from algophase.storage.sweep_directory import SweepDirectory, sittings_of
 
 COLUMNS = (*KEYS, *NEEDED, SYMMETRICITY, IRRELEVANCE)
@@ -21,9 +30,11 @@ MOST_NAMED = 3  # commits or devices
 
 @dataclass(frozen=True)
 class Population:
-    """about: its space in words; planned: the runs its space asks for, None if it does not say; origin: when, by what, on what.
+    """about: its space in words; planned: the runs its space asks for, None if it does not say;
+    origin: when, by what, on what.
 
-    counts: runs by verdict, or by the paper's label in older tables (verdict_name). points: by the same, gradient symmetricity
+    counts: runs by verdict, or by the paper's label in older tables (verdict_name). points: by the
+        same, gradient symmetricity
     and distance irrelevance of each run that has both. problems: what could not be read.
     """
 
@@ -41,8 +52,14 @@ class Population:
 
 
 def find_sweeps(place: Path) -> list[Path]:
-    """The sweeps in a folder and in its folders, in the order of the alphabet; hidden folders are not searched."""
-    return sorted(path.parent for depth in ("[!.]*", "[!.]*/[!.]*") for path in place.glob(f"{depth}/sweep.json"))
+    """The sweeps in a folder and in its folders, in the order of the alphabet; hidden folders
+    are not searched.
+    """
+    return sorted(
+        path.parent
+        for depth in ("[!.]*", "[!.]*/[!.]*")
+        for path in place.glob(f"{depth}/sweep.json")
+    )
 
 
 def stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
@@ -63,7 +80,11 @@ def read_population(path: Path) -> Population:
         space, seed = description["space"], description["seed"]
         tables = read_shards(shard_paths(path), path, COLUMNS, problems)
         columns = python_columns(join_tables(tables, path), path) if tables else {}
-        sittings = [sitting for shard, table in tables.items() for sitting in sittings_of(shard, origin(table.schema))]
+        sittings = [
+            sitting
+            for shard, table in tables.items()
+            for sitting in sittings_of(shard, origin(table.schema))
+        ]
     except InputError as error:
         problems.append(str(error))
     count = len(next(iter(columns.values()), []))
@@ -73,8 +94,15 @@ def read_population(path: Path) -> Population:
     verdicts = outcomes(columns.get(by, nothing), columns)
     accuracies = columns.get("validation_accuracy", nothing)
     points: dict[str, list[tuple[float, float]]] = {}
-    for verdict, x, y in zip(verdicts, columns.get(SYMMETRICITY, nothing), columns.get(IRRELEVANCE, nothing), strict=True):
-        if isinstance(x, int | float) and isinstance(y, int | float) and math.isfinite(x) and math.isfinite(y):
+    for verdict, x, y in zip(
+        verdicts, columns.get(SYMMETRICITY, nothing), columns.get(IRRELEVANCE, nothing), strict=True
+    ):
+        if (
+            isinstance(x, int | float)
+            and isinstance(y, int | float)
+            and math.isfinite(x)
+            and math.isfinite(y)
+        ):
             points.setdefault(verdict, []).append((x, y))
     planned = space.get("runs")
     return Population(
@@ -83,7 +111,9 @@ def read_population(path: Path) -> Population:
         about=describe_settings(space) + (f", seed {seed}" if seed else ""),
         planned=planned if isinstance(planned, int) else None,
         runs=count,
-        accurate=sum(isinstance(value, int | float) and bool(reaches(value, 1)) for value in accuracies),
+        accurate=sum(
+            isinstance(value, int | float) and bool(reaches(value, 1)) for value in accuracies
+        ),
         verdict_name="verdict" if by == "verdict" else "paper's label",
         counts={verdict: verdicts.count(verdict) for verdict in in_order(verdicts)},
         points=points,
@@ -97,9 +127,18 @@ def describe_settings(space: Mapping[str, Any]) -> str:
     if space.get("title"):
         return str(space["title"])
     changing, sections = varying(space), [space.get(section) for section in SECTIONS]
-    named = {name: rule for section in sections if isinstance(section, dict) for name, rule in section.items()}
+    named = {
+        name: rule
+        for section in sections
+        if isinstance(section, dict)
+        for name, rule in section.items()
+    }
     kind = named.pop("kind", TransformerSettings.kind)
-    fixed = [f"{name.replace('_', ' ')} {rule}"[:80] for name, rule in named.items() if name not in changing]
+    fixed = [
+        f"{name.replace('_', ' ')} {rule}"[:80]
+        for name, rule in named.items()
+        if name not in changing
+    ]
     varied = f"varying {', '.join(name.replace('_', ' ') for name in changing)}" if changing else ""
     return ", ".join(filter(None, [str(kind), *fixed, varied]))
 
@@ -107,8 +146,12 @@ def describe_settings(space: Mapping[str, Any]) -> str:
 def _origin(sittings: Sequence[object]) -> str:
     """When the runs were made, by which commits, on what."""
     records = [sitting for sitting in sittings if isinstance(sitting, Mapping)]
-    commits = list(dict.fromkeys(str(record["commit"]) for record in records if record.get("commit")))
-    devices = list(dict.fromkeys(str(record["device"]) for record in records if record.get("device")))
+    commits = list(
+        dict.fromkeys(str(record["commit"]) for record in records if record.get("commit"))
+    )
+    devices = list(
+        dict.fromkeys(str(record["device"]) for record in records if record.get("device"))
+    )
     made = f"{'commit' if len(commits) == 1 else 'commits'} {_few(commits)}" if commits else ""
     return ", ".join(filter(None, [days(records), made, _few(devices)]))
 

@@ -1,14 +1,15 @@
 """The authors' table of training runs, in our column names.
 
-Its `distance_irrelevance` was computed on the largest wrong logit, so here it is `distance_irrelevance_wrong_logit`: the
-paper's definition, `distance_irrelevance`, is not in that table and is never filled from it. Its `gradient_sim` of a network
-with an equals sign was computed without giving it one, so there it is `gradient_symmetricity_without_equals_sign`.
+Its `distance_irrelevance` was computed on the largest wrong logit, so here it is
+`distance_irrelevance_wrong_logit`: the paper's definition, `distance_irrelevance`, is not in that
+table and is never filled from it. Its `gradient_sim` of a network with an equals sign was computed
+without giving it one, so there it is `gradient_symmetricity_without_equals_sign`.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.files import given_path
 
 if TYPE_CHECKING:
@@ -44,12 +45,16 @@ _NUMBERS = {*_SETTINGS, *_OUTCOMES, *_OPTIONAL} - {"act_fn", "runid"}
 
 
 def read_released_table(path: str | Path) -> "pandas.DataFrame":
-    """One row a run, unfinished ones with empty outcomes. Other columns than the known are left out; settings may be fewer."""
+    """One row a run, unfinished ones with empty outcomes. Other columns than the known are left
+    out; settings may be fewer.
+    """
     import pandas
 
     path = given_path(path)
     if not path.is_file():
-        raise InputError(f"{path} is not a file; give the authors' released table, 1l_fixedwidth.csv")
+        raise InputError(
+            f"{path} is not a file; give the authors' released table, 1l_fixedwidth.csv"
+        )
     try:
         table = pandas.read_csv(path)
     except (ValueError, OSError) as error:  # pandas' own errors and wrong encodings are ValueErrors
@@ -58,14 +63,19 @@ def read_released_table(path: str | Path) -> "pandas.DataFrame":
     required = {**_SETTINGS, **_OUTCOMES}
     missing = [name for name in required if name not in table]
     if missing:
-        raise InputError(f"{path} has no column {', '.join(missing)}; the released table has {', '.join(required)}")
+        raise InputError(
+            f"{path} has no column {', '.join(missing)}; the released table has "
+            f"{', '.join(required)}"
+        )
     names = {name: ours for name, ours in {**required, **_OPTIONAL}.items() if name in table}
     table = table[list(names)].copy()
     for name in sorted(_NUMBERS & set(names)):
         try:
             table[name] = pandas.to_numeric(table[name])
         except (ValueError, TypeError) as error:
-            raise InputError(f"column {name} of {path} is not all numbers ({str(error).splitlines()[0]})") from None
+            raise InputError(
+                f"column {name} of {path} is not all numbers ({str(error).splitlines()[0]})"
+            ) from None
     table = table.rename(columns=names)
     for name in ("separate_vocabularies", "equals_sign"):
         table[name] = table[name].astype(bool)

@@ -1,7 +1,9 @@
-"""One run as one row, and back: every setting and every number measured, by the names of settings and `analyze --json`.
+"""One run as one row, and back: every setting and every number measured, by the names of settings
+and `analyze --json`.
 
-A row depends on the run and the machine's arithmetic alone. It holds no times, so a sweep that was killed and resumed gives
-a table identical to an uninterrupted one's. A table from elsewhere can say anything: what is read back is checked.
+A row depends on the run and the machine's arithmetic alone. It holds no times, so a sweep that was
+killed and resumed gives a table identical to an uninterrupted one's. A table from elsewhere can say
+anything: what is read back is checked.
 """
 
 import math
@@ -13,20 +15,34 @@ import numpy as np
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
-from algophase.analysis.circles import Circle
-from algophase.analysis.evidence import CircleEvidence, Role
-from algophase.analysis.forms import FITTED, period_of
-from algophase.analysis.hidden_summary import HiddenLayer
-from algophase.analysis.instances import Instance, Instances
-from algophase.analysis.lines import TIE
+from algophase.analysis.circles.find import Circle
+from algophase.analysis.circles.roles import CircleEvidence, Role
+from algophase.analysis.hidden.look_inside import HiddenLayer
 from algophase.analysis.moments import MomentDetails
-from algophase.analysis.paper_label import Measurements, PaperLabel, PaperVerdict, Shape, circularity_name
-from algophase.analysis.program import Program
+from algophase.analysis.program.instances import Instance, Instances
+from algophase.analysis.program.read import Program
+from algophase.analysis.program.shapes import FITTED, period_of
 from algophase.analysis.record import SHARES
-from algophase.analysis.thresholds import Thresholds
-from algophase.analysis.verdict import NO_VERDICT, Confidence, Form, Label, Verdict, decide, findings
-from algophase.errors import InputError
-from algophase.settings import (
+from algophase.analysis.verdict.decide import (
+    NO_VERDICT,
+    Confidence,
+    Form,
+    Label,
+    Verdict,
+    decide,
+    findings,
+)
+from algophase.analysis.verdict.lines import TIE
+from algophase.analysis.verdict.paper_label import (
+    Measurements,
+    PaperLabel,
+    PaperVerdict,
+    Shape,
+    circularity_name,
+)
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import (
     NETWORK_KINDS,
     RunSettings,
     TaskSettings,
@@ -40,13 +56,26 @@ from algophase.training.run.trained import CURVES, TrainedRun
 
 # The columns of a row that its verdict fills.
 DECIDED = (
-    *("verdict", "sentence", "reasons", "pizza_logit_share", "named_share", "nearest_line", "nearest_distance"),
+    *(
+        "verdict",
+        "sentence",
+        "reasons",
+        "pizza_logit_share",
+        "named_share",
+        "nearest_line",
+        "nearest_distance",
+    ),
     *("instances.form", "instances.fit"),
 )
 
 
 def settings_columns(run: RunSettings) -> dict[str, Any]:
-    return {**run.task.to_dict(), **network_to_dict(run.network), **run.training.to_dict(), "seed": run.seed}
+    return {
+        **run.task.to_dict(),
+        **network_to_dict(run.network),
+        **run.training.to_dict(),
+        "seed": run.seed,
+    }
 
 
 def make_row(
@@ -59,14 +88,26 @@ def make_row(
 ) -> Row:
     """analysis: None for a network that diverged; its metrics are null and `diverged_at` says when.
 
-    curves: the history's numbers, by default those after the last epoch. hidden: what was seen inside its hidden layer.
+    curves: the history's numbers, by default those after the last epoch. hidden: what was seen
+        inside its hidden layer.
     """
     if curves is None:
         curves = {name: float(getattr(trained.history, name)[-1]) for name in CURVES}
-    row: dict[str, Any] = {"space": space, "index": index, "run_id": trained.id, **settings_columns(trained.run)}
-    row |= {"engine": trained.engine, "device": trained.device.partition(":")[0], "precision": trained.precision}
+    row: dict[str, Any] = {
+        "space": space,
+        "index": index,
+        "run_id": trained.id,
+        **settings_columns(trained.run),
+    }
+    row |= {
+        "engine": trained.engine,
+        "device": trained.device.partition(":")[0],
+        "precision": trained.precision,
+    }
     row |= {"epochs_trained": trained.epochs, "diverged_at": trained.diverged_at}
-    row |= {name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES}
+    row |= {
+        name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES
+    }
     if analysis is None:
         return {**row, "verdict": None, "paper_label": None}
     return {**row, **analysis_columns(analysis, hidden)}
@@ -86,9 +127,16 @@ def analysis_columns(analysis: Analysis, hidden: HiddenLayer | None = None) -> d
 
 
 def make_moment(
-    space: str, index: int, trained: TrainedRun, epoch: int, analysis: Analysis | None, details: MomentDetails | None
+    space: str,
+    index: int,
+    trained: TrainedRun,
+    epoch: int,
+    analysis: Analysis | None,
+    details: MomentDetails | None,
 ) -> Row:
-    """A run as it was after `epoch` updates: the columns of its row, measured then, and those of `MomentDetails`."""
+    """A run as it was after `epoch` updates: the columns of its row, measured then, and those of
+    `MomentDetails`.
+    """
     history, curves = trained.history, dict[str, float]()
     if epoch in history.epochs:
         place = history.epochs.index(epoch)
@@ -98,7 +146,9 @@ def make_moment(
 
 
 def run_from_row(row: Mapping[str, Any]) -> RunSettings:
-    """The settings of a row's run, checked against its id. A setting without a column has its default."""
+    """The settings of a row's run, checked against its id. A setting without a column has its
+    default.
+    """
     present = {name: value for name, value in row.items() if not _missing(value)}
     kind = present.get("kind")
     if kind not in trained_kinds():
@@ -108,10 +158,13 @@ def run_from_row(row: Mapping[str, Any]) -> RunSettings:
         {**network.published_training().to_dict(), **_among(present, network.published_training())}
     )
     seed = _like("seed", present.get("seed", 0), 0)
-    run = RunSettings(TaskSettings.from_dict(_among(present, TaskSettings())), network, training, seed)
+    run = RunSettings(
+        TaskSettings.from_dict(_among(present, TaskSettings())), network, training, seed
+    )
     if present.get("run_id", run.run_id) != run.run_id:
         raise InputError(
-            f"the settings of run {present['run_id']} give {run.run_id}: its row was changed, or is another version's"
+            f"the settings of run {present['run_id']} give {run.run_id}: its row was changed, "
+            "or is another version's"
         )
     return run
 
@@ -121,13 +174,21 @@ def _missing(value: object) -> bool:
 
 
 def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
-    """The columns that are settings of this kind, as the type the default has: a table makes 128 out of 128.0 and back."""
+    """The columns that are settings of this kind, as the type the default has: a table makes 128
+    out of 128.0 and back.
+    """
     reference = {field.name: getattr(default, field.name) for field in fields(default)}
-    return {name: _like(name, present[name], like) for name, like in reference.items() if name in present}
+    return {
+        name: _like(name, present[name], like)
+        for name, like in reference.items()
+        if name in present
+    }
 
 
 def _like(name: str, value: Any, like: Any) -> Any:
-    if isinstance(like, tuple):  # a table makes lists or arrays of tuples; the settings check what is in them
+    if isinstance(
+        like, tuple
+    ):  # a table makes lists or arrays of tuples; the settings check what is in them
         return _tuples(value)
     try:
         found = type(like)(value)
@@ -143,12 +204,16 @@ def _tuples(value: Any) -> Any:
     return tuple(map(_tuples, found)) if isinstance(found, list | tuple) else found
 
 
-def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = None) -> Analysis | None:
+def analysis_of_row(
+    row: Mapping[str, Any], circles: Sequence[Circle] | None = None
+) -> Analysis | None:
     """The analysis a row was made from; None if the row lacks or garbles anything.
 
-    circles: those found in the run's weights, which must be the row's; without them, as the row describes them. What an older
-    table does not hold is NaN, and there is no verdict where it has the paper's label alone. Profiles of the program and of its
-    instances are left out, and so is a linear network's anatomy: a row holds only their numbers.
+    circles: those found in the run's weights, which must be the row's; without them, as the row
+        describes them. What an older
+    table does not hold is NaN, and there is no verdict where it has the paper's label alone.
+    Profiles of the program and of its instances are left out, and so is a linear network's anatomy:
+    a row holds only their numbers.
     """
     try:
         return _read_analysis(row, circles)
@@ -157,7 +222,8 @@ def analysis_of_row(row: Mapping[str, Any], circles: Sequence[Circle] | None = N
 
 
 def decided(row: Row) -> Row:
-    """A row with the verdict that this version gives from the row's numbers; as it is where it has none. Nothing is measured.
+    """A row with the verdict that this version gives from the row's numbers; as it is where it has
+    none. Nothing is measured.
 
     The paper's label stays.
     """
@@ -175,7 +241,9 @@ def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> 
     if frequencies != [circle.frequency for circle in circles]:
         raise ValueError("the row has other circles")
     evidence = tuple(_read_evidence(row, place, circle) for place, circle in enumerate(circles))
-    by_operand = tuple(_number(value) for value in row.get("operand_circularity") or [row["circularity"]])
+    by_operand = tuple(
+        _number(value) for value in row.get("operand_circularity") or [row["circularity"]]
+    )
     paper = _read_paper(row)
     values = {quantity.name: _number(row.get(quantity.name)) for quantity in metrics()}
     program, instances = _read_program(row), _read_instances(row)
@@ -183,14 +251,18 @@ def _read_analysis(row: Mapping[str, Any], circles: Sequence[Circle] | None) -> 
         id=str(row["run_id"]),
         metrics=values,
         operand_circularity=by_operand,
-        verdict=NO_VERDICT if row.get("verdict") is None else _read_verdict(row, program, instances),
+        verdict=NO_VERDICT
+        if row.get("verdict") is None
+        else _read_verdict(row, program, instances),
         program=program,
         instances=instances,
         paper=paper,
         measured=Measurements(
             accuracy=values["accuracy"],
             pairs=int(row["modulus"]) ** 2,
-            wrong_pairs=round((1 - values["accuracy"]) * int(row["modulus"]) ** 2) if values["accuracy"] >= 0 else 0,
+            wrong_pairs=round((1 - values["accuracy"]) * int(row["modulus"]) ** 2)
+            if values["accuracy"] >= 0
+            else 0,
             distance_irrelevance=values[IRRELEVANCE],
             gradient_symmetricity=values[EXACT],
             circularity=min(by_operand),
@@ -224,21 +296,32 @@ def _read_shape(paper: PaperVerdict) -> tuple[Shape, str] | None:
     if paper.shape is None:
         return None
     told = {"several frequencies": "a curve through"}.get(paper.shape, paper.shape)
-    return paper.shape, next((reason for reason in paper.reasons if reason.startswith(told)), paper.shape)
+    return paper.shape, next(
+        (reason for reason in paper.reasons if reason.startswith(told)), paper.shape
+    )
 
 
 def _read_program(row: Mapping[str, Any]) -> Program:
-    """The program as a row keeps it: shares, key frequencies and the harmonics of their profiles."""
+    """The program as a row keeps it: shares, key frequencies and the harmonics of their
+    profiles.
+    """
     p, keys = int(row["modulus"]), tuple(int(k) for k in row.get("program.frequencies") or [])
     nothing = np.zeros((len(keys), 0))
     rows = row.get("program.harmonics") or []
     return Program(
         modulus=p,
         accuracy=_number(row.get("accuracy")),
-        **{name: _number(row.get(f"program.{name}")) for name in (*SHARES, "answer_accuracy", "norm")},
+        **{
+            name: _number(row.get(f"program.{name}"))
+            for name in (*SHARES, "answer_accuracy", "norm")
+        },
         frequencies=keys,
-        frequency_shares=tuple(_number(value) for value in row.get("program.frequency_shares") or []),
-        harmonics=np.array([[_number(value) for value in each] for each in rows]) if keys else nothing,
+        frequency_shares=tuple(
+            _number(value) for value in row.get("program.frequency_shares") or []
+        ),
+        harmonics=np.array([[_number(value) for value in each] for each in rows])
+        if keys
+        else nothing,
         spectrum=np.zeros(0),
         profiles=nothing,
         sine_profiles=nothing,
@@ -253,7 +336,9 @@ def _read_instances(row: Mapping[str, Any]) -> Instances:
     found = []
     for place, frequencies in enumerate(row.get("instances.frequencies") or []):
         number = {
-            field.name: _number(row[f"instances.{field.name}"][place]) for field in fields(Instance) if field.type is float
+            field.name: _number(row[f"instances.{field.name}"][place])
+            for field in fields(Instance)
+            if field.type is float
         }
         fits = [_number(value) for value in row["instances.fits"][place]]
         members = tuple(int(k) for k in frequencies)
@@ -269,13 +354,20 @@ def _read_instances(row: Mapping[str, Any]) -> Instances:
             )
         )
     remainder = 1.0 - sum(each.share for each in found)
-    return Instances(tuple(found), (), _number(row.get("additivity")), remainder, int(row.get("outstanding") or 0))
+    return Instances(
+        tuple(found),
+        (),
+        _number(row.get("additivity")),
+        remainder,
+        int(row.get("outstanding") or 0),
+    )
 
 
 def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances) -> Verdict:
     """As the row has it, which may have been decided by other thresholds than the published ones.
 
-    Where the published ones decide the same, the verdict is in the words of this version: older tables have older words.
+    Where the published ones decide the same, the verdict is in the words of this version: older
+    tables have older words.
     """
     forms = row.get("instances.form") or []
     if len(forms) != len(instances.instances):
@@ -301,7 +393,11 @@ def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances
 
 
 def _read_circle(row: Mapping[str, Any], place: int) -> Circle:
-    numbers = {field.name: _of_circle(row, field.name, place) for field in fields(Circle) if field.type is float}
+    numbers = {
+        field.name: _of_circle(row, field.name, place)
+        for field in fields(Circle)
+        if field.type is float
+    }
     return Circle(
         frequency=int(row["circles.frequency"][place]),
         components=tuple(int(number) for number in row["circles.components"][place]),
@@ -311,7 +407,11 @@ def _read_circle(row: Mapping[str, Any], place: int) -> Circle:
 
 
 def _read_evidence(row: Mapping[str, Any], place: int, circle: Circle) -> CircleEvidence:
-    numbers = {field.name: _of_circle(row, field.name, place) for field in fields(CircleEvidence) if field.type is float}
+    numbers = {
+        field.name: _of_circle(row, field.name, place)
+        for field in fields(CircleEvidence)
+        if field.type is float
+    }
     accompanies = row["circles.accompanies"][place]
     return CircleEvidence(
         circle=circle,

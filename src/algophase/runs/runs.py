@@ -1,8 +1,9 @@
 """`Runs`: a table of training runs that have an outcome, with what is asked of one everywhere.
 
-Which runs are accurate, circular, in which tenth of the attention rate; groups of equal settings; phase boundaries. Reports,
-comparisons, the explorer and the paper's items all work on it. The DataFrame is in `frame`, with a few columns of our own
-whose names begin with "_": `_accurate`, `_rate`, `_tenth`, `_verdict` (the paper's label, where some runs have that alone).
+Which runs are accurate, circular, in which tenth of the attention rate; groups of equal settings;
+phase boundaries. Reports, comparisons, the explorer and the paper's items all work on it. The
+DataFrame is in `frame`, with a few columns of our own whose names begin with "_": `_accurate`,
+`_rate`, `_tenth`, `_verdict` (the paper's label, where some runs have that alone).
 """
 
 from collections.abc import Sequence
@@ -13,10 +14,18 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy
 
-from algophase.analysis.catalogue import BARE, CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, line, metrics
-from algophase.analysis.lines import reaches
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.catalogue import (
+    BARE,
+    CIRCULARITY,
+    IRRELEVANCE,
+    SYMMETRICITY,
+    WRONG_LOGIT,
+    line,
+    metrics,
+)
+from algophase.analysis.verdict.lines import reaches
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
 from algophase.runs.overview import verdict_column
 from algophase.runs.rows import DECIDED, decided
@@ -27,9 +36,24 @@ if TYPE_CHECKING:
     import pandas
 
 ACCURACIES = ("validation_accuracy", "accuracy")
-MATCHED = ("kind", "model", "modulus", "separate_vocabularies", "equals_sign", "activation", "layers", "width", "operation")
+MATCHED = (
+    "kind",
+    "model",
+    "modulus",
+    "separate_vocabularies",
+    "equals_sign",
+    "activation",
+    "layers",
+    "width",
+    "operation",
+)
 FLAGS = ("separate_vocabularies", "equals_sign")
-METRICS = (SYMMETRICITY, BARE, IRRELEVANCE, WRONG_LOGIT)  # by which populations are compared; each has a line
+METRICS = (
+    SYMMETRICITY,
+    BARE,
+    IRRELEVANCE,
+    WRONG_LOGIT,
+)  # by which populations are compared; each has a line
 MOST_WIDTHS = 4  # with more values than these, width is continuous
 MOST_GROUPS = 6
 NO_WIDTH = "no finite width above 0"  # why a run is left out where width is continuous
@@ -39,12 +63,20 @@ CIRCULAR_RUNS, ACCURATE_RUNS = "circular accurate runs", "accurate runs"
 
 def _numeric() -> list[str]:
     """Columns that must hold numbers: those we count by, and every metric."""
-    return ["attention_rate", "width", "diverged_at", "parameter_norm", ACCURACIES[0], *(each.name for each in metrics())]
+    return [
+        "attention_rate",
+        "width",
+        "diverged_at",
+        "parameter_norm",
+        ACCURACIES[0],
+        *(each.name for each in metrics()),
+    ]
 
 
 @dataclass(frozen=True)
 class Runs:
-    """name: what the population is called; rows: of the table it comes from; left_out: runs without an outcome, by reason.
+    """name: what the population is called; rows: of the table it comes from; left_out: runs without
+    an outcome, by reason.
 
     source: where it comes from, in words. label: the settings that a group's runs share.
 
@@ -70,7 +102,9 @@ class Runs:
         >>> Runs.read("fixed-width").plot().axes[0].get_xlabel()
         'attention rate'
         """
-        return import_module("algophase.report.run_figures").draw_runs(self)  # a later room: asked for when it draws
+        return import_module("algophase.report.run_figures").draw_runs(
+            self
+        )  # a later room: asked for when it draws
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -78,28 +112,48 @@ class Runs:
         return cls.of(read_ends(path), Path(path).resolve().name)
 
     @classmethod
-    def of(cls, table: "pandas.DataFrame", name: str, accuracy: str | None = None, source: str = "") -> Self:
-        """The runs of a table that have an outcome, once each. A column that is missing costs what rests on it.
+    def of(
+        cls, table: "pandas.DataFrame", name: str, accuracy: str | None = None, source: str = ""
+    ) -> Self:
+        """The runs of a table that have an outcome, once each. A column that is missing costs what
+        rests on it.
 
-        accuracy: the column by which a run is accurate; by default the validation accuracy, or that of all pairs.
+        accuracy: the column by which a run is accurate; by default the validation accuracy, or that
+            of all pairs.
         """
         accuracy = accuracy or next((column for column in ACCURACIES if column in table), None)
         if accuracy is None:
-            raise InputError(f"{name} needs the column {' or '.join(ACCURACIES)}; it has {columns_in_words(table)}")
+            raise InputError(
+                f"{name} needs the column {' or '.join(ACCURACIES)}; it has "
+                f"{columns_in_words(table)}"
+            )
         frame = table.reset_index(drop=True)
         for column in _numeric():
             if column in frame:
                 frame[column] = numbers_of(frame, column, name)
         runs = cls(name, frame, len(frame), source=source)
         if "run_id" in frame:
-            runs = runs.without(~frame["run_id"].duplicated() | frame["run_id"].isna(), "a run id that is there already")
-        diverged = runs.frame["diverged_at"].notna() if "diverged_at" in runs.frame else runs.frame[accuracy].isna() & False
-        runs = runs.without(runs.frame[accuracy].notna() | diverged, f"unfinished: no {accuracy.replace('_', ' ')}")
+            runs = runs.without(
+                ~frame["run_id"].duplicated() | frame["run_id"].isna(),
+                "a run id that is there already",
+            )
+        diverged = (
+            runs.frame["diverged_at"].notna()
+            if "diverged_at" in runs.frame
+            else runs.frame[accuracy].isna() & False
+        )
+        runs = runs.without(
+            runs.frame[accuracy].notna() | diverged, f"unfinished: no {accuracy.replace('_', ' ')}"
+        )
         if runs.frame.empty:
             raise InputError(f"{name} has no finished run ({runs.rows} rows)")
         frame = runs.frame.copy()
         diverged = diverged.loc[frame.index]
-        rates = frame["attention_rate"].to_numpy(float) if "attention_rate" in frame else numpy.full(len(frame), numpy.nan)
+        rates = (
+            frame["attention_rate"].to_numpy(float)
+            if "attention_rate" in frame
+            else numpy.full(len(frame), numpy.nan)
+        )
         frame["_accurate"] = reaches(frame[accuracy], 1) & ~diverged
         rates = numpy.where(numpy.isfinite(rates), rates, numpy.nan)
         frame["_rate"], frame["_tenth"] = rates, tenths(rates)
@@ -122,10 +176,16 @@ class Runs:
     def without(self, kept: "pandas.Series[bool]", reason: str) -> Self:
         """The runs that are kept; the others are counted as left out, for this reason."""
         dropped = int((~kept).sum())
-        return replace(self.where(kept), left_out=(*self.left_out, (dropped, reason))) if dropped else self
+        return (
+            replace(self.where(kept), left_out=(*self.left_out, (dropped, reason)))
+            if dropped
+            else self
+        )
 
     def drawable(self) -> Self:
-        """Without runs that have no place on a picture: of infinite numbers, or of no width where width is continuous."""
+        """Without runs that have no place on a picture: of infinite numbers, or of no width
+        where width is continuous.
+        """
         frame = self.frame.copy()
         for column in _numeric():
             if column in frame:
@@ -134,7 +194,8 @@ class Runs:
         return runs.without(has_width(frame), NO_WIDTH) if runs.continuous_width else runs
 
     def decided(self) -> Self:
-        """These runs with the verdicts that this version gives from their numbers: a table keeps those of the one that made it.
+        """These runs with the verdicts that this version gives from their numbers: a table keeps
+        those of the one that made it.
 
         >>> runs = Runs.read("moduli")  # made before there were short cycles
         >>> int((runs.decided()["_verdict"] != runs["_verdict"]).sum())
@@ -145,7 +206,10 @@ class Runs:
 
         if "verdict" not in self.frame or self.verdict_name != "verdict":
             return self
-        rows = [decided(row) for row in pyarrow.Table.from_pandas(self.frame, preserve_index=False).to_pylist()]
+        rows = [
+            decided(row)
+            for row in pyarrow.Table.from_pandas(self.frame, preserve_index=False).to_pylist()
+        ]
         frame = self.frame.copy()
         for column in DECIDED:
             frame[column] = pandas.Series([row.get(column) for row in rows], index=frame.index)
@@ -191,7 +255,9 @@ class Runs:
 
     @property
     def core_name(self) -> str:
-        """What `core` is: the paper looks at circular runs at full accuracy, where circularity is defined."""
+        """What `core` is: the paper looks at circular runs at full accuracy, where circularity
+        is defined.
+        """
         return CIRCULAR_RUNS if has_circularity(accurate(self.frame)) else ACCURATE_RUNS
 
     @property
@@ -206,19 +272,33 @@ class Runs:
         """How many of these runs are chosen."""
         return Share(int(chosen.sum()), len(self.frame))
 
-    def boundary(self, metric: str, *, width: float | None = None, resamples: int = RESAMPLES, seed: int = 0) -> Boundary:
-        """Where the Pizza's phase of a metric ends along the attention rate: a logistic fit with its bootstrap interval."""
+    def boundary(
+        self, metric: str, *, width: float | None = None, resamples: int = RESAMPLES, seed: int = 0
+    ) -> Boundary:
+        """Where the Pizza's phase of a metric ends along the attention rate: a logistic fit with
+        its bootstrap interval.
+        """
         return metric_boundary(self.frame, metric, width=width, resamples=resamples, seed=seed)
 
     def groups(self) -> list[Self]:
-        """Parts of equal settings, largest first: by all settings with a few values, but for rate and continuous width."""
-        keys = [key for key in MATCHED if key in self.frame and not (key == "width" and self.continuous_width)]
+        """Parts of equal settings, largest first: by all settings with a few values, but for
+        rate and continuous width.
+        """
+        keys = [
+            key
+            for key in MATCHED
+            if key in self.frame and not (key == "width" and self.continuous_width)
+        ]
         keys = [key for key in keys if 1 < self.frame[key].astype(str).nunique() <= 2 * MOST_GROUPS]
         if not keys:
             return [self]
         found = []
-        for values, frame in self.frame.groupby([self.frame[key].astype(str) for key in keys], sort=True):
-            label = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in zip(keys, values, strict=True))
+        for values, frame in self.frame.groupby(
+            [self.frame[key].astype(str) for key in keys], sort=True
+        ):
+            label = ", ".join(
+                f"{key.replace('_', ' ')} {value}" for key, value in zip(keys, values, strict=True)
+            )
             found.append(replace(self, frame=frame, rows=len(frame), left_out=(), label=label))
         return sorted(found, key=lambda group: -len(group))
 
@@ -226,7 +306,9 @@ class Runs:
         """These runs, if their table has the columns."""
         missing = [name for name in columns if name not in self.frame]
         if missing:
-            raise InputError(f"{self.name} has no column {', '.join(missing)}: make it again with this version")
+            raise InputError(
+                f"{self.name} has no column {', '.join(missing)}: make it again with this version"
+            )
         return self
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,9 +321,15 @@ def _verdicts(frame: "pandas.DataFrame", diverged: "pandas.Series[bool]") -> "pa
     """What became of each run: its verdict; one without has diverged, or could not be analysed."""
     import pandas
 
-    instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(diverged, "diverged")
+    instead = pandas.Series("not analysed", index=frame.index, dtype=object).mask(
+        diverged, "diverged"
+    )
     column = verdict_column(frame)
-    given = frame[column].astype(object) if column in frame else pandas.Series(None, index=frame.index, dtype=object)
+    given = (
+        frame[column].astype(object)
+        if column in frame
+        else pandas.Series(None, index=frame.index, dtype=object)
+    )
     return given.where(given.notna() & (given.astype(str) != ""), instead).astype(str)
 
 
@@ -260,7 +348,9 @@ def numbers_of(table: "pandas.DataFrame", column: str, name: str) -> "pandas.Ser
 
 
 def plain_setting(value: object) -> object:
-    """A setting in a form that is equal wherever it comes from: 59 and 59.0, True and 1, missing."""
+    """A setting in a form that is equal wherever it comes from: 59 and 59.0, True and 1,
+    missing.
+    """
     if value is None or value != value:
         return NOTHING
     if isinstance(value, bool | numpy.bool_):
@@ -275,14 +365,18 @@ def accurate(frame: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def circular(frame: "pandas.DataFrame", wanted: bool = True) -> "pandas.DataFrame":
-    """Accurate runs whose embedding is circular, or is not; runs without a circularity are in neither."""
+    """Accurate runs whose embedding is circular, or is not; runs without a circularity are in
+    neither.
+    """
     some = accurate(frame)
     known = some[some[CIRCULARITY].notna()]
     return known[reaches(known[CIRCULARITY], Thresholds().circularity) == wanted]
 
 
 def has_circularity(frame: "pandas.DataFrame") -> bool:
-    """The paper does not call circularity well defined with separate vocabularies or an equals sign (appendix I)."""
+    """The paper does not call circularity well defined with separate vocabularies or an equals
+    sign (appendix I).
+    """
     for key in FLAGS:
         if key in frame and (frame[key].map(plain_setting) == 1).any():
             return False
@@ -310,7 +404,9 @@ def strata(frames: Sequence["pandas.DataFrame"]) -> list[int]:
 
 
 def inside_phase(frame: "pandas.DataFrame", metric: str) -> "pandas.Series[bool]":
-    """Whether each run is on the Pizza's side of a metric: symmetricity above its line, irrelevance below."""
+    """Whether each run is on the Pizza's side of a metric: symmetricity above its line,
+    irrelevance below.
+    """
     inside: pandas.Series[bool] = line(metric).inside(frame[metric])
     return inside
 
@@ -324,9 +420,13 @@ def metric_boundary(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Boundary:
-    """The boundary of one metric's phase among runs that have a rate and this metric, and by_width a width."""
+    """The boundary of one metric's phase among runs that have a rate and this metric, and
+    by_width a width.
+    """
     some = frame[frame["_rate"].notna() & frame[metric].notna()]
     some = some[has_width(some)] if by_width else some
     inside: Floats = inside_phase(some, metric).to_numpy(float)
     widths = some["width"].to_numpy(float) if by_width else None
-    return phase_boundary(some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed)
+    return phase_boundary(
+        some["_rate"].to_numpy(float), inside, widths, width=width, resamples=resamples, seed=seed
+    )

@@ -1,4 +1,6 @@
-"""Where a network stands in a population: its metrics among those of its runs, and settings it shares with none."""
+"""Where a network stands in a population: its metrics among those of its runs, and settings it
+shares with none.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import label, metrics, quantity
+from algophase.core.settings import network_to_dict
 from algophase.networks import Network
 from algophase.runs.runs import MATCHED, Runs, plain_setting
-from algophase.settings import network_to_dict
 from algophase.storage.sweep_directory import SweepDirectory
 
 if TYPE_CHECKING:
@@ -48,7 +50,9 @@ def foreign_settings(network: Network, population: Runs) -> list[str]:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one metric of a network stands: values of the population's core, and the share of them below it, ties half."""
+    """Where one metric of a network stands: values of the population's core, and the share of
+    them below it, ties half.
+    """
 
     metric: str
     value: float
@@ -68,11 +72,15 @@ class Standing:
         share, value = self.percentile, quantity(self.metric).text(self.value)
         if share is None:
             return f"{label(self.metric)} {value}"
-        return f"{label(self.metric)} {value}, percentile {100 * share:.0f} of {len(self.values):,} {self.among}"
+        return (
+            f"{label(self.metric)} {value}, percentile {100 * share:.0f} of "
+            f"{len(self.values):,} {self.among}"
+        )
 
 
 def standings(analysis: Analysis, population: Runs) -> list[Standing]:
-    """A network's metrics among those of a population's core, for each metric that is shown and that the population has.
+    """A network's metrics among those of a population's core, for each metric that is shown and
+    that the population has.
 
     Not accuracy: it is the same for all of the core.
     """

@@ -1,26 +1,31 @@
-"""The power of each frequency in the tables that a run starts from. Its seed gives them back: nothing is trained."""
+"""The power of each frequency in the tables that a run starts from. Its seed gives them back:
+nothing is trained.
+"""
 
 import numpy
 import torch
 from torch import Tensor
 
+from algophase.core.settings import RunSettings
+from algophase.core.task import counts_as
 from algophase.networks import initialise
 from algophase.runs.statistics import Floats
-from algophase.settings import RunSettings
-from algophase.task import counts_as
 
 Starts = dict[str, Floats]
 EMBEDDING, UNEMBEDDING, BOTH = "W_E", "W_U", "W_E + W_U"
 
 
 def initial_powers(run: RunSettings) -> Starts:
-    """Power of the frequencies 1 to floor(p / 2) in the embedding, the unembedding and both, each over its mean.
+    """Power of the frequencies 1 to floor(p / 2) in the embedding, the unembedding and both, each
+    over its mean.
 
     Frequencies count in the order in which the task's numbers add.
     """
     network, p = initialise(run), run.task.modulus
     weights = dict(network.named_parameters())
-    unembedding = weights["unembed.W_U"].mT if "unembed.W_U" in weights else weights["unembed.weight"]
+    unembedding = (
+        weights["unembed.W_U"].mT if "unembed.W_U" in weights else weights["unembed.weight"]
+    )
     first, second, answer = (counts.argsort() for counts in counts_as(run.task))
     tables = network.operand_tables()
     embedding = [_power(table[order]) for table, order in zip(tables, (first, second), strict=True)]

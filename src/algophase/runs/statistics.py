@@ -1,4 +1,6 @@
-"""Intervals and tests for two populations of runs: exact wherever that is affordable, corrected together by Holm's method."""
+"""Intervals and tests for two populations of runs: exact wherever that is affordable, corrected
+together by Holm's method.
+"""
 
 import math
 import warnings
@@ -14,7 +16,9 @@ CONFIDENCE = 0.95
 TENTHS = 10
 NO_RATE = -1  # the stratum of runs that have no attention rate
 POWER = 0.9
-MOST_EXACT = 10_000  # runs a side: beyond, the exact null distribution of the Kolmogorov-Smirnov distance is left for its limit
+# Runs a side: beyond, the exact null distribution of the Kolmogorov-Smirnov distance is left for
+#     its limit
+MOST_EXACT = 10_000
 
 
 def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -72,17 +76,21 @@ def newcombe(first: Share, second: Share) -> tuple[float, float]:
 
 
 def tenths(rates: Floats) -> NDArray[numpy.int64]:
-    """The tenth of [0, 1] each rate lies in, 0 to 9 (a rate of 1 is in the last); NO_RATE where there is none."""
+    """The tenth of [0, 1] each rate lies in, 0 to 9 (a rate of 1 is in the last); NO_RATE where
+    there is none.
+    """
     known = numpy.nan_to_num(rates, nan=0.0)
     places = numpy.clip(numpy.floor(known * TENTHS), 0, TENTHS - 1).astype(numpy.int64)
     return numpy.where(numpy.isnan(rates), NO_RATE, places)
 
 
 def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
-    """Exact p-value for equal shares in every stratum (successes, total, other's successes, other's total).
+    """Exact p-value for equal shares in every stratum (successes, total, other's successes, other's
+    total).
 
-    Given a stratum's totals, our successes are hypergeometric under the null; their sum over strata is the statistic. p is
-    the probability of all sums no likelier than the one seen, so that one stratum gives Fisher's test.
+    Given a stratum's totals, our successes are hypergeometric under the null; their sum over strata
+    is the statistic. p is the probability of all sums no likelier than the one seen, so that one
+    stratum gives Fisher's test.
     """
     from scipy.stats import hypergeom
 
@@ -100,18 +108,24 @@ def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
 
 
 def same_distribution(ours: Floats, theirs: Floats) -> tuple[float, float]:
-    """Two-sample Kolmogorov-Smirnov distance and p-value. Ties make an exact p-value larger, never smaller."""
+    """Two-sample Kolmogorov-Smirnov distance and p-value. Ties make an exact p-value larger,
+    never smaller.
+    """
     from scipy.stats import ks_2samp
 
     exact = max(len(ours), len(theirs)) <= MOST_EXACT
-    with warnings.catch_warnings():  # an exact p-value of 1 can round to more, and is then taken from the limit: 1 as well
+    with (
+        warnings.catch_warnings()
+    ):  # an exact p-value of 1 can round to more, and is then taken from the limit: 1 as well
         warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation unsuccessful")
         result = ks_2samp(ours, theirs, method="exact" if exact else "asymp")
     return float(result.statistic), float(min(1.0, max(0.0, result.pvalue)))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected by Holm's step-down method: below a level, the family-wise error is at most that level."""
+    """P-values corrected by Holm's step-down method: below a level, the family-wise error is at
+    most that level.
+    """
     count, running = len(p_values), 0.0
     corrected = [0.0] * count
     for rank, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
@@ -121,11 +135,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def detectable_distance(ours: int, theirs: int, level: float) -> float | None:
-    """The Kolmogorov-Smirnov distance from which any difference is found with probability POWER at this level.
+    """The Kolmogorov-Smirnov distance from which any difference is found with probability POWER at
+    this level.
 
-    Where the distributions lie furthest apart, at shares q and q - d, the seen distance falls short of d by at most a normal
-    quantile of standard deviations, for the worst q; the test asks for sqrt(-ln(level/2)/2 (1/n + 1/m)). None if not even
-    d = 1 is sure to be found.
+    Where the distributions lie furthest apart, at shares q and q - d, the seen distance falls short
+    of d by at most a normal quantile of standard deviations, for the worst q; the test asks for
+    sqrt(-ln(level/2)/2 (1/n + 1/m)). None if not even d = 1 is sure to be found.
     """
     distances = numpy.linspace(0, 1, 1001)
     worst = numpy.clip(0.5 + distances * ours / (ours + theirs), distances, 1)

@@ -1,11 +1,13 @@
-"""Reading and writing networks. `load` takes ours and other groups' files alike (`formats`); no code in a file ever runs."""
+"""Reading and writing networks. `load` takes ours and other groups' files alike (`formats`); no
+code in a file ever runs.
+"""
 
 from pathlib import Path
 
+from algophase.core.errors import InputError, one_line
 from algophase.core.gallery import shipped_network
-from algophase.errors import InputError, one_line
+from algophase.core.settings import shown
 from algophase.networks import Network
-from algophase.settings import shown
 from algophase.storage.files import given_path
 from algophase.storage.formats.contents import SUFFIXES, Contents, Reading
 from algophase.storage.formats.find import recognise
@@ -18,7 +20,9 @@ __all__ = ["find_networks", "id_of", "load", "save"]
 
 
 def find_networks(path: str | Path) -> list[Path]:
-    """The network files a path stands for: itself, or every network file directly inside a directory, in order."""
+    """The network files a path stands for: itself, or every network file directly inside a
+    directory, in order.
+    """
     path = shipped_network(given_path(path))
     try:
         if not path.is_dir():
@@ -26,7 +30,9 @@ def find_networks(path: str | Path) -> list[Path]:
         entries = sorted(path.iterdir())
     except OSError as error:  # a directory that may not be read, a name that is too long
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
-    files = [entry for entry in entries if entry.suffix in SUFFIXES and not entry.name.startswith(".")]
+    files = [
+        entry for entry in entries if entry.suffix in SUFFIXES and not entry.name.startswith(".")
+    ]
     if not files:
         raise InputError(f"{path} holds no network; expected files ending in {', '.join(SUFFIXES)}")
     return files
@@ -49,13 +55,16 @@ def load(
     modulus: int | None = None,
     state: str | None = None,
 ) -> Network:
-    """A network from a file, or from a directory that holds just one: ours, the authors' released ones, other groups'.
+    """A network from a file, or from a directory that holds just one: ours, the authors' released
+    ones, other groups'.
 
     `load("clock")` and `load("pizza")` are two trained networks that come with the package.
-    `load("hf://user/name")` downloads one from the Hugging Face Hub, as `from_pretrained("user/name")` does.
+    `load("hf://user/name")` downloads one from the Hugging Face Hub, as
+    `from_pretrained("user/name")` does.
 
     format: which format it is of; by default the one whose tensors it has.
-    activation, attention_rate, modulus: where the file does not say. One that contradicts the file is an error.
+    activation, attention_rate, modulus: where the file does not say. One that contradicts the file
+        is an error.
     state: which state dict to take from a file that holds several, by its name there.
     What it was taken for, and what was assumed, is in the network's `notes`.
 
@@ -68,7 +77,9 @@ def load(
         return load_address(path)
     candidates = find_networks(path)
     if len(candidates) > 1:
-        raise InputError(f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}")
+        raise InputError(
+            f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}"
+        )
     path = candidates[0]
     if not path.exists():
         raise InputError(f"{path} does not exist")
@@ -76,7 +87,9 @@ def load(
         return _read(path, Reading(format, activation, attention_rate, modulus, state))
     except InputError:
         raise
-    except Exception as error:  # a reader may stumble over anything, and formats come from other packages too
+    except (
+        Exception
+    ) as error:  # a reader may stumble over anything, and formats come from other packages too
         raise InputError(f"{path} cannot be read: {one_line(error)}") from error
 
 
@@ -90,7 +103,9 @@ def _read(path: Path, reading: Reading) -> Network:
         names_its_file = fitting in (OURS, RELEASED) or path.name in str(error)
         raise error if names_its_file else InputError(f"{path}: {error}") from None
     if not isinstance(network, Network):
-        raise InputError(f"{path}: format {fitting.name} gives {shown(network)}, which is not a network")
+        raise InputError(
+            f"{path}: format {fitting.name} gives {shown(network)}, which is not a network"
+        )
     _check_said(network, reading, path)
     if fitting not in (OURS, RELEASED):
         network.notes = (f"taken for {fitting.description}: format {fitting.name}", *network.notes)
@@ -104,4 +119,7 @@ def _check_said(network: Network, reading: Reading, path: Path) -> None:
         said = getattr(reading, name)
         if said is not None and name in settings and settings[name] != said:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{path}: its {name.replace('_', ' ')} is {settings[name]}, which contradicts {option} {said}")
+            raise InputError(
+                f"{path}: its {name.replace('_', ' ')} is {settings[name]}, which contradicts "
+                f"{option} {said}"
+            )

@@ -1,4 +1,6 @@
-"""Networks that are loaded and analysed one after the other, where one that cannot be read does not stop the others."""
+"""Networks that are loaded and analysed one after the other, where one that cannot be read does
+not stop the others.
+"""
 
 import os
 from collections import Counter
@@ -9,8 +11,8 @@ from typing import Generic, TypeVar
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.operation import with_operation
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError, one_line
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError, one_line
 from algophase.networks import Network
 from algophase.storage import find_networks, load
 from algophase.storage.formats.contents import Reading
@@ -21,7 +23,9 @@ Source = TypeVar("Source")
 
 @dataclass(frozen=True)
 class Analysed(Generic[Source]):
-    """A network with its analysis. source: what it was loaded from; was_kept: the analysis is of an earlier call."""
+    """A network with its analysis. source: what it was loaded from; was_kept: the analysis is of
+    an earlier call.
+    """
 
     source: Source
     network: Network
@@ -54,16 +58,21 @@ def analyze_sources(
             starting(source, number, len(sources))
         try:
             network = load_one(source)
-            outcome: Analysed[Source] | Unusable[Source] = _analysed(source, network, thresholds, kept)
+            outcome: Analysed[Source] | Unusable[Source] = _analysed(
+                source, network, thresholds, kept
+            )
         except InputError as error:
             outcome = Unusable(source, error)
-        except Exception as error:  # whatever one network does to its reader or its analysis, the others are analysed
+        # Whatever one network does to its reader or its analysis, the others are analysed
+        except Exception as error:
             name = source if isinstance(source, str | Path) else getattr(source, "id", "a network")
             outcome = Unusable(source, InputError(f"{name} cannot be analysed: {one_line(error)}"))
         yield outcome
 
 
-def _analysed(source: Source, network: Network, thresholds: Thresholds, kept: KeptAnalyses | None) -> Analysed[Source]:
+def _analysed(
+    source: Source, network: Network, thresholds: Thresholds, kept: KeptAnalyses | None
+) -> Analysed[Source]:
     analysis = None if kept is None else kept.get(network, thresholds)
     if analysis is not None:
         return Analysed(source, network, analysis, was_kept=True)
@@ -86,7 +95,8 @@ def analyze_files(
     reading: what is said about them (`load`); operation: what they compute (`analyze`).
 
     files, problems = network_files([Path("networks")])
-    verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found, Analysed)]
+    verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found,
+    Analysed)]
     """
 
     def load_one(file: Path) -> Network:
@@ -99,7 +109,9 @@ def analyze_files(
 def network_files(
     paths: Iterable[Path], find: Callable[[Path], Sequence[Path]] = find_networks
 ) -> tuple[list[Path], list[InputError]]:
-    """The network files that files and directories stand for, each once, and why others stand for none."""
+    """The network files that files and directories stand for, each once, and why others stand
+    for none.
+    """
     files, problems = list[Path](), list[InputError]()
     for path in distinct(paths):
         try:

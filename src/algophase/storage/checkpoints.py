@@ -1,7 +1,9 @@
-"""Checkpoints of interrupted ensembles, one safetensors file each; what it holds stands as JSON in the file's own header.
+"""Checkpoints of interrupted ensembles, one safetensors file each; what it holds stands as JSON in
+the file's own header.
 
-One file, written beside and renamed into place, is whole or absent: tensors and description cannot come apart. It holds its own
-checksum, and one of the description, which is read more often than the tensors.
+One file, written beside and renamed into place, is whole or absent: tensors and description cannot
+come apart. It holds its own checksum, and one of the description, which is read more often than the
+tensors.
 """
 
 import hashlib
@@ -13,8 +15,8 @@ from pathlib import Path
 import safetensors.torch
 from safetensors import SafetensorError, safe_open
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, shown
 from algophase.storage.files import check_plain_file, write_atomically
 from algophase.storage.seal import BLANK, is_intact, sealed
 from algophase.training.run.checkpoint import Checkpoint, Description
@@ -24,10 +26,13 @@ VERSION = "1"
 
 
 class DirectoryCheckpoints:
-    """A `training.checkpoint.Checkpointer` that keeps its files in a directory, named after the runs they hold.
+    """A `training.checkpoint.Checkpointer` that keeps its files in a directory, named after the
+    runs they hold.
 
-    every_seconds: how often a running ensemble is saved; an ensemble of 512 networks of width 128 is about 1.5 GB.
-    check: called before anything is written; it raises where writing would be wrong. to_the_end: see `Checkpointer`.
+    every_seconds: how often a running ensemble is saved; an ensemble of 512 networks of width 128
+        is about 1.5 GB.
+    check: called before anything is written; it raises where writing would be wrong. to_the_end:
+        see `Checkpointer`.
     """
 
     def __init__(
@@ -38,11 +43,18 @@ class DirectoryCheckpoints:
         *,
         to_the_end: bool = False,
     ) -> None:
-        self.directory, self.every_seconds, self.check, self.to_the_end = Path(directory), every_seconds, check, to_the_end
+        self.directory, self.every_seconds, self.check, self.to_the_end = (
+            Path(directory),
+            every_seconds,
+            check,
+            to_the_end,
+        )
         self._found: dict[tuple[RunSettings, ...], Path] = {}
 
     def path(self, runs: Sequence[RunSettings]) -> Path:
-        """The file of these runs: where it was found, for someone may have renamed it, or where it will be written."""
+        """The file of these runs: where it was found, for someone may have renamed it, or where
+        it will be written.
+        """
         names = ",".join(run.run_id for run in runs)
         named = self.directory / f"{hashlib.sha256(names.encode()).hexdigest()[:12]}.safetensors"
         return self._found.get(tuple(runs), named)
@@ -54,7 +66,9 @@ class DirectoryCheckpoints:
         self._found.clear()
         if not self.directory.is_dir():
             return []
-        files = sorted(entry for entry in self.directory.iterdir() if entry.suffix == ".safetensors")
+        files = sorted(
+            entry for entry in self.directory.iterdir() if entry.suffix == ".safetensors"
+        )
         held = []
         for file in files:
             if file.name.startswith("."):
@@ -62,7 +76,9 @@ class DirectoryCheckpoints:
             description = _describe(file)
             other = self._found.setdefault(description.runs, file)
             if other != file:
-                raise InputError(f"checkpoints {other} and {file} hold the same runs; remove one of them")
+                raise InputError(
+                    f"checkpoints {other} and {file} hold the same runs; remove one of them"
+                )
             held.append(description)
         return held
 
@@ -71,7 +87,10 @@ class DirectoryCheckpoints:
         held = _describe(path)
         try:
             if not _is_intact(path):
-                raise InputError(f"checkpoint {path} does not match its checksum: it was changed; remove it to start anew")
+                raise InputError(
+                    f"checkpoint {path} does not match its checksum: it was changed; remove it "
+                    "to start anew"
+                )
             with safe_open(path, framework="pt") as file:
                 names = file.keys()  # its own method: the file is no mapping
                 return Checkpoint(held, {name: file.get_tensor(name) for name in names})
@@ -79,13 +98,22 @@ class DirectoryCheckpoints:
             raise _unreadable(path, error) from None
 
     def write(self, checkpoint: Checkpoint) -> None:
-        tensors = {name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()}
+        tensors = {
+            name: value.detach().cpu().contiguous() for name, value in checkpoint.tensors.items()
+        }
         ensemble = json.dumps(checkpoint.description.to_dict())
-        header = {"format": FORMAT, "version": VERSION, "ensemble": ensemble, "ensemble_sha256": _digest(ensemble)}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "ensemble": ensemble,
+            "ensemble_sha256": _digest(ensemble),
+        }
         content = sealed(safetensors.torch.save(tensors, {**header, "checksum": BLANK}))
         self.check()
         try:  # what the directory lies in is not made: it may have been removed on purpose
-            write_atomically(self.path(checkpoint.description.runs), *content, inside=self.directory.parent)
+            write_atomically(
+                self.path(checkpoint.description.runs), *content, inside=self.directory.parent
+            )
         except InputError:
             self.check()
             raise
@@ -125,10 +153,14 @@ def _describe(path: Path) -> Description:
     found = (header.get("format"), header.get("version"))
     if found != (FORMAT, VERSION):
         raise InputError(
-            f"checkpoint {path} is {shown(found[0])} version {shown(found[1])}; this program reads {FORMAT!r} {VERSION!r}"
+            f"checkpoint {path} is {shown(found[0])} version {shown(found[1])}; this program "
+            f"reads {FORMAT!r} {VERSION!r}"
         )
     try:
-        if header.get("ensemble_sha256", "") not in ("", _digest(header["ensemble"])):  # "": an older version's
+        if header.get("ensemble_sha256", "") not in (
+            "",
+            _digest(header["ensemble"]),
+        ):  # "": an older version's
             raise InputError("its description does not match its checksum: it was changed")
         return Description.from_dict(json.loads(header["ensemble"]))
     except (InputError, KeyError, ValueError, RecursionError) as error:  # ValueError: not JSON

@@ -1,4 +1,6 @@
-"""Reading plain files, and writing beside and renaming into place: a killed process leaves the old file or the new one."""
+"""Reading plain files, and writing beside and renaming into place: a killed process leaves the
+old file or the new one.
+"""
 
 import contextlib
 import errno
@@ -9,11 +11,17 @@ import stat
 import tempfile
 from pathlib import Path
 
-from algophase.errors import InputError
-from algophase.settings import shown
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
 
-LARGEST_FILE = 1 << 30  # bytes of a file that is read into memory: a table of a million runs, a network of 250 million numbers
-_PARTIAL = re.compile(r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial")  # as `write_atomically` names them
+LARGEST_FILE = (
+    1 << 30
+    # Bytes of a file that is read into memory: a table of a million runs, a network of 250 million
+    #     numbers
+)
+_PARTIAL = re.compile(
+    r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial"
+)  # as `write_atomically` names them
 
 
 def given_path(path: str | os.PathLike[str]) -> Path:
@@ -21,13 +29,17 @@ def given_path(path: str | os.PathLike[str]) -> Path:
     try:
         return Path(path)
     except TypeError:
-        raise InputError(f"the path is {shown(path)}; give the name of a file or directory") from None
+        raise InputError(
+            f"the path is {shown(path)}; give the name of a file or directory"
+        ) from None
 
 
 def write_atomically(path: Path, *content: bytes | memoryview, inside: Path | None = None) -> None:
-    """Write, flush to disk, rename over `path`, and flush the directory: a power cut, too, leaves the old file or the new one.
+    """Write, flush to disk, rename over `path`, and flush the directory: a power cut, too, leaves
+    the old file or the new one.
 
-    content: in pieces. inside: a directory that is not made if it is missing; the file lies in it, or one folder below.
+    content: in pieces. inside: a directory that is not made if it is missing; the file lies in it,
+        or one folder below.
     On any error the temporary file is removed and `path` is untouched.
     """
     try:
@@ -65,7 +77,9 @@ def _open_partial(path: Path) -> tuple[int, str]:
 
 
 def remove_partials(folder: Path) -> None:
-    """Remove what killed writers left half written in a folder. What is being written is locked, and stays."""
+    """Remove what killed writers left half written in a folder. What is being written is locked,
+    and stays.
+    """
     for entry in folder.iterdir() if folder.is_dir() else ():
         if not _PARTIAL.fullmatch(entry.name):
             continue
@@ -89,7 +103,9 @@ def _flush_directory(path: Path) -> None:
 
 
 def check_directory(path: Path) -> None:
-    """That results can be written into a directory, there already or not: said before an hour's work, not after."""
+    """That results can be written into a directory, there already or not: said before an hour's
+    work, not after.
+    """
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     if not there.is_dir():
         raise InputError(f"{there} is a file; give a directory")
@@ -108,7 +124,9 @@ def check_plain_file(path: Path) -> None:
     try:
         found = path.stat()
     except (OSError, ValueError) as error:  # ValueError: a null character in its name
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+        raise InputError(
+            f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if stat.S_ISDIR(found.st_mode):
         raise InputError(f"cannot read {path}: {os.strerror(errno.EISDIR)}")
     if not stat.S_ISREG(found.st_mode):

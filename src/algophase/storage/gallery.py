@@ -8,8 +8,15 @@ from algophase.storage.files import given_path
 
 
 def shipped(path: str | os.PathLike[str]) -> Path:
-    """A path, or the shipped sweep of that name where there is nothing else of it: `fixed-width`."""
+    """A path, or the shipped sweep of that name where there is nothing else of it:
+    `fixed-width`.
+    """
     path, gallery = given_path(path), default_gallery()
-    if gallery is None or len(path.parts) != 1 or path.exists() or not (gallery / path / "sweep.json").exists():
+    if (
+        gallery is None
+        or len(path.parts) != 1
+        or path.exists()
+        or not (gallery / path / "sweep.json").exists()
+    ):
         return path
     return gallery / path

@@ -1,7 +1,8 @@
 """Networks from the Hugging Face Hub: model.safetensors and config.json.
 
-Only those two files are ever downloaded, the description first; it is checked before any tensor is fetched. Files that
-can hold code (.bin, .pt, .pkl) are neither downloaded nor opened. `interop/hub.py` writes and uploads them.
+Only those two files are ever downloaded, the description first; it is checked before any tensor is
+fetched. Files that can hold code (.bin, .pt, .pkl) are neither downloaded nor opened.
+`interop/hub.py` writes and uploads them.
 """
 
 import importlib
@@ -13,13 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from algophase.errors import InputError, import_extra
+from algophase.core.errors import InputError, import_extra
 from algophase.networks import Network
 from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE, load_network, read_description
 
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 LOG_IN = "log in with `hf auth login` or set HF_TOKEN"
-ADDRESS = re.compile(r"hf:/{1,2}(?P<name>[^@]*)(@(?P<revision>.*))?")  # a Path has made one slash of two
+ADDRESS = re.compile(
+    r"hf:/{1,2}(?P<name>[^@]*)(@(?P<revision>.*))?"
+)  # a Path has made one slash of two
 
 
 def is_address(path: str | os.PathLike[str]) -> bool:
@@ -32,7 +35,9 @@ def load_address(address: str | os.PathLike[str]) -> Network:
     parts = ADDRESS.fullmatch(str(address))
     name = "" if parts is None else parts["name"]
     if parts is None or not is_repository(name) or parts["revision"] == "":
-        raise InputError(f"the address is {str(address)!r}; it must be hf://user/name or hf://user/name@revision")
+        raise InputError(
+            f"the address is {str(address)!r}; it must be hf://user/name or hf://user/name@revision"
+        )
     return _from_repository(name, parts["revision"], {})
 
 
@@ -44,9 +49,11 @@ def from_pretrained(
     cache_dir: str | Path | None = None,
     local_files_only: bool = False,
 ) -> Network:
-    """A network from a directory, which needs no network connection and no huggingface_hub, or from a repository of the Hub.
+    """A network from a directory, which needs no network connection and no huggingface_hub, or from
+    a repository of the Hub.
 
-    revision: a branch, tag or commit; local_files_only: what was downloaded before, without asking the Hub.
+    revision: a branch, tag or commit; local_files_only: what was downloaded before, without asking
+        the Hub.
 
     >>> from algophase import handmade_clock, save_pretrained
     >>> folder = save_pretrained(handmade_clock(23), directory / "hub-clock")
@@ -56,13 +63,21 @@ def from_pretrained(
     directory = Path(name_or_directory)
     if str(name_or_directory) and directory.is_dir():
         if revision is not None:
-            raise InputError(f"revision is {revision!r}, but {directory} is a directory; revisions are the Hub's")
+            raise InputError(
+                f"revision is {revision!r}, but {directory} is a directory; revisions are the Hub's"
+            )
         _check_files(str(directory), [entry.name for entry in directory.iterdir()])
         return load_network(directory / MODEL_FILE)
     name = str(name_or_directory)
     if isinstance(name_or_directory, Path) or not is_repository(name):
-        raise InputError(f"{name!r} is neither a directory nor a repository's id such as 'user/name'")
-    options: dict[str, Any] = {"token": token, "cache_dir": cache_dir, "local_files_only": local_files_only}
+        raise InputError(
+            f"{name!r} is neither a directory nor a repository's id such as 'user/name'"
+        )
+    options: dict[str, Any] = {
+        "token": token,
+        "cache_dir": cache_dir,
+        "local_files_only": local_files_only,
+    }
     return _from_repository(name, revision, options)
 
 
@@ -71,14 +86,19 @@ def _from_repository(name: str, revision: str | None, options: dict[str, Any]) -
     hub = import_hub()
     config = Path(_download(hub, name, CONFIG_FILE, revision, options))
     read_description(config)
-    # Files are kept in a folder named by their commit: the tensors come from the commit the description came from.
+    # Files are kept in a folder named by their commit: the tensors come from the commit the
+    # description came from.
     commit = config.parent.name if re.fullmatch(r"[0-9a-f]{40}", config.parent.name) else revision
     return load_network(Path(_download(hub, name, MODEL_FILE, commit, options)))
 
 
 def is_repository(name: str) -> bool:
     part = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?"
-    return re.fullmatch(f"{part}(/{part})?", name) is not None and ".." not in name and "--" not in name
+    return (
+        re.fullmatch(f"{part}(/{part})?", name) is not None
+        and ".." not in name
+        and "--" not in name
+    )
 
 
 def import_hub() -> Any:
@@ -88,11 +108,15 @@ def import_hub() -> Any:
 def _download(hub: Any, name: str, file: str, revision: str | None, options: dict[str, Any]) -> str:
     with clear_errors(f"cannot download {file} of {name}", name, revision), _quiet():
         try:
-            return hub.hf_hub_download(name, file, revision=revision, library_name="algophase", **options)
+            return hub.hf_hub_download(
+                name, file, revision=revision, library_name="algophase", **options
+            )
         except hub.errors.LocalEntryNotFoundError:
             raise
         except hub.errors.EntryNotFoundError:
-            _check_files(name, hub.HfApi(token=options.get("token")).list_repo_files(name, revision=revision))
+            _check_files(
+                name, hub.HfApi(token=options.get("token")).list_repo_files(name, revision=revision)
+            )
             raise
 
 
@@ -102,13 +126,21 @@ def _check_files(where: str, files: list[str]) -> None:
     if not missing:
         return
     pickles = sorted(file for file in files if file.endswith(PICKLES))
-    refused = f"; {', '.join(pickles[:3])} can hold code and is refused" if pickles and MODEL_FILE in missing else ""
-    raise InputError(f"{where} holds no {' and no '.join(missing)}{refused}; save_pretrained writes both")
+    refused = (
+        f"; {', '.join(pickles[:3])} can hold code and is refused"
+        if pickles and MODEL_FILE in missing
+        else ""
+    )
+    raise InputError(
+        f"{where} holds no {' and no '.join(missing)}{refused}; save_pretrained writes both"
+    )
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the client's warnings, one or two per attempt. A caller who asked for more detail still gets it."""
+    """Silence the client's warnings, one or two per attempt. A caller who asked for more detail
+    still gets it.
+    """
     log = importlib.import_module("huggingface_hub.utils.logging")
     before = log.get_verbosity()
     if before == logging.WARNING:
@@ -121,7 +153,9 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def clear_errors(what: str, name: str, revision: str | None) -> Iterator[None]:
-    """huggingface_hub raises its own errors, and those of whichever library it speaks HTTP with: one line for each."""
+    """huggingface_hub raises its own errors, and those of whichever library it speaks HTTP with:
+    one line for each.
+    """
     try:
         yield
     except InputError:
@@ -146,6 +180,12 @@ def _reason(error: Exception, name: str, revision: str | None) -> str:
     if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled"}:
         return "it was not downloaded before, and the Hub cannot be reached or was not to be asked"
     said = (str(error).strip() or "no reason given").splitlines()[0]
-    if status is None and kinds & {"ConnectionError", "ConnectError", "TransportError", "TimeoutException", "Timeout"}:
+    if status is None and kinds & {
+        "ConnectionError",
+        "ConnectError",
+        "TransportError",
+        "TimeoutException",
+        "Timeout",
+    }:
         return f"the Hub cannot be reached ({said})"
     return f"{type(error).__name__}: {said}"

@@ -1,4 +1,6 @@
-"""Which sweep a shard is of. A shard says so in its metadata; an older version's is asked for settings that all runs share."""
+"""Which sweep a shard is of. A shard says so in its metadata; an older version's is asked for
+settings that all runs share.
+"""
 
 import hashlib
 import json
@@ -6,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
-from algophase.settings import SECTIONS, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import SECTIONS, shown
 from algophase.storage.network_files import read_json
 
 if TYPE_CHECKING:
@@ -19,8 +21,12 @@ MOMENTS = "moments"
 
 
 def same_sweep(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two descriptions give the same i-th run. Title, count and what else a space asks to look at may differ."""
-    return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(second["space"])
+    """Whether two descriptions give the same i-th run. Title, count and what else a space asks
+    to look at may differ.
+    """
+    return first["seed"] == second["seed"] and _definition(first["space"]) == _definition(
+        second["space"]
+    )
 
 
 def identity(description: Mapping[str, Any]) -> str:
@@ -31,35 +37,55 @@ def identity(description: Mapping[str, Any]) -> str:
 
 def _definition(space: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """What makes the i-th run: all rules, and the order of the grids."""
-    rules = {key: value for key, value in space.items() if key not in ("title", "runs", "snapshots", "hidden")}
+    rules = {
+        key: value
+        for key, value in space.items()
+        if key not in ("title", "runs", "snapshots", "hidden")
+    }
     sections = [(key, value) for key, value in sorted(rules.items()) if isinstance(value, dict)]
     grids = [
-        f"{key}.{name}" for key, value in sections for name, rule in value.items() if isinstance(rule, dict) and "grid" in rule
+        f"{key}.{name}"
+        for key, value in sections
+        for name, rule in value.items()
+        if isinstance(rule, dict) and "grid" in rule
     ]
     return rules, grids
 
 
 def described(path: Path) -> dict[str, Any] | None:
-    """What the sweep in a directory is, for its shards and those of its moments; None where it does not say so readably."""
+    """What the sweep in a directory is, for its shards and those of its moments; None where it
+    does not say so readably.
+    """
     try:
         data = read_json((path.parent if path.name == MOMENTS else path) / DESCRIPTION, "the sweep")
     except InputError:
         return None
-    return data if isinstance(data.get("space"), dict) and isinstance(data.get("seed"), int) else None
+    return (
+        data if isinstance(data.get("space"), dict) and isinstance(data.get("seed"), int) else None
+    )
 
 
 def constants(description: Mapping[str, Any]) -> dict[str, Any]:
     """Columns that have one value in all runs of a sweep."""
     space = description["space"]
     sections = [space[section] for section in SECTIONS if isinstance(space.get(section), dict)]
-    fixed = {name: rule for section in sections for name, rule in section.items() if not isinstance(rule, dict | list)}
+    fixed = {
+        name: rule
+        for section in sections
+        for name, rule in section.items()
+        if not isinstance(rule, dict | list)
+    }
     return {"space": space.get("name"), **fixed}
 
 
 def strangeness(
-    about: Mapping[str, Any], read: "Callable[[Iterable[str]], pyarrow.Table]", description: Mapping[str, Any]
+    about: Mapping[str, Any],
+    read: "Callable[[Iterable[str]], pyarrow.Table]",
+    description: Mapping[str, Any],
 ) -> str | None:
-    """Why a shard is not of a sweep, or None if nothing says so. read: gives some of its columns."""
+    """Why a shard is not of a sweep, or None if nothing says so. read: gives some of its
+    columns.
+    """
     told = about.get(IDENTITY)
     if isinstance(told, str):
         return None if told == identity(description) else "it is of another space or seed"

@@ -1,7 +1,10 @@
-"""What a sweep's directory is in the middle of: files that count for nothing until the shard of their runs is in its place.
+"""What a sweep's directory is in the middle of: files that count for nothing until the shard of
+their runs is in its place.
 
-They are noted here before they are written. Of a killed writer's, the next one removes those that still count for nothing,
-and no other file: not one that was there before, not one that someone copied in, none through a link to another folder.
+They are noted here before they are written. Of a killed writer's, the next one removes those that
+still count for nothing,
+and no other file: not one that was there before, not one that someone copied in, none through a
+    link to another folder.
 """
 
 import json
@@ -10,19 +13,21 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from algophase.errors import InputError
-from algophase.settings import shown
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
+from algophase.core.wording import counted
 from algophase.storage.files import write_atomically
 from algophase.storage.identity import MOMENTS
 from algophase.storage.network_files import read_json
-from algophase.wording import counted
 
 log = logging.getLogger(__name__)
 
 NAME = ".unfinished.json"
 NETWORKS = "networks"
 SNAPSHOT = ".epoch"  # between a run's id and its epoch, in the name of a snapshot
-_OF_A_RUN = re.compile(rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)")
+_OF_A_RUN = re.compile(
+    rf"(?P<run_id>[0-9a-f]{{12}})({re.escape(SNAPSHOT)}[0-9]+)?\.(safetensors|json)"
+)
 _SHARD = re.compile(r"runs-[0-9]+-[0-9]+-[0-9a-f]{8}\.parquet")
 
 
@@ -31,8 +36,13 @@ class Journal:
         self.directory, self.path = directory, directory / NAME
 
     def note(self, new: Sequence[Path], old: Sequence[Path] = ()) -> None:
-        """new: about to be written, and ours if not there yet; old: moments whose shards are about to go."""
-        files = [*(file for file in new if not file.exists()), *(file for file in old if file.exists())]
+        """new: about to be written, and ours if not there yet; old: moments whose shards are
+        about to go.
+        """
+        files = [
+            *(file for file in new if not file.exists()),
+            *(file for file in old if file.exists()),
+        ]
         if files:
             names = [str(file.relative_to(self.directory)) for file in files]
             content = (json.dumps({"files": names}, indent=1) + "\n").encode()
@@ -43,28 +53,44 @@ class Journal:
         self.path.unlink(missing_ok=True)
 
     def settle(self, finished: Callable[[], Collection[str]], *, tell: bool = True) -> None:
-        """Remove networks of runs in no shard, and moments without the shard of their runs. finished: gives the ids of runs."""
+        """Remove networks of runs in no shard, and moments without the shard of their runs.
+        finished: gives the ids of runs.
+        """
         if not self.path.exists():
             return
         try:
             noted = read_json(self.path, "the journal").get("files")
         except InputError:  # not ours: it names nothing
             noted = None
-        files = [self.directory / name for name in noted if isinstance(name, str)] if isinstance(noted, list) else []
+        files = (
+            [self.directory / name for name in noted if isinstance(name, str)]
+            if isinstance(noted, list)
+            else []
+        )
         here, gone = finished(), []
         for file in files:
             if self._is_ours(file) and not self._counts(file, here) and file.exists():
                 file.unlink()
                 gone.append(file.name)
         if gone and tell:
-            log.warning("removed %s of an interrupted command: %s", counted(len(gone), "file"), shown(gone))
+            log.warning(
+                "removed %s of an interrupted command: %s", counted(len(gone), "file"), shown(gone)
+            )
         self.close()
 
     def _is_ours(self, file: Path) -> bool:
         """A journal may come from elsewhere: it can name only what one of ours could."""
         names = {self.directory / NETWORKS: _OF_A_RUN, self.directory / MOMENTS: _SHARD}
         pattern = names.get(file.parent)
-        return pattern is not None and not file.parent.is_symlink() and pattern.fullmatch(file.name) is not None
+        return (
+            pattern is not None
+            and not file.parent.is_symlink()
+            and pattern.fullmatch(file.name) is not None
+        )
 
     def _counts(self, file: Path, finished: Collection[str]) -> bool:
-        return (self.directory / file.name).exists() if file.parent.name == MOMENTS else file.name.split(".")[0] in finished
+        return (
+            (self.directory / file.name).exists()
+            if file.parent.name == MOMENTS
+            else file.name.split(".")[0] in finished
+        )

@@ -1,7 +1,8 @@
-"""Analyses that are kept between calls, by the digest of what was analyzed: a network's numbers and its settings.
+"""Analyses that are kept between calls, by the digest of what was analyzed: a network's numbers and
+its settings.
 
-A file that was renamed or copied is recognized; one that was trained further is not. An analysis of another version of
-the code, with other metrics or other thresholds, is made again.
+A file that was renamed or copied is recognized; one that was trained further is not. An analysis of
+another version of the code, with other metrics or other thresholds, is made again.
 """
 
 import dataclasses
@@ -18,15 +19,21 @@ from typing import Any
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import metrics
 from algophase.analysis.plain import from_plain, to_plain
-from algophase.analysis.thresholds import Thresholds
-from algophase.errors import InputError
+from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.errors import InputError
+from algophase.core.settings import WrappedSettings, network_to_dict
 from algophase.networks import Network, Recorded
-from algophase.settings import WrappedSettings, network_to_dict
 from algophase.storage.files import read_bytes, write_atomically
 
 FORMAT = "algophase-analysis"
 VERSION = 1
-CODE = ("analysis", "networks", "settings", "task", "waves")  # files and folders that an analysis depends on
+CODE = (
+    "analysis",
+    "networks",
+    "settings",
+    "task",
+    "waves",
+)  # files and folders that an analysis depends on
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +45,9 @@ def cache_directory(name: str) -> Path:
 
 
 class KeptAnalyses:
-    """A directory of analyses, one file per network. What cannot be read or written there is analyzed again."""
+    """A directory of analyses, one file per network. What cannot be read or written there is
+    analyzed again.
+    """
 
     def __init__(self, directory: Path | None = None) -> None:
         self.directory = cache_directory("analyses") if directory is None else directory
@@ -57,11 +66,22 @@ class KeptAnalyses:
             if record["digest"] != digest or record["sha256"] != _checksum(record["analysis"]):
                 return None
             analysis: Analysis = from_plain(Analysis, record["analysis"])
-        except (InputError, OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, IndexError):
+        except (
+            InputError,
+            OSError,
+            EOFError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            IndexError,
+        ):
             return None
         return replace(analysis, id=network.id)  # the file may have another name now
 
-    def put(self, network: Network, analysis: Analysis, thresholds: Thresholds = Thresholds()) -> None:
+    def put(
+        self, network: Network, analysis: Analysis, thresholds: Thresholds = Thresholds()
+    ) -> None:
         if not self._can_write or not _can_be_kept(network):
             return
         digest = network_digest(network, thresholds)
@@ -69,7 +89,9 @@ class KeptAnalyses:
         record = {"format": FORMAT, "version": VERSION, "digest": digest, "analysis": plain}
         record["sha256"] = _checksum(plain)
         try:
-            write_atomically(self._path(digest), gzip.compress(json.dumps(record).encode(), mtime=0))
+            write_atomically(
+                self._path(digest), gzip.compress(json.dumps(record).encode(), mtime=0)
+            )
         except InputError as error:
             self._can_write = False
             log.warning("analyses are not kept: %s", error)
@@ -88,7 +110,9 @@ def _can_be_kept(network: Network) -> bool:
 
 
 def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> str:
-    """Names an analysis: of these numbers and settings, by this code, with these metrics and thresholds."""
+    """Names an analysis: of these numbers and settings, by this code, with these metrics and
+    thresholds.
+    """
     about = {
         "kind": type(network).__name__,
         "task": network.task.to_dict(),
@@ -110,7 +134,9 @@ def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> s
 
 @functools.cache
 def _code_digest() -> str:
-    """Changes with every line that an analysis depends on: between two releases the version does not."""
+    """Changes with every line that an analysis depends on: between two releases the version does
+    not.
+    """
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in CODE:

@@ -1,4 +1,6 @@
-"""One writer a directory. The lock dies with its process, so a killed sweep never has to be unlocked by hand."""
+"""One writer a directory. The lock dies with its process, so a killed sweep never has to be
+unlocked by hand.
+"""
 
 import fcntl
 import json
@@ -9,19 +11,23 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 
 NAME = ".lock"
 
 
 @contextmanager
 def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
-    """Hold a directory. Someone else who tries is told by whom: process, machine, since when, and what it is doing.
+    """Hold a directory. Someone else who tries is told by whom: process, machine, since when, and
+    what it is doing.
 
-    Gives a function that says whether the directory is still held: not if it was removed or renamed meanwhile.
+    Gives a function that says whether the directory is still held: not if it was removed or renamed
+    meanwhile.
     """
     handle = _acquire(directory / NAME, directory)
-    place = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)  # the same directory, wherever it is moved to
+    place = os.open(
+        directory, os.O_RDONLY | os.O_DIRECTORY
+    )  # the same directory, wherever it is moved to
     try:
         holder = {
             "process": os.getpid(),
@@ -36,7 +42,8 @@ def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
             pass
         yield lambda: _is(handle, directory / NAME)
     finally:
-        # Removed while it is still held: who waits for the old file finds out below that it is gone. Another's lock stays.
+        # Removed while it is still held: who waits for the old file finds out below that it is
+        #     gone. Another's lock stays.
         with suppress(OSError):
             if _is(handle, NAME, place):
                 os.unlink(NAME, dir_fd=place)
@@ -67,16 +74,22 @@ def _acquire(path: Path, directory: Path) -> int:
             holder = os.pread(handle, 4096, 0)
             os.close(handle)
             raise InputError(
-                f"{directory} is in use by {_describe(holder)}; wait for it, or choose another directory"
+                f"{directory} is in use by {_describe(holder)}; wait for it, or choose another "
+                "directory"
             ) from None
         if _is(handle, path):
             return handle
-        os.close(handle)  # its holder removed it between our opening and locking it: try again on a new one
+        os.close(
+            handle
+        )  # its holder removed it between our opening and locking it: try again on a new one
 
 
 def _describe(content: bytes) -> str:
     try:
         holder = json.loads(content)
-        return f"process {holder['process']} on {holder['machine']} since {holder['since']} ({holder['doing']})"
+        return (
+            f"process {holder['process']} on {holder['machine']} since {holder['since']} "
+            f"({holder['doing']})"
+        )
     except (ValueError, KeyError, TypeError):
         return "another process"

@@ -1,7 +1,9 @@
-"""Our network files: NAME.safetensors holds the tensors, NAME.json says what they are (config.json in a directory for the Hub).
+"""Our network files: NAME.safetensors holds the tensors, NAME.json says what they are (config.json
+in a directory for the Hub).
 
-The JSON is written last and carries checksums of the tensors and of itself, so a pair torn by a crash or a bad copy is noticed.
-On loading, the settings give a template, and every tensor is checked against it, by name, before any of it is used.
+The JSON is written last and carries checksums of the tensors and of itself, so a pair torn by a
+crash or a bad copy is noticed. On loading, the settings give a template, and every tensor is
+checked against it, by name, before any of it is used.
 """
 
 import hashlib
@@ -20,11 +22,9 @@ from torch import Tensor
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.checks import at_inference, check_network
 from algophase.analysis.plain import from_plain, to_plain
-from algophase.errors import InputError
-from algophase.networks import Network, Recorded, build, template
-from algophase.networks.recorded import recorded
-from algophase.neutral import neutral
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.neutral import neutral
+from algophase.core.settings import (
     NetworkSettings,
     RunSettings,
     TaskSettings,
@@ -33,9 +33,11 @@ from algophase.settings import (
     network_to_dict,
     shown,
 )
+from algophase.core.wording import counted
+from algophase.networks import Network, Recorded, build, template
+from algophase.networks.recorded import recorded
 from algophase.storage.files import given_path, read_bytes, write_atomically
 from algophase.storage.tensors import check_plain, read_safetensors
-from algophase.wording import counted
 
 FORMAT = "algophase-network"
 VERSION = 1
@@ -44,14 +46,24 @@ TENSORS_DIGEST = "tensors_sha256"  # the entry with the checksum of the tensors
 LARGEST_JSON = 1 << 24  # bytes: values take up to 24 times as much memory
 MOST_NAMED = 12  # tensors in a message
 FLOATS = (torch.float32, torch.float64)
-CORE = ("format", "version", "id", "task", "network", "run", "tensors_sha256")  # says which network this is
+CORE = (
+    "format",
+    "version",
+    "id",
+    "task",
+    "network",
+    "run",
+    "tensors_sha256",
+)  # says which network this is
 COVERED = (*CORE, "notes", "analysis")  # entries of a description that its checksum is of
 
 
 def save(network: Network, path: str | Path, *, overwrite: bool = False) -> Path:
-    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or not.
+    """Write NAME.safetensors and NAME.json and return the first. `path` may end in .safetensors or
+    not.
 
-    Of a wrapped network, or one of a class of your own, its tables, logits and analysis are kept: code is never stored.
+    Of a wrapped network, or one of a class of your own, its tables, logits and analysis are kept:
+    code is never stored.
 
     >>> from algophase import handmade_clock, save
     >>> save(handmade_clock(7), directory / "clock").name
@@ -73,7 +85,9 @@ def encode(network: Network) -> tuple[bytes, bytes]:
     network.check_finite()
     network, analysis = _without_code(network)
     _check_loads(network)
-    tensors = {name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()}
+    tensors = {
+        name: value.detach().cpu().contiguous() for name, value in network.state_dict().items()
+    }
     content = safetensors.torch.save(tensors)
     description = {
         "format": FORMAT,
@@ -92,10 +106,14 @@ def encode(network: Network) -> tuple[bytes, bytes]:
 
 @neutral()
 def _without_code(network: Network) -> tuple[Network, Analysis | None]:
-    """A network of a class of its own as its tables and logits, with its analysis: a file keeps no code. Others as they are."""
+    """A network of a class of its own as its tables and logits, with its analysis: a file keeps
+    no code. Others as they are.
+    """
     if isinstance(network, Recorded):
         return network, network.known if isinstance(network.known, Analysis) else None
-    if not isinstance(network.settings, WrappedSettings) and type(network) is type(template(network.task, network.settings)):
+    if not isinstance(network.settings, WrappedSettings) and type(network) is type(
+        template(network.task, network.settings)
+    ):
         return network, None
     check_network(network)
     with torch.no_grad(), at_inference(network):
@@ -108,14 +126,18 @@ def _without_code(network: Network) -> tuple[Network, Analysis | None]:
 def _known(value: object) -> Analysis:
     """An analysis as `encode` keeps it: all but a linear network's anatomy."""
     try:
-        found: Analysis = from_plain(Analysis, {**value, "anatomy": None} if isinstance(value, Mapping) else value)
+        found: Analysis = from_plain(
+            Analysis, {**value, "anatomy": None} if isinstance(value, Mapping) else value
+        )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration) as error:
         raise InputError(f"the analysis kept with a network is not readable: {error}") from None
     return found
 
 
 def _digest(description: Mapping[str, Any], covered: Sequence[str]) -> str:
-    """Of the entries named by `covered`. Others may add entries of their own: the Hub's tools do."""
+    """Of the entries named by `covered`. Others may add entries of their own: the Hub's tools
+    do.
+    """
     own = {name: description.get(name) for name in covered}
     text = json.dumps(own, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -132,7 +154,10 @@ def _check_description(description: Mapping[str, Any], path: Path) -> None:
     except RecursionError:
         raise InputError(f"{path} is nested too deeply to be read") from None
     if written not in valid:
-        raise InputError(f"{path} does not match its own checksum: it was changed; if by you, remove description_sha256")
+        raise InputError(
+            f"{path} does not match its own checksum: it was changed; if by you, remove "
+            "description_sha256"
+        )
 
 
 def _check_loads(network: Network) -> None:
@@ -142,7 +167,9 @@ def _check_loads(network: Network) -> None:
         _check_run(network.run, network.task, network.settings)
         _check_tensors(dict(like.named_parameters()), network.state_dict())
         if type(network) is not type(like):
-            raise InputError(f"it is a {type(network).__name__}, and would be loaded as a {type(like).__name__}")
+            raise InputError(
+                f"it is a {type(network).__name__}, and would be loaded as a {type(like).__name__}"
+            )
     except InputError as error:
         raise InputError(f"network {network.id} cannot be saved: {error}") from None
 
@@ -152,7 +179,9 @@ def _with_suffix(path: Path, suffix: str) -> Path:
 
 
 def clean_id(text: str) -> str:
-    """An id becomes a file name and is printed: letters, digits, dots, dashes and underscores, no leading dot."""
+    """An id becomes a file name and is printed: letters, digits, dots, dashes and underscores,
+    no leading dot.
+    """
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:100] or "unnamed"
 
 
@@ -163,7 +192,10 @@ def read_json(path: Path, what: str) -> dict[str, Any]:
     content = read_bytes(path, LARGEST_JSON)
     try:
         data = json.loads(content)
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or a number of too many digits
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # not JSON, not UTF-8, or a number of too many digits
         raise InputError(f"{what} {path} is not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise InputError(f"{what} {path} holds {type(data).__name__}, not a JSON object")
@@ -177,7 +209,8 @@ def _description_path(path: Path) -> Path:
 
 
 def described_beside(path: Path) -> bool:
-    """Whether our description lies beside the tensors, damaged perhaps. Another program's JSON file is none.
+    """Whether our description lies beside the tensors, damaged perhaps. Another program's JSON file
+    is none.
 
     Either entry alone is enough, so that a damaged description is called damaged.
     """
@@ -196,9 +229,15 @@ def read_description(description_path: Path) -> dict[str, Any]:
     """What a network is, checked to be ours and of a version this program reads."""
     data = read_json(description_path, "the description of this network,")
     if data.get("format") != FORMAT:
-        raise InputError(f"{description_path}: format is {shown(data.get('format'))}; this program reads {FORMAT!r}")
+        raise InputError(
+            f"{description_path}: format is {shown(data.get('format'))}; this program reads "
+            f"{FORMAT!r}"
+        )
     if data.get("version") != VERSION:
-        raise InputError(f"{description_path}: version is {shown(data.get('version'))}; this program reads version {VERSION}")
+        raise InputError(
+            f"{description_path}: version is {shown(data.get('version'))}; this program reads "
+            f"version {VERSION}"
+        )
     if not isinstance(data.get("id"), str):
         raise InputError(f"{description_path}: id is {shown(data.get('id'))}; it must be text")
     return data
@@ -223,7 +262,8 @@ def load_network(path: Path) -> Network:
     tensors, content = read_safetensors(path)
     if hashlib.sha256(content).hexdigest() != data.get(TENSORS_DIGEST):
         raise InputError(
-            f"{path} does not match the checksum in {description_path.name}: one of the two was changed or cut short"
+            f"{path} does not match the checksum in {description_path.name}: one of the two was "
+            "changed or cut short"
         )
     network = fill(task, settings, tensors, path)
     _check_description(data, description_path)
@@ -265,10 +305,13 @@ def _check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]
         check_plain(name, tensors[name])
         if tensors[name].shape != parameter.shape:
             raise InputError(
-                f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for {tuple(parameter.shape)}"
+                f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for "
+                f"{tuple(parameter.shape)}"
             )
         if tensors[name].dtype not in FLOATS:
-            raise InputError(f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64")
+            raise InputError(
+                f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64"
+            )
 
 
 def fill(
@@ -278,25 +321,36 @@ def fill(
     path: Path,
     absent: Mapping[str, float] = MappingProxyType({}),
 ) -> Network:
-    """A network from named tensors, each checked against the template of its settings before anything is allocated.
+    """A network from named tensors, each checked against the template of its settings before
+    anything is allocated.
 
-    absent: what fills tensors that a file may leave out, by the last part of their names, such as b_Q.
+    absent: what fills tensors that a file may leave out, by the last part of their names, such as
+        b_Q.
     """
     layers = getattr(settings, "layers", 0)
     blocks = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
     if layers > blocks:  # before a template of as many layers is built
-        raise InputError(f"{path}: layers is {layers}, but the file holds {counted(blocks, 'block')}")
+        raise InputError(
+            f"{path}: layers is {layers}, but the file holds {counted(blocks, 'block')}"
+        )
     try:
         expected = dict(template(task, settings).named_parameters())
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (RuntimeError, TypeError, OverflowError, MemoryError) as error:  # sizes that torch cannot hold
+    except (
+        RuntimeError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+    ) as error:  # sizes that torch cannot hold
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
     fills = {name: absent.get(name.rsplit(".", 1)[-1]) for name in expected.keys() - tensors.keys()}
     left_out = {name: value for name, value in fills.items() if value is not None}
     try:
-        _check_tensors({name: value for name, value in expected.items() if name not in left_out}, tensors)
+        _check_tensors(
+            {name: value for name, value in expected.items() if name not in left_out}, tensors
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     # Only now: next to weights that are as they should be, what a file may leave out is small.
@@ -306,7 +360,9 @@ def fill(
     try:
         network.load_state_dict(dict(tensors))
     except RuntimeError as error:
-        raise InputError(f"{path}: its tensors cannot be used: {str(error).splitlines()[-1].strip()}") from None
+        raise InputError(
+            f"{path}: its tensors cannot be used: {str(error).splitlines()[-1].strip()}"
+        ) from None
     network.id = clean_id(path.stem)
     try:
         network.check_finite()

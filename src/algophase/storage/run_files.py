@@ -1,4 +1,5 @@
-"""A trained run on disk: ID.safetensors and ID.json (the network), ID.epoch<E>.* (its snapshots), ID.history.json.
+"""A trained run on disk: ID.safetensors and ID.json (the network), ID.epoch<E>.* (its snapshots),
+ID.history.json.
 
 The history is written last: where it is, the run is complete.
 """
@@ -9,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, shown
 from algophase.storage.files import write_atomically
 from algophase.storage.network_files import read_json, save
 from algophase.training.run.loop import EarlyStop
@@ -29,7 +30,9 @@ def history_path(run: RunSettings, directory: Path) -> Path:
 
 
 def save_run(trained: TrainedRun, directory: Path, early_stop: EarlyStop | None = None) -> None:
-    """Write everything a run gave, and the rule that may have stopped it. Weights that are not finite leave only a history."""
+    """Write everything a run gave, and the rule that may have stopped it. Weights that are not
+    finite leave only a history.
+    """
     for epoch, network in trained.snapshots.items():
         save(network, network_path(trained.run, directory, epoch), overwrite=True)
     if trained.network is not None:
@@ -48,12 +51,16 @@ def save_run(trained: TrainedRun, directory: Path, early_stop: EarlyStop | None 
         "seconds": trained.seconds,
         "history": trained.history.to_dict(),
     }
-    write_atomically(history_path(trained.run, directory), (json.dumps(record, indent=1) + "\n").encode())
+    write_atomically(
+        history_path(trained.run, directory), (json.dumps(record, indent=1) + "\n").encode()
+    )
 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """What the history of a run on disk says about it. early_stop: the rule it was trained under, where one was written."""
+    """What the history of a run on disk says about it. early_stop: the rule it was trained
+    under, where one was written.
+    """
 
     epochs: int
     diverged_at: int | None
@@ -64,7 +71,10 @@ class SavedRun:
     def stopped_for(self, rule: EarlyStop) -> bool:
         """Whether a run that ended before its last epoch went as far as this rule asks."""
         if self.early_stop is not None:
-            return self.early_stop.training_loss <= rule.training_loss and self.early_stop.points >= rule.points
+            return (
+                self.early_stop.training_loss <= rule.training_loss
+                and self.early_stop.points >= rule.points
+            )
         # a history from before rules were written
         low = self.training_loss is not None and self.training_loss < rule.training_loss
         return low and self.validation_accuracy in (1, None)
@@ -82,11 +92,17 @@ def find_run(run: RunSettings, directory: Path) -> SavedRun | None:
             f"this program reads {FORMAT!r} {VERSION}"
         )
     if data.get("id") != run.run_id:
-        raise InputError(f"{path}: id is {shown(data.get('id'))}; a file of this name holds {run.run_id!r}")
+        raise InputError(
+            f"{path}: id is {shown(data.get('id'))}; a file of this name holds {run.run_id!r}"
+        )
     try:
-        accuracy, loss = (data["history"][name][-1] for name in ("validation_accuracy", "training_loss"))
+        accuracy, loss = (
+            data["history"][name][-1] for name in ("validation_accuracy", "training_loss")
+        )
         rule = None if data.get("early_stop") is None else EarlyStop(**data["early_stop"])
-        saved = SavedRun(int(data["epochs_trained"]), data["diverged_at"], _number(accuracy), _number(loss), rule)
+        saved = SavedRun(
+            int(data["epochs_trained"]), data["diverged_at"], _number(accuracy), _number(loss), rule
+        )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"{path} is not a readable history: {shown(error)}") from None
     there = network_path(run, directory).exists() or saved.diverged_at is not None
@@ -98,9 +114,14 @@ def _number(value: Any) -> float | None:
 
 
 def is_complete(
-    run: RunSettings, directory: Path, snapshot_epochs: Sequence[int] = (), early_stop: EarlyStop | None = None
+    run: RunSettings,
+    directory: Path,
+    snapshot_epochs: Sequence[int] = (),
+    early_stop: EarlyStop | None = None,
 ) -> bool:
-    """Whether training this run into the directory, with this rule to stop early, would add nothing to what is there."""
+    """Whether training this run into the directory, with this rule to stop early, would add
+    nothing to what is there.
+    """
     saved = find_run(run, directory)
     if saved is None:
         return False
@@ -108,4 +129,7 @@ def is_complete(
         return True
     wanted = [epoch for epoch in snapshot_epochs if epoch <= saved.epochs]
     snapshots = all(network_path(run, directory, epoch).exists() for epoch in wanted)
-    return snapshots and (saved.epochs == run.training.epochs or (early_stop is not None and saved.stopped_for(early_stop)))
+    return snapshots and (
+        saved.epochs == run.training.epochs
+        or (early_stop is not None and saved.stopped_for(early_stop))
+    )

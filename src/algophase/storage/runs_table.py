@@ -1,11 +1,13 @@
-"""The runs table: Parquet shards in a directory, one row per run, read as one table whatever version wrote each shard.
+"""The runs table: Parquet shards in a directory, one row per run, read as one table whatever
+version wrote each shard.
 
-A column that a shard lacks is null for its rows; one that only some shards have is kept. The column `verdict` of shards from
-before there was a `paper_label` beside it is read as that. A list of objects (the circles of
-`analyze --json`) becomes one list column a field: `circles.frequency`, `circles.role`, ...
+A column that a shard lacks is null for its rows; one that only some shards have is kept. The column
+`verdict` of shards from before there was a `paper_label` beside it is read as that. A list of
+objects (the circles of `analyze --json`) becomes one list column a field: `circles.frequency`,
+`circles.role`, ...
 
-A file may come from anywhere. It is checked before it is used: its checksum, the sizes it declares (`shard_checks`), the types
-of its columns, and whether it is of the sweep it lies in (`identity`).
+A file may come from anywhere. It is checked before it is used: its checksum, the sizes it declares
+(`shard_checks`), the types of its columns, and whether it is of the sweep it lies in (`identity`).
 """
 
 import json
@@ -14,8 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
-from algophase.settings import shown
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
 from algophase.storage.files import size_of, write_atomically
 from algophase.storage.gallery import shipped
 from algophase.storage.identity import described, strangeness
@@ -37,12 +39,18 @@ Row = Mapping[str, Any]
 
 
 def flat_columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested record as columns: an object's fields under dotted names, a list of objects as one list a field."""
+    """A nested record as columns: an object's fields under dotted names, a list of objects as
+    one list a field.
+    """
     columns: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):
             columns |= flat_columns(value, f"{prefix}{name}.")
-        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        elif (
+            isinstance(value, list | tuple)
+            and value
+            and all(isinstance(item, Mapping) for item in value)
+        ):
             columns |= {f"{prefix}{name}.{key}": items for key, items in _by_field(value).items()}
         elif not isinstance(value, list | tuple) or value:
             columns[f"{prefix}{name}"] = value
@@ -56,7 +64,9 @@ def _by_field(items: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def encode_shard(rows: Sequence[Row], about: Mapping[str, Any]) -> bytes:
-    """Rows as a Parquet file. about: where they come from, kept in the file's metadata (columns hold no times)."""
+    """Rows as a Parquet file. about: where they come from, kept in the file's metadata (columns
+    hold no times).
+    """
     import pyarrow
 
     names = dict.fromkeys(name for row in rows for name in row)
@@ -96,7 +106,9 @@ def _leaf(field: "pyarrow.Field") -> tuple[str, "pyarrow.DataType"]:
     return path, kind
 
 
-def write_shard(path: Path, rows: Sequence[Row], about: Mapping[str, Any], inside: Path | None = None) -> None:
+def write_shard(
+    path: Path, rows: Sequence[Row], about: Mapping[str, Any], inside: Path | None = None
+) -> None:
     write_atomically(path, encode_shard(rows, about), inside=inside)
 
 
@@ -106,14 +118,19 @@ def shard_paths(path: Path) -> list[Path]:
         raise InputError(f"{path} does not exist; give a sweep's directory or a Parquet file")
     if not path.is_dir():
         return [path]
-    return sorted(entry for entry in path.iterdir() if entry.suffix == ".parquet" and not entry.name.startswith("."))
+    return sorted(
+        entry
+        for entry in path.iterdir()
+        if entry.suffix == ".parquet" and not entry.name.startswith(".")
+    )
 
 
 def _arrow_buffer(path: Path) -> "pyarrow.Buffer":
     """A file's content in memory of Arrow's own.
 
-    A thread of Arrow's pool that lets go of Python's bytes needs the interpreter. Where that is ending, the process aborts
-    ("terminate called without an active exception"), after all output was right.
+    A thread of Arrow's pool that lets go of Python's bytes needs the interpreter. Where that is
+    ending, the process aborts ("terminate called without an active exception"), after all output
+    was right.
     """
     import pyarrow
 
@@ -128,13 +145,17 @@ def _arrow_buffer(path: Path) -> "pyarrow.Buffer":
 
 
 def open_shard(path: Path) -> "pyarrow.parquet.ParquetFile":
-    """A Parquet file that is as it was written, and does not declare more than its size can hold."""
+    """A Parquet file that is as it was written, and does not declare more than its size can
+    hold.
+    """
     import pyarrow
     import pyarrow.parquet
 
     content = _arrow_buffer(path)
     if not is_intact(content):
-        raise InputError(f"{path} does not match its checksum: it was changed or damaged; {_advice(path)}")
+        raise InputError(
+            f"{path} does not match its checksum: it was changed or damaged; {_advice(path)}"
+        )
     try:
         file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content))
         check_declared(file, content, path)
@@ -144,28 +165,41 @@ def open_shard(path: Path) -> "pyarrow.parquet.ParquetFile":
 
 
 def read_shard(path: Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
-    """One shard, or those of its columns that are asked for and there. An `index` is an integer in every row."""
+    """One shard, or those of its columns that are asked for and there. An `index` is an integer
+    in every row.
+    """
     return _read(open_shard(path), path, columns)
 
 
-def _read(file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str] | None) -> "pyarrow.Table":
+def _read(
+    file: "pyarrow.parquet.ParquetFile", path: Path, columns: Iterable[str] | None
+) -> "pyarrow.Table":
     import pyarrow
 
     try:
         there = file.schema_arrow.names
         former = _former_names(there)
-        wanted = None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
-        table = file.read(columns=None if wanted is None else [name for name in wanted if name in there])
+        wanted = (
+            None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
+        )
+        table = file.read(
+            columns=None if wanted is None else [name for name in wanted if name in there]
+        )
         return _checked(table, former, path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from None
 
 
 def _checked(table: "pyarrow.Table", former: Mapping[str, str], path: Path) -> "pyarrow.Table":
-    """What was read of a shard, under the names of today. former: `_former_names` of the whole shard."""
+    """What was read of a shard, under the names of today. former: `_former_names` of the whole
+    shard.
+    """
     table.validate(full=True)  # the text is text
     now = {then: name for name, then in former.items()}
-    about, renamed = table.schema.metadata, table.rename_columns([now.get(name, name) for name in table.column_names])
+    about, renamed = (
+        table.schema.metadata,
+        table.rename_columns([now.get(name, name) for name in table.column_names]),
+    )
     table = check_types(renamed.replace_schema_metadata(about), path)  # which renaming drops
     if "index" in table.column_names:
         _check_index(table["index"], path)
@@ -185,7 +219,9 @@ def is_single(kind: "pyarrow.DataType") -> bool:
 
 
 def read_row(path: Path, place: int) -> dict[str, Any]:
-    """Every column of one row of a shard, None for what is missing. Other rows are not kept in memory."""
+    """Every column of one row of a shard, None for what is missing. Other rows are not kept in
+    memory.
+    """
     import pyarrow
 
     file = open_shard(path)
@@ -214,9 +250,11 @@ def read_shards(
     *,
     only_single: bool = False,
 ) -> "dict[Path, pyarrow.Table]":
-    """Shards of a directory, by their files. One of another sweep is refused: its runs would stand among others' unnoticed.
+    """Shards of a directory, by their files. One of another sweep is refused: its runs would stand
+    among others' unnoticed.
 
-    problems: where given, a shard that cannot be used adds a line to it, and the others are read all the same.
+    problems: where given, a shard that cannot be used adds a line to it, and the others are read
+        all the same.
     only_single: read no lists, which take most of the memory. `read_row` reads those of one run.
     """
     directory, wanted = shipped(path), None if columns is None else list(columns)
@@ -240,21 +278,33 @@ def read_shards(
 
 
 def _single_names(file: "pyarrow.parquet.ParquetFile") -> list[str]:
-    """Columns with one value per run, by their names of today. Known ones that are not so are read, to be refused."""
+    """Columns with one value per run, by their names of today. Known ones that are not so are
+    read, to be refused.
+    """
     now = {then: name for name, then in _former_names(file.schema_arrow.names).items()}
     names = {field.name: now.get(field.name, field.name) for field in file.schema_arrow}
     must_be_single = frozenset.union(*known_columns())
-    return [names[field.name] for field in file.schema_arrow if is_single(field.type) or names[field.name] in must_be_single]
+    return [
+        names[field.name]
+        for field in file.schema_arrow
+        if is_single(field.type) or names[field.name] in must_be_single
+    ]
 
 
-def _check_belongs(file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]) -> None:
-    why = strangeness(origin(file.schema_arrow), lambda columns: _read(file, path, columns), description)
+def _check_belongs(
+    file: "pyarrow.parquet.ParquetFile", path: Path, description: Mapping[str, Any]
+) -> None:
+    why = strangeness(
+        origin(file.schema_arrow), lambda columns: _read(file, path, columns), description
+    )
     if why is not None:
         raise InputError(f"{path} is not a shard of the sweep it lies in: {why}; move it elsewhere")
 
 
 def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, Path]]) -> None:
-    """That no index is another run in another shard. owners: the run and the shard of each index so far, and then of these."""
+    """That no index is another run in another shard. owners: the run and the shard of each index
+    so far, and then of these.
+    """
     if not {*KEYS} <= {*table.column_names}:
         return
     here = dict(zip(table["index"].to_pylist(), table["run_id"].to_pylist(), strict=True))
@@ -262,7 +312,8 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
         held, other = owners.get(index, (run_id, path))
         if held != run_id:
             raise InputError(
-                f"run {index} is {shown(held)} in {other} and {shown(run_id)} in {path}: one is not of this sweep; "
+                f"run {index} is {shown(held)} in {other} and {shown(run_id)} in {path}: one is "
+                "not of this sweep; "
                 "move it elsewhere"
             )
     owners |= {index: (run_id, path) for index, run_id in here.items()}
@@ -270,7 +321,11 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
 
 def _former_names(there: Sequence[str]) -> dict[str, str]:
     """Which columns of an older shard have another name now: now -> then."""
-    return {} if "paper_label" in there else {now: then for now, then in FORMER_NAMES.items() if then in there}
+    return (
+        {}
+        if "paper_label" in there
+        else {now: then for now, then in FORMER_NAMES.items() if then in there}
+    )
 
 
 def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
@@ -281,15 +336,21 @@ def _check_index(column: "pyarrow.ChunkedArray", path: Path) -> None:
     for value in column.to_pylist():
         if isinstance(value, bool) or not isinstance(value, int):
             what = "missing" if value is None else shown(value)
-            raise InputError(f"{path} is not a sweep shard: the index of a run is {what}; it must be an integer")
+            raise InputError(
+                f"{path} is not a sweep shard: the index of a run is {what}; it must be an integer"
+            )
 
 
 def read_table(path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
-    """All shards as one table. Types of a column that differ between shards are joined where that loses nothing."""
+    """All shards as one table. Types of a column that differ between shards are joined where
+    that loses nothing.
+    """
     return join_shards(_shards(path), path, columns)
 
 
-def join_shards(shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None) -> "pyarrow.Table":
+def join_shards(
+    shards: Iterable[Path], path: str | Path, columns: Iterable[str] | None = None
+) -> "pyarrow.Table":
     """These shards as one table. path: what an error names."""
     return join_tables(read_shards(shards, path, columns), path)
 
@@ -301,16 +362,23 @@ def join_tables(shards: "Mapping[Path, pyarrow.Table]", path: str | Path) -> "py
     for key in KEYS:
         without = [shard for shard, table in shards.items() if key not in table.column_names]
         if 0 < len(without) < len(shards):
-            raise InputError(f"{without[0]} has no column {key!r}, as other files of {path} have: it is not a sweep shard")
+            raise InputError(
+                f"{without[0]} has no column {key!r}, as other files of {path} have: it is not "
+                "a sweep shard"
+            )
     tables = [table.replace_schema_metadata(None) for table in shards.values()]
     try:
         return pyarrow.concat_tables(tables, promote_options="permissive")
     except pyarrow.ArrowException as error:
-        raise InputError(f"the shards of {path} do not fit together: {str(error).splitlines()[0]}") from None
+        raise InputError(
+            f"the shards of {path} do not fit together: {str(error).splitlines()[0]}"
+        ) from None
 
 
 def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
-    """Each run once, the first of several with its id, in the order of their index; along training, once at each epoch."""
+    """Each run once, the first of several with its id, in the order of their index; along
+    training, once at each epoch.
+    """
     import pyarrow
 
     names, places = table.column_names, list(range(table.num_rows))
@@ -319,7 +387,14 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
     epochs = table[EPOCH].to_pylist() if EPOCH in names else [None] * table.num_rows
     if "index" in names:
         indices = table["index"].to_pylist()
-        places.sort(key=lambda place: (indices[place] is None, indices[place], epochs[place] is None, epochs[place]))
+        places.sort(
+            key=lambda place: (
+                indices[place] is None,
+                indices[place],
+                epochs[place] is None,
+                epochs[place],
+            )
+        )
     if "run_id" in names:
         ids, first = table["run_id"].to_pylist(), dict[Any, int]()
         for place in places:
@@ -329,7 +404,9 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
 
 
 def _in_order(table: "pyarrow.Table") -> bool:
-    """Whether the runs are in the order of their index already, and none is there twice: the rule in a sweep."""
+    """Whether the runs are in the order of their index already, and none is there twice: the
+    rule in a sweep.
+    """
     import pyarrow
     import pyarrow.compute
 
@@ -343,7 +420,8 @@ def _in_order(table: "pyarrow.Table") -> bool:
 
 
 def read_runs(path: str | Path) -> "pandas.DataFrame":
-    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the order of their index.
+    """The runs of a sweep's directory, of one Parquet file or of a shipped sweep, each once, in the
+    order of their index.
 
     Of `moments` in a sweep's directory: each run once at each epoch.
 
@@ -368,7 +446,10 @@ def python_columns(table: "pyarrow.Table", path: str | Path) -> dict[str, list[A
         columns = each_once(table).to_pydict()
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise _unusable(path, error) from None
-    return {name: [None if value != value else value for value in values] for name, values in columns.items()}
+    return {
+        name: [None if value != value else value for value in values]
+        for name, values in columns.items()
+    }
 
 
 def read_ends(path: str | Path) -> "pandas.DataFrame":
@@ -384,9 +465,14 @@ def are_moments(columns: Collection[str]) -> bool:
 
 
 def refuse_moments(columns: Collection[str], path: str | Path) -> None:
-    """Stop where rows are runs along training: what needs one row a run would take each moment for a run."""
+    """Stop where rows are runs along training: what needs one row a run would take each moment
+    for a run.
+    """
     if are_moments(columns):
-        raise InputError(f"{path} holds runs along training, a row for each epoch looked at; give the sweep's own directory")
+        raise InputError(
+            f"{path} holds runs along training, a row for each epoch looked at; give the "
+            "sweep's own directory"
+        )
 
 
 def column_names(path: str | Path) -> list[str]:
@@ -429,12 +515,16 @@ def _unusable(path: str | Path, error: Exception) -> InputError:
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:
-    """The system's refusal, which may pass, or what is wrong with the file's content, which has no error number."""
+    """The system's refusal, which may pass, or what is wrong with the file's content, which has
+    no error number.
+    """
     if isinstance(error, InputError):
         return error
     if isinstance(error, OSError) and error.errno is not None:
         return InputError(f"cannot read {path}: {os.strerror(error.errno)}")
-    return InputError(f"{path} is not a readable Parquet file ({_first_line(error)}); {_advice(path)}")
+    return InputError(
+        f"{path} is not a readable Parquet file ({_first_line(error)}); {_advice(path)}"
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -1,7 +1,7 @@
 """A checksum that stands inside the file it is of, so that one rename puts both in place.
 
-The file holds the text `algophase-sha256:` and 64 digits, somewhere: its SHA-256 with zeros in place of the digits. A file
-without it was written by an older version, and is not checked.
+The file holds the text `algophase-sha256:` and 64 digits, somewhere: its SHA-256 with zeros in
+place of the digits. A file without it was written by an older version, and is not checked.
 """
 
 import hashlib
@@ -17,7 +17,9 @@ _SEAL = re.compile(rb"algophase-sha256:([0-9a-f]{64})")
 
 
 def sealed(content: bytes) -> tuple[memoryview, bytes, memoryview]:
-    """A file's content with its checksum in the place that was left for it, in pieces: it may be gigabytes."""
+    """A file's content with its checksum in the place that was left for it, in pieces: it may be
+    gigabytes.
+    """
     found = _SEAL.search(content)
     assert found is not None, "no place was left for the checksum"
     view, (start, end) = memoryview(content), found.span(1)
@@ -25,7 +27,9 @@ def sealed(content: bytes) -> tuple[memoryview, bytes, memoryview]:
 
 
 def is_intact(content: "bytes | mmap.mmap | pyarrow.Buffer") -> bool:
-    """Whether a file is as it was written. One without a checksum may be anything, and counts as intact."""
+    """Whether a file is as it was written. One without a checksum may be anything, and counts as
+    intact.
+    """
     found = _SEAL.search(content)
     if found is None:
         return True

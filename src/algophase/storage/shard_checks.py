@@ -1,56 +1,82 @@
-"""What a Parquet file may hold to be read as runs: no more than its size can, and columns of the types that are expected."""
+"""What a Parquet file may hold to be read as runs: no more than its size can, and columns of the
+types that are expected.
+"""
 
 import functools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.errors import InputError
-from algophase.settings import LinearSettings, TaskSettings, TrainingSettings, TransformerSettings, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+    shown,
+)
 from algophase.training.run.trained import CURVES
 
 if TYPE_CHECKING:
     import pyarrow
     import pyarrow.parquet
 
-# A sweep's shard has 0.2 values per byte and unpacks to 1.5 times its size. Far beyond that, a file could fill the memory.
+# A sweep's shard has 0.2 values per byte and unpacks to 1.5 times its size. Far beyond that, a file
+# could fill the memory.
 VALUES_PER_BYTE, UNPACKED = 4, 32
 ALWAYS = 1 << 20  # values, and 64 bytes of each: no file is refused for less
 LARGEST_TEXT = 1 << 28  # bytes of text in a file, written out
 
 
-def check_declared(file: "pyarrow.parquet.ParquetFile", content: "pyarrow.Buffer", path: Path) -> None:
-    """That a file does not unpack to far more than it is. What it declares is looked at, and nothing is read yet."""
+def check_declared(
+    file: "pyarrow.parquet.ParquetFile", content: "pyarrow.Buffer", path: Path
+) -> None:
+    """That a file does not unpack to far more than it is. What it declares is looked at, and
+    nothing is read yet.
+    """
     data, size = file.metadata, len(content)
     groups = [data.row_group(number) for number in range(data.num_row_groups)]
     chunks = [group.column(number) for group in groups for number in range(group.num_columns)]
-    values = max(sum(chunk.num_values for chunk in chunks), data.num_rows)  # a file without columns has rows too
+    values = max(
+        sum(chunk.num_values for chunk in chunks), data.num_rows
+    )  # a file without columns has rows too
     unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
     if values > max(ALWAYS, VALUES_PER_BYTE * size):
         raise InputError(f"{path} declares {values:,} values in {size:,} bytes: it is not read")
     if unpacked > max(64 * ALWAYS, UNPACKED * size):
-        raise InputError(f"{path} declares {unpacked:,} bytes, packed into {size:,}: it is not read")
+        raise InputError(
+            f"{path} declares {unpacked:,} bytes, packed into {size:,}: it is not read"
+        )
     texts = [chunk for chunk in chunks if chunk.physical_type.endswith("BYTE_ARRAY")]
-    # A text that is repeated is stored once. Where it could become too much when it is written out, it is counted.
+    # A text that is repeated is stored once. Where it could become too much when it is written out,
+    # it is counted.
     if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in texts) > LARGEST_TEXT:
         length = _length_of_text(content, sorted({chunk.path_in_schema for chunk in texts}))
         if length > LARGEST_TEXT:
-            raise InputError(f"{path} holds {length:,} bytes of text, packed into {size:,}: it is not read")
+            raise InputError(
+                f"{path} holds {length:,} bytes of text, packed into {size:,}: it is not read"
+            )
 
 
 def _length_of_text(content: "pyarrow.Buffer", columns: list[str]) -> int:
-    """Bytes of all texts in these columns, each as often as it is there, without writing them out."""
+    """Bytes of all texts in these columns, each as often as it is there, without writing them
+    out.
+    """
     import pyarrow
     import pyarrow.compute
     import pyarrow.parquet
 
-    table = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(content), read_dictionary=columns).read(columns=columns)
+    table = pyarrow.parquet.ParquetFile(
+        pyarrow.BufferReader(content), read_dictionary=columns
+    ).read(columns=columns)
     waiting, total = [chunk for column in table.columns for chunk in column.chunks], 0
     while waiting:
         array = waiting.pop()
         if isinstance(array, pyarrow.DictionaryArray):
             lengths = pyarrow.compute.binary_length(array.dictionary)
-            total += pyarrow.compute.sum(lengths.take(array.indices).cast(pyarrow.int64())).as_py() or 0
+            total += (
+                pyarrow.compute.sum(lengths.take(array.indices).cast(pyarrow.int64())).as_py() or 0
+            )
         elif pyarrow.types.is_struct(array.type):
             waiting += array.flatten()
         elif pyarrow.types.is_nested(array.type):
@@ -59,7 +85,9 @@ def _length_of_text(content: "pyarrow.Buffer", columns: list[str]) -> int:
 
 
 def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
-    """Known columns hold single values, numbers where those are expected. Other columns may hold anything."""
+    """Known columns hold single values, numbers where those are expected. Other columns may hold
+    anything.
+    """
     import pyarrow
 
     twice = [name for name, count in Counter(table.column_names).items() if count > 1]
@@ -70,7 +98,11 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
         held = field.type.value_type if types.is_dictionary(field.type) else field.type
         if types.is_null(held) or field.name not in texts | numbers:
             continue
-        plain = types.is_integer(held) or types.is_boolean(held) or held in (pyarrow.float32(), pyarrow.float64())
+        plain = (
+            types.is_integer(held)
+            or types.is_boolean(held)
+            or held in (pyarrow.float32(), pyarrow.float64())
+        )
         wanted, fits = held, plain
         if types.is_floating(held) or types.is_decimal(held):
             wanted, fits = pyarrow.float64() if not plain else held, True
@@ -78,7 +110,9 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
             wanted, fits = pyarrow.string(), True
         if not fits:
             what = "text" if field.name in texts else "numbers"
-            raise InputError(f"{path}: column {field.name} holds {str(field.type)[:80]}; it must hold {what}")
+            raise InputError(
+                f"{path}: column {field.name} holds {str(field.type)[:80]}; it must hold {what}"
+            )
         if wanted != field.type:
             table = table.set_column(place, field.name, table.column(place).cast(wanted))
     return table
@@ -89,9 +123,30 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
     """The columns of text and of numbers that every part of the program takes for such."""
     from algophase.analysis.catalogue import metrics
 
-    settings = [kind.to_dict() for kind in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())]
+    settings = [
+        kind.to_dict()
+        for kind in (TaskSettings(), TransformerSettings(), LinearSettings(), TrainingSettings())
+    ]
     values = {name: value for each in settings for name, value in each.items()}
     texts = {name for name, value in values.items() if isinstance(value, str)}
-    numbers = {"seed", "epoch", "epochs_trained", "diverged_at", "pizza_share", *CURVES, *values.keys() - texts}
-    texts |= {"space", "run_id", "kind", "verdict", "paper_label", "shape", "engine", "device", "precision"}
+    numbers = {
+        "seed",
+        "epoch",
+        "epochs_trained",
+        "diverged_at",
+        "pizza_share",
+        *CURVES,
+        *values.keys() - texts,
+    }
+    texts |= {
+        "space",
+        "run_id",
+        "kind",
+        "verdict",
+        "paper_label",
+        "shape",
+        "engine",
+        "device",
+        "precision",
+    }
     return frozenset(texts), frozenset(numbers | {each.name for each in metrics()})

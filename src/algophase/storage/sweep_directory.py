@@ -7,9 +7,9 @@
     .checkpoints/, .lock              only while it goes, or where an ensemble was interrupted
     .unfinished.json                  only while a shard is added: files that count for nothing until it is there
 
-The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of moments is written before
-the shard of its runs and counts only beside it; so is a network, which counts only with its row. See `journal` for what a
-killed writer left of those.
+The directory knows which runs are done from its shards alone, so nothing can come apart. A shard of
+moments is written before the shard of its runs and counts only beside it; so is a network, which
+counts only with its row. See `journal` for what a killed writer left of those.
 """
 
 import contextlib
@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
+from algophase.core.wording import counted
 from algophase.networks import Network
-from algophase.settings import shown
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import given_path, read_bytes, remove_partials, write_atomically
 from algophase.storage.identity import DESCRIPTION, IDENTITY, MOMENTS, identity, same_sweep
@@ -39,7 +40,6 @@ from algophase.storage.runs_table import (
     shard_paths,
     write_shard,
 )
-from algophase.wording import counted
 
 if TYPE_CHECKING:
     import pandas
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 CHECKPOINTS = ".checkpoints"
 FORMAT = "algophase-sweep"
 VERSION = 1
-BEGUN_BY = "begun_by"  # in sweep.json: until a run is finished, nothing else says which code made its checkpoints
+# In sweep.json: until a run is finished, nothing else says which code made its checkpoints
+BEGUN_BY = "begun_by"
 
 
 class SweepDirectory:
@@ -83,7 +84,9 @@ class SweepDirectory:
 
     @contextlib.contextmanager
     def hold(self, doing: str) -> Iterator[None]:
-        """Be the only one who writes here. What a killed writer left half done is swept out first."""
+        """Be the only one who writes here. What a killed writer left half done is swept out
+        first.
+        """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -91,7 +94,12 @@ class SweepDirectory:
         with locked(self.path, doing) as self._is_held:
             self._added = 0
             try:
-                for folder in (self.path, self.moments_path, self.networks, self.path / CHECKPOINTS):  # and no other: not ours
+                for folder in (
+                    self.path,
+                    self.moments_path,
+                    self.networks,
+                    self.path / CHECKPOINTS,
+                ):  # and no other: not ours
                     if folder == self.path or not folder.is_symlink():
                         remove_partials(folder)
                 self._journal.settle(self._ids)
@@ -102,8 +110,10 @@ class SweepDirectory:
     def _check_held(self) -> None:
         if self._is_held is not None and not self._is_held():
             raise InputError(
-                f"{self.path} was removed, renamed or unlocked while this command was writing into it. It stops here: "
-                f"{counted(self._added, 'run')} it had added are where the directory is now, if anywhere; "
+                f"{self.path} was removed, renamed or unlocked while this command was writing "
+                "into it. It stops here: "
+                f"{counted(self._added, 'run')} it had added are where the directory is now, if "
+                "anywhere; "
                 "those it was working on are lost"
             )
 
@@ -117,12 +127,18 @@ class SweepDirectory:
             self._check_held()
 
     def _write(self, path: Path, content: bytes) -> None:
-        write_atomically(path, content, inside=self.path)  # a directory that was removed is not made again
+        write_atomically(
+            path, content, inside=self.path
+        )  # a directory that was removed is not made again
 
-    def describe(self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = (), by: str = "") -> None:
-        """Say what this sweep is, or check that it is what it was. Only a space's title and count may change.
+    def describe(
+        self, space: Mapping[str, Any], seed: int, snapshots: Sequence[int] = (), by: str = ""
+    ) -> None:
+        """Say what this sweep is, or check that it is what it was. Only a space's title and count
+        may change.
 
-        snapshots: epochs at which its networks are looked at along training. by: which state of the code begins it.
+        snapshots: epochs at which its networks are looked at along training. by: which state of the
+            code begins it.
         """
         record = {"format": FORMAT, "version": VERSION, "space": dict(space), "seed": seed}
         if snapshots:
@@ -139,24 +155,29 @@ class SweepDirectory:
                     else "another space of that name"
                 )
                 raise InputError(
-                    f"{self.path} holds a sweep of {reason}; it cannot take runs of space {other} with seed {seed}: "
+                    f"{self.path} holds a sweep of {reason}; it cannot take runs of space "
+                    f"{other} with seed {seed}: "
                     "choose another directory"
                 )
             inside = bool(held["space"].get("hidden"))
             if inside != bool(space.get("hidden")):
                 raise InputError(
-                    f"{self.path} was begun {'with' if inside else 'without'} a look inside hidden layers: "
+                    f"{self.path} was begun {'with' if inside else 'without'} a look inside "
+                    "hidden layers: "
                     f"{'say' if inside else 'omit'} --hidden, or choose another directory"
                 )
             followed = held.get("snapshots", [])
             if followed != list(snapshots):
                 raise InputError(
-                    f"{self.path} follows its runs at {_epochs(followed)}, this command at {_epochs(snapshots)}: "
+                    f"{self.path} follows its runs at {_epochs(followed)}, this command at "
+                    f"{_epochs(snapshots)}: "
                     "ask for the same, or choose another directory"
                 )
             return
         if any(self.path.glob("*.parquet")):
-            raise InputError(f"{self.path} holds Parquet files but no sweep.json; choose another directory")
+            raise InputError(
+                f"{self.path} holds Parquet files but no sweep.json; choose another directory"
+            )
         with self._writing():
             if self._is_held is None:
                 self.path.mkdir(parents=True, exist_ok=True)
@@ -168,7 +189,8 @@ class SweepDirectory:
         data = read_json(self._description_path, "the sweep")
         if data.get("format") != FORMAT or data.get("version") != VERSION:
             raise InputError(
-                f"{self._description_path}: format is {shown(data.get('format'))} {shown(data.get('version'))}; "
+                f"{self._description_path}: format is {shown(data.get('format'))} "
+                f"{shown(data.get('version'))}; "
                 f"this program reads {FORMAT!r} {VERSION}"
             )
         if not isinstance(data.get("space"), dict) or not isinstance(data.get("seed"), int):
@@ -179,23 +201,40 @@ class SweepDirectory:
         """Index of every finished run, with its id and the paper's label."""
         found: dict[int, tuple[str, str | None]] = {}
         paths = shard_paths(self.path) if self.path.is_dir() else []
-        for path, table in read_shards(paths, self.path, ("index", "run_id", "paper_label")).items():
+        for path, table in read_shards(
+            paths, self.path, ("index", "run_id", "paper_label")
+        ).items():
             shard = table.to_pydict()
             try:
                 indices, ids = shard["index"], shard["run_id"]
             except KeyError as error:
-                raise InputError(f"{path} has no column {error}: it is not a sweep shard; move it elsewhere") from None
-            found |= dict(zip(indices, zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True), strict=True))
+                raise InputError(
+                    f"{path} has no column {error}: it is not a sweep shard; move it elsewhere"
+                ) from None
+            found |= dict(
+                zip(
+                    indices,
+                    zip(ids, shard.get("paper_label", [None] * len(ids)), strict=True),
+                    strict=True,
+                )
+            )
         return found
 
     def add(
-        self, rows: Sequence[Row], about: Mapping[str, Any], moments: Sequence[Row] = (), networks: Sequence[Network] = ()
+        self,
+        rows: Sequence[Row],
+        about: Mapping[str, Any],
+        moments: Sequence[Row] = (),
+        networks: Sequence[Network] = (),
     ) -> Path:
-        """Write finished runs as a new shard. Until the file is in its place, none of them is finished.
+        """Write finished runs as a new shard. Until the file is in its place, none of them is
+        finished.
 
         networks: those of them to keep, and their snapshots.
         """
-        path = self.path / _shard_name([row["index"] for row in rows], [row["run_id"] for row in rows])
+        path = self.path / _shard_name(
+            [row["index"] for row in rows], [row["run_id"] for row in rows]
+        )
         about = {**about, **self._identity()}
         with self._writing():
             kept = [file for network in networks for file in self._network_files(network.id)]
@@ -217,7 +256,8 @@ class SweepDirectory:
         moments: "pyarrow.Table | None" = None,
         networks: Sequence[Path] = (),
     ) -> Path:
-        """Make one shard of these the whole table. Old shards go once it is there; until then a run in both is read once.
+        """Make one shard of these the whole table. Old shards go once it is there; until then a run
+        in both is read once.
 
         networks: files of networks to copy here.
         """
@@ -227,7 +267,9 @@ class SweepDirectory:
         with self._writing():
             copies = {self.networks / file.name: file for file in networks}
             followed = [self.moments_path / path.name] if moments is not None else []
-            self._journal.note([*copies, *followed], [self.moments_path / shard.name for shard in old])
+            self._journal.note(
+                [*copies, *followed], [self.moments_path / shard.name for shard in old]
+            )
             for copy, file in copies.items():
                 self._write(copy, read_bytes(file))
             if moments is not None:
@@ -254,9 +296,15 @@ class SweepDirectory:
         return [self.networks / f"{name}.safetensors", self.networks / f"{name}.json"]
 
     def kept(self) -> set[str]:
-        """Ids of the networks that were kept, without snapshots. Of each, the JSON file is written last."""
+        """Ids of the networks that were kept, without snapshots. Of each, the JSON file is
+        written last.
+        """
         files = self.networks.glob("*.safetensors") if self.networks.is_dir() else []
-        return {path.stem for path in files if path.with_suffix(".json").exists() and SNAPSHOT not in path.stem}
+        return {
+            path.stem
+            for path in files
+            if path.with_suffix(".json").exists() and SNAPSHOT not in path.stem
+        }
 
     def kept_snapshots(self, run_id: str) -> list[str]:
         """Names of a kept network's snapshots, which are files like its own."""
@@ -268,7 +316,8 @@ class SweepDirectory:
         return [shard for shard in shards if (self.path / shard.name).exists()]
 
     def moments(self, beside: Iterable[Path] | None = None) -> "pyarrow.Table | None":
-        """Every run along training, one row a run and epoch, by index and epoch; None where it was not followed.
+        """Every run along training, one row a run and epoch, by index and epoch; None where it was
+        not followed.
 
         beside: only those of the runs in these shards.
         """
@@ -280,21 +329,32 @@ class SweepDirectory:
         return read_runs(self.path)
 
     def sittings(self) -> list[dict[str, Any]]:
-        """Where the runs come from: one record a shard, or those of the shards a merged one was made of."""
-        return [sitting for path in shard_paths(self.path) for sitting in sittings_of(path, provenance(path))]
+        """Where the runs come from: one record a shard, or those of the shards a merged one was
+        made of.
+        """
+        return [
+            sitting
+            for path in shard_paths(self.path)
+            for sitting in sittings_of(path, provenance(path))
+        ]
 
     @property
     def _holds_something(self) -> bool:
-        """Whether there is a run, or a beginning of one. A command that failed may have left no more than a description."""
+        """Whether there is a run, or a beginning of one. A command that failed may have left no
+        more than a description.
+        """
         return bool(shard_paths(self.path)) or (self.path / CHECKPOINTS).exists()
 
     def complete(self) -> None:
-        """What was asked for is done: an ensemble whose runs are all finished is of no use any more, and takes gigabytes.
+        """What was asked for is done: an ensemble whose runs are all finished is of no use any
+        more, and takes gigabytes.
 
         One with other runs may be: another part's, or that of a command that asked for more runs.
         """
         checkpoints, finished = self.checkpoints(), self._ids()
-        with contextlib.suppress(InputError):  # one that is not readable is named by the sweep that would go on from it
+        with contextlib.suppress(
+            InputError
+        ):  # one that is not readable is named by the sweep that would go on from it
             for held in checkpoints.pending():
                 if all(run.run_id in finished for run in held.runs):
                     checkpoints.remove(held.runs)
@@ -304,7 +364,11 @@ class SweepDirectory:
 
 def sittings_of(shard: Path, about: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What made a shard's runs, by what it says about itself."""
-    return about["shards"] if isinstance(about.get("shards"), list) else [{"shard": shard.name, **about}]
+    return (
+        about["shards"]
+        if isinstance(about.get("shards"), list)
+        else [{"shard": shard.name, **about}]
+    )
 
 
 def _epochs(epochs: Sequence[int]) -> str:

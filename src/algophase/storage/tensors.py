@@ -12,17 +12,21 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.files import read_bytes, size_of
 
 MOST_TENSORS = 2048  # of one network: 128 layers of 16. A template of a layer takes 20 kB and 2 ms
 LARGEST_HEADER = 1 << 22  # bytes of a safetensors header: about 100 per tensor
-MOST_SHARING = 2  # how often all numbers of a file may be used: a table is now and then tied to another
+MOST_SHARING = (
+    2  # how often all numbers of a file may be used: a table is now and then tied to another
+)
 SHARED_BYTES = 1 << 20  # that may be used any number of times
 
 
 def check_plain(name: str, tensor: Tensor) -> None:
-    """That a tensor holds its numbers one beside the other. Others can be in a .pt file, and little can be done with them."""
+    """That a tensor holds its numbers one beside the other. Others can be in a .pt file, and
+    little can be done with them.
+    """
     if tensor.is_meta:
         raise InputError(f"tensor {name} is on device meta: it has a shape but no numbers")
     if tensor.layout is not torch.strided or tensor.is_nested:
@@ -30,22 +34,33 @@ def check_plain(name: str, tensor: Tensor) -> None:
         raise InputError(f"tensor {name} is {kind}; it must be an ordinary dense tensor")
     available = tensor.untyped_storage().nbytes() // tensor.element_size()
     if tensor.numel() > available:  # one number, shown as many: a small file could fill the memory
-        raise InputError(f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {available:,}")
+        raise InputError(
+            f"tensor {name} has {tensor.numel():,} numbers, of which the file holds {available:,}"
+        )
 
 
 def check_together(tensors: Mapping[str, Tensor]) -> None:
-    """That tensors are usable together: not too many, none empty, and not all of them views of the same few numbers."""
+    """That tensors are usable together: not too many, none empty, and not all of them views of
+    the same few numbers.
+    """
     if len(tensors) > MOST_TENSORS:
         raise InputError(f"it has {len(tensors):,} tensors; a network has at most {MOST_TENSORS:,}")
     for name, tensor in tensors.items():
         check_plain(name, tensor)
-        if tensor.numel() == 0:  # its other dimensions may be anything, and whatever goes with them is allocated
+        if (
+            tensor.numel() == 0
+        ):  # its other dimensions may be anything, and whatever goes with them is allocated
             raise InputError(f"tensor {name} has shape {tuple(tensor.shape)}: it holds no numbers")
-    storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors.values()}
+    storages = {
+        tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes()
+        for tensor in tensors.values()
+    }
     used = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
     available = sum(storages.values())
     if used > MOST_SHARING * available + SHARED_BYTES:
-        raise InputError(f"its tensors have {used:,} bytes in all, of which the file holds {available:,}")
+        raise InputError(
+            f"its tensors have {used:,} bytes in all, of which the file holds {available:,}"
+        )
 
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], bytes]:
@@ -63,24 +78,34 @@ def _unreadable(path: Path, why: str) -> InputError:
 
 
 def _check_header(path: Path) -> None:
-    """That the first bytes of a file, which list its tensors, are short and promise what the file has."""
+    """That the first bytes of a file, which list its tensors, are short and promise what the
+    file has.
+    """
     size = size_of(path)
     try:
         with path.open("rb") as file:
             start = file.read(8)
             length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
             if length > LARGEST_HEADER:
-                raise _unreadable(path, f"its header has {length:,} bytes; at most {LARGEST_HEADER:,} are read")
+                raise _unreadable(
+                    path, f"its header has {length:,} bytes; at most {LARGEST_HEADER:,} are read"
+                )
             header = json.loads(file.read(length))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     except (ValueError, RecursionError) as error:
-        raise error if isinstance(error, InputError) else _unreadable(path, f"its header is not JSON: {error}") from None
+        raise (
+            error
+            if isinstance(error, InputError)
+            else _unreadable(path, f"its header is not JSON: {error}")
+        ) from None
     if not isinstance(header, dict):
         raise _unreadable(path, "its header is not a JSON object")
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     if len(entries) > MOST_TENSORS:
-        raise InputError(f"{path} has {len(entries):,} tensors; a network has at most {MOST_TENSORS:,}")
+        raise InputError(
+            f"{path} has {len(entries):,} tensors; a network has at most {MOST_TENSORS:,}"
+        )
     for name, entry in entries.items():
         shape = entry.get("shape") if isinstance(entry, dict) else None
         _check_shape(path, name, shape, size)
@@ -88,10 +113,16 @@ def _check_header(path: Path) -> None:
 
 def _check_shape(path: Path, name: str, shape: Any, size: int) -> None:
     """size: of the file, in bytes. No number takes less than half of one."""
-    if not isinstance(shape, list) or not all(type(length) is int and length >= 0 for length in shape):
+    if not isinstance(shape, list) or not all(
+        type(length) is int and length >= 0 for length in shape
+    ):
         raise _unreadable(path, f"tensor {name[:100]} has no shape")
     count = math.prod(shape[:16])
     if count == 0:
-        raise InputError(f"{path}: tensor {name[:100]} has shape {tuple(shape[:16])}: it holds no numbers")
+        raise InputError(
+            f"{path}: tensor {name[:100]} has shape {tuple(shape[:16])}: it holds no numbers"
+        )
     if len(shape) > 16 or count > 2 * size:
-        raise _unreadable(path, f"tensor {name[:100]} has {len(shape)} dimensions and more numbers than the file")
+        raise _unreadable(
+            path, f"tensor {name[:100]} has {len(shape)} dimensions and more numbers than the file"
+        )

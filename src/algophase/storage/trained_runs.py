@@ -1,4 +1,6 @@
-"""Training into a directory: what is there already is not trained again, and what is interrupted continues."""
+"""Training into a directory: what is there already is not trained again, and what is interrupted
+continues.
+"""
 
 import contextlib
 import json
@@ -9,9 +11,9 @@ from pathlib import Path
 import torch
 
 from algophase.analysis.dynamics import Moment, dynamics
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings
 from algophase.networks import Network
-from algophase.settings import RunSettings
 from algophase.storage import load
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.storage.files import check_directory, remove_partials, write_atomically
@@ -38,10 +40,12 @@ def train_into(
     ensemble_size: int | None = None,
     strict_device: bool = False,
 ) -> None:
-    """Train the runs that are not in the directory, and save each ensemble there as soon as it is done.
+    """Train the runs that are not in the directory, and save each ensemble there as soon as it is
+    done.
 
-    After Ctrl-C, which raises `TrainingInterrupted`, a kill or a full disk, the same call continues from a checkpoint in the
-    directory. An ensemble of which only some runs were saved is taken up again as a whole, so that all get the same bits.
+    After Ctrl-C, which raises `TrainingInterrupted`, a kill or a full disk, the same call continues
+    from a checkpoint in the directory. An ensemble of which only some runs were saved is taken up
+    again as a whole, so that all get the same bits.
 
         train_into("runs", [RunSettings(seed=seed) for seed in range(4)])
         network = load_run(RunSettings(seed=0), "runs")
@@ -50,9 +54,15 @@ def train_into(
     kept = DirectoryCheckpoints(directory / CHECKPOINTS, to_the_end=True)
     for folder in (directory, kept.directory):
         remove_partials(folder)
-    missing = [run for run in runs if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)]
+    missing = [
+        run
+        for run in runs
+        if not is_complete(run, directory, watch.snapshot_epochs, watch.early_stop)
+    ]
     if len(missing) < len(runs):
-        log.info("%d of %d networks are in %s already", len(runs) - len(missing), len(runs), directory)
+        log.info(
+            "%d of %d networks are in %s already", len(runs) - len(missing), len(runs), directory
+        )
     if not missing:  # the options are still checked
         with contextlib.suppress(InputError):  # a checkpoint that is not readable does no harm now
             _taken_up(kept, runs, missing)
@@ -80,8 +90,12 @@ def train_into(
                     save_run(trained, directory, watch.early_stop)
 
 
-def _taken_up(kept: DirectoryCheckpoints, runs: Sequence[RunSettings], missing: Sequence[RunSettings]) -> set[RunSettings]:
-    """Runs of ensembles that are to be continued for the sake of some that are missing. Those that miss none are forgotten."""
+def _taken_up(
+    kept: DirectoryCheckpoints, runs: Sequence[RunSettings], missing: Sequence[RunSettings]
+) -> set[RunSettings]:
+    """Runs of ensembles that are to be continued for the sake of some that are missing. Those
+    that miss none are forgotten.
+    """
     again: set[RunSettings] = set()
     for held in kept.pending():
         if set(held.runs) <= set(runs):
@@ -96,12 +110,19 @@ def load_run(run: RunSettings, directory: str | Path) -> Network:
     """The trained network of a run in a directory. One that diverged is an `InputError`."""
     saved = find_run(run, Path(directory))
     if saved is not None and saved.diverged_at is not None:
-        raise InputError(f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved.diverged_at}: not analysed")
+        raise InputError(
+            f"run {run.run_id} (seed {run.seed}) diverged at epoch {saved.diverged_at}: not "
+            "analysed"
+        )
     return load(network_path(run, Path(directory)))
 
 
-def run_dynamics(run: RunSettings, directory: str | Path, snapshot_epochs: Sequence[int]) -> list[Moment]:
-    """Analyse a run's snapshots in a directory, and write the analyses to ID.dynamics.json beside them."""
+def run_dynamics(
+    run: RunSettings, directory: str | Path, snapshot_epochs: Sequence[int]
+) -> list[Moment]:
+    """Analyse a run's snapshots in a directory, and write the analyses to ID.dynamics.json
+    beside them.
+    """
     directory = Path(directory)
     files = {epoch: network_path(run, directory, epoch) for epoch in snapshot_epochs}
     moments = dynamics({epoch: load(path) for epoch, path in files.items() if path.exists()})

@@ -1,8 +1,9 @@
 """A sweep with a time budget: how much of an ensemble there is time for.
 
-On a GPU an ensemble is cut to what there is time for. With the fused engine the runs are bit-identical however they are cut.
-With the other engines they are equal up to rounding, which training amplifies. On a CPU an ensemble stays whole: what does not
-end in time is saved, and continues in the next sitting with identical bits.
+On a GPU an ensemble is cut to what there is time for. With the fused engine the runs are
+bit-identical however they are cut. With the other engines they are equal up to rounding, which
+training amplifies. On a CPU an ensemble stays whole: what does not end in time is saved, and
+continues in the next sitting with identical bits.
 """
 
 import math
@@ -16,7 +17,9 @@ from algophase.training.run.trained import Progress, ignore
 
 LEAST_PART = 0.25  # a smaller part of an ensemble is not worth what is left of a time budget
 MARGIN = 0.92  # of the time left that a part is planned for
-NEARLY = 0.995  # of an ensemble's epochs: beyond this it is finished although time is up, as saving it takes as long
+# Of an ensemble's epochs: beyond this it is finished although time is up, as saving it takes as
+# long
+NEARLY = 0.995
 SOON = 0.02  # of an ensemble's epochs: after this share its speed is measured, over the same share
 
 
@@ -29,13 +32,17 @@ class TooLong(Exception):
 
 
 def fitting(group: Group, standing: Standing, deadline: float | None) -> Group | None:
-    """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little to begin."""
+    """The ensemble, or, on a GPU, as much of it as there is time for; None if that is too little
+    to begin.
+    """
     if deadline is None:
         return group
     left = deadline - time.monotonic()
     if left <= 0:
         return None
-    if standing.work == 0 or group.device.type == "cpu":  # nothing to go by yet, or never cut: begin, and see
+    if (
+        standing.work == 0 or group.device.type == "cpu"
+    ):  # nothing to go by yet, or never cut: begin, and see
         return group
     needed = sum(map(cost, group.runs)) * standing.seconds / standing.work
     share = MARGIN * left / needed
@@ -43,7 +50,8 @@ def fitting(group: Group, standing: Standing, deadline: float | None) -> Group |
 
 
 def first_of(group: Group, share: float) -> Group | None:
-    """The first networks of an ensemble, for this share of its time, in whole blocks: part of a block takes as long as all.
+    """The first networks of an ensemble, for this share of its time, in whole blocks: part of a
+    block takes as long as all.
 
     None where the share is too small to be worth it.
     """
@@ -53,14 +61,22 @@ def first_of(group: Group, share: float) -> Group | None:
 
 
 def time_is_up(progress: Progress, deadline: float | None) -> bool:
-    return deadline is not None and progress.epoch < NEARLY * progress.epochs and time.monotonic() >= deadline
+    return (
+        deadline is not None
+        and progress.epoch < NEARLY * progress.epochs
+        and time.monotonic() >= deadline
+    )
 
 
 def trial(
-    part: Group, standing: Standing, deadline: float | None, now: Callable[[], float] = time.monotonic
+    part: Group,
+    standing: Standing,
+    deadline: float | None,
+    now: Callable[[], float] = time.monotonic,
 ) -> Callable[[Progress], None]:
-    """A callback for the progress of a sitting's first ensemble: it raises `TooLong` if only a part of the ensemble will end in
-    time. If not even a part would, the ensemble continues, and is saved when time is up. Later the speed is known."""
+    """A callback for the progress of a sitting's first ensemble: it raises `TooLong` if only a part
+    of the ensemble will end in time. If not even a part would, the ensemble continues, and is saved
+    when time is up. Later the speed is known."""
     if deadline is None or standing.work > 0 or part.device.type == "cpu" or len(part.runs) == 1:
         return ignore
     seen: list[tuple[int, float]] = []  # epoch and time: first heard of, measured from, measured to
@@ -69,7 +85,9 @@ def trial(
         if len(seen) == 3 or progress.epoch < (0.0, SOON, 2 * SOON)[len(seen)] * progress.epochs:
             return
         seen.append((progress.epoch, now()))
-        if len(seen) < 3 or seen[0][0] > SOON * progress.epochs:  # this one goes on from a checkpoint
+        if (
+            len(seen) < 3 or seen[0][0] > SOON * progress.epochs
+        ):  # this one goes on from a checkpoint
             return
         _, (begun, then), (epoch, here) = seen
         seconds, left = (here - then) / max(1, epoch - begun), deadline - here

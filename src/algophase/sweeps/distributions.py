@@ -1,10 +1,12 @@
 """How one setting varies over a space: a fixed value, a distribution, or one axis of a grid.
 
-Written as plain data (in TOML and in a sweep's own file): a bare value is fixed, and a table says how it varies,
+Written as plain data (in TOML and in a sweep's own file): a bare value is fixed, and a table says
+how it varies,
 
     {uniform = [0, 1]}   {log_uniform = [32, 512], integer = true}   {choice = ["relu", "gelu"]}   {grid = [1, 2, 4]}
 
-A grid's values are not drawn: the runs go through the product of all grids of a space, one cell after the other.
+A grid's values are not drawn: the runs go through the product of all grids of a space, one cell
+after the other.
 """
 
 import math
@@ -13,10 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from algophase.errors import InputError
-from algophase.settings import LARGEST_COUNT, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import LARGEST_COUNT, shown
 
-FORMS = "a value, {uniform = [low, high]}, {log_uniform = [low, high]}, {choice = [...]} or {grid = [...]}"
+FORMS = (
+    "a value, {uniform = [low, high]}, {log_uniform = [low, high]}, {choice = [...]} or "
+    "{grid = [...]}"
+)
 Value = int | float | str | bool
 
 
@@ -36,7 +41,8 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Uniform over [low, high), or with `logarithmic` uniform in the logarithm; `integer` rounds to the nearest integer.
+    """Uniform over [low, high), or with `logarithmic` uniform in the logarithm; `integer` rounds to
+    the nearest integer.
 
     A uniform integer is one of low, ..., high, each as likely.
     """
@@ -58,7 +64,9 @@ class Uniform:
         return (int(self.low), int(self.high)) if self.integer else (self.low, self.high)
 
     def to_data(self) -> Any:
-        data: dict[str, Any] = {"log_uniform" if self.logarithmic else "uniform": list(self.extremes())}
+        data: dict[str, Any] = {
+            "log_uniform" if self.logarithmic else "uniform": list(self.extremes())
+        }
         return data | ({"integer": True} if self.integer else {})
 
 
@@ -116,10 +124,15 @@ def read_distribution(name: str, data: object) -> Distribution:
 
 def _read_list(name: str, form: str, values: list[object], integer: bool) -> Distribution:
     if integer:
-        raise InputError(f"{name}: integer goes with uniform and log_uniform; write integers into the {form}")
+        raise InputError(
+            f"{name}: integer goes with uniform and log_uniform; write integers into the {form}"
+        )
     for value in values:
         if not isinstance(value, str | bool | int | float):
-            raise InputError(f"{form} of {name} holds {shown(value)}; its values must be numbers, text, true or false")
+            raise InputError(
+                f"{form} of {name} holds {shown(value)}; its values must be numbers, text, true "
+                "or false"
+            )
     if len({(type(value), value) for value in values}) < len(values):
         raise InputError(f"{form} of {name} is {shown(values)}; it names a value twice")
     members = tuple(values)
@@ -127,8 +140,12 @@ def _read_list(name: str, form: str, values: list[object], integer: bool) -> Dis
 
 
 def _read_interval(name: str, form: str, values: list[object], integer: bool) -> Distribution:
-    if len(values) != 2 or any(isinstance(end, bool) or not isinstance(end, int | float) for end in values):
-        raise InputError(f"{form} of {name} is {shown(values)}; it must be two numbers, [low, high]")
+    if len(values) != 2 or any(
+        isinstance(end, bool) or not isinstance(end, int | float) for end in values
+    ):
+        raise InputError(
+            f"{form} of {name} is {shown(values)}; it must be two numbers, [low, high]"
+        )
     low, high = values
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
@@ -137,13 +154,19 @@ def _read_interval(name: str, form: str, values: list[object], integer: bool) ->
     except OverflowError:  # an integer beyond the largest float
         finite = False
     if not (finite and low < high):
-        raise InputError(f"{form} of {name} is {shown(values)}; low must be below high, and both finite, at most 1.8e308")
+        raise InputError(
+            f"{form} of {name} is {shown(values)}; low must be below high, and both finite, at "
+            "most 1.8e308"
+        )
     if form == "log_uniform" and low <= 0:
         raise InputError(f"log_uniform of {name} is {shown(values)}; low must be above 0")
     if integer and not (float(low).is_integer() and float(high).is_integer()):
-        raise InputError(f"{form} of {name} is {shown(values)}; with integer = true both ends must be integers")
+        raise InputError(
+            f"{form} of {name} is {shown(values)}; with integer = true both ends must be integers"
+        )
     if integer and max(abs(low), abs(high)) > LARGEST_COUNT:
         raise InputError(
-            f"{form} of {name} is {shown(values)}; with integer = true both ends must be at most {LARGEST_COUNT:,}"
+            f"{form} of {name} is {shown(values)}; with integer = true both ends must be at "
+            f"most {LARGEST_COUNT:,}"
         )
     return Uniform(float(low), float(high), integer, form == "log_uniform")

@@ -1,14 +1,15 @@
-"""Spaces beyond the paper's: how what networks learn depends on the modulus, the data, the weight decay and the heads, how it
-emerges in the first epochs, and what their hidden layers hold.
+"""Spaces beyond the paper's: how what networks learn depends on the modulus, the data, the weight
+decay and the heads, how it emerges in the first epochs, and what their hidden layers hold.
 
-All but the last are grids with the same number of runs in every cell, whole cells at any multiple of the number of cells. Runs
-of one modulus, training fraction or number of heads have one shape and train together; runs of any weight decay do.
+All but the last are grids with the same number of runs in every cell, whole cells at any multiple
+of the number of cells. Runs of one modulus, training fraction or number of heads have one shape and
+train together; runs of any weight decay do.
 """
 
 from dataclasses import replace
 from pathlib import Path
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.sweeps.distributions import Distribution, Fixed, Grid, Uniform
 from algophase.sweeps.paper_spaces import PAPER_SPACES
 from algophase.sweeps.spaces import Space, load_space
@@ -16,7 +17,22 @@ from algophase.sweeps.spaces import Space, load_space
 PER_CELL = 100
 PRIMES = (17, 23, 31, 43, 59, 73, 89, 101, 113, 127)
 COMPOSITES = (60, 64, 100)
-_FIRST = (10, 25, 50, 75, 100, 125, 150, 175, 200, 250, 300, 350, 400, 500)  # the end, at 600, is looked at anyway
+_FIRST = (
+    10,
+    25,
+    50,
+    75,
+    100,
+    125,
+    150,
+    175,
+    200,
+    250,
+    300,
+    350,
+    400,
+    500,
+)  # the end, at 600, is looked at anyway
 _RATE: dict[str, Distribution] = {"network.attention_rate": Uniform(0.0, 1.0)}
 
 
@@ -27,13 +43,18 @@ def _space(name: str, settings: dict[str, Distribution], title: str) -> Space:
 _SPACES = [
     _space(
         "moduli",
-        {"task.modulus": Grid((*PRIMES, *COMPOSITES)), "network.attention_rate": Grid((0.0, 0.5, 1.0))},
-        "one layer, width 128, ten primes from 17 to 127 and 60, 64, 100, attention rates 0, 0.5 and 1",
+        {
+            "task.modulus": Grid((*PRIMES, *COMPOSITES)),
+            "network.attention_rate": Grid((0.0, 0.5, 1.0)),
+        },
+        "one layer, width 128, ten primes from 17 to 127 and 60, 64, 100, attention rates 0, "
+        "0.5 and 1",
     ),
     _space(
         "data",
         {"task.training_fraction": Grid((0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)), **_RATE},
-        "one layer, width 128, trained on 30% to 90% of the pairs, attention rate uniform in [0, 1]",
+        "one layer, width 128, trained on 30% to 90% of the pairs, attention rate uniform in "
+        "[0, 1]",
     ),
     _space(
         "decay",
@@ -49,14 +70,18 @@ _SPACES = [
         _space(
             "emergence",
             {"training.epochs": Fixed(600), "network.attention_rate": Grid((0.0, 0.5, 1.0))},
-            "one layer, width 128, attention rates 0, 0.5 and 1, the first 600 epochs, looked at 15 times",
+            "one layer, width 128, attention rates 0, 0.5 and 1, the first 600 epochs, looked "
+            "at 15 times",
         ),
         snapshots=_FIRST,
     ),
     Space(
         "hidden-layer",
-        {"network.attention_rate": Uniform(0.5, 1.0)},  # below, gradients are symmetric and there is no product to take out
-        title="one layer, width 128, attention rate uniform in [0.5, 1], with a look inside each hidden layer",
+        {
+            "network.attention_rate": Uniform(0.5, 1.0)
+        },  # below, gradients are symmetric and there is no product to take out
+        title="one layer, width 128, attention rate uniform in [0.5, 1], with a look inside "
+        "each hidden layer",
         runs=500,
         hidden=True,
     ),
@@ -72,4 +97,6 @@ def find_space(name: str) -> Space:
     path = Path(name)
     if path.suffix == ".toml" or path.exists():
         return load_space(path)
-    raise InputError(f"space is {name!r}; choose one of {', '.join(SPACES)}, or give a .toml file of your own")
+    raise InputError(
+        f"space is {name!r}; choose one of {', '.join(SPACES)}, or give a .toml file of your own"
+    )

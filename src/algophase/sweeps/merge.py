@@ -8,9 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.storage.identity import same_sweep
-from algophase.storage.runs_table import KEYS, each_once, join_tables, origin, read_shards, shard_paths
+from algophase.storage.runs_table import (
+    KEYS,
+    each_once,
+    join_tables,
+    origin,
+    read_shards,
+    shard_paths,
+)
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.origins import Shard, origins
 from algophase.sweeps.provenance import commit, makes, version
@@ -26,8 +33,10 @@ HOW = ("engine", "device", "precision")  # how a run was trained: not an outcome
 
 @dataclass(frozen=True)
 class Merged:
-    """runs: in the output; new: how many of those were not there before. repeated: further copies of a run, which were dropped;
-    differing: how many of those had other numbers. networks: how many were copied; unmatched: how many were left out, because
+    """runs: in the output; new: how many of those were not there before. repeated: further copies
+    of a run, which were dropped;
+    differing: how many of those had other numbers. networks: how many were copied; unmatched: how
+        many were left out, because
     the table has another copy's numbers for their runs.
     """
 
@@ -50,8 +59,8 @@ class Held:
 
 @dataclass(frozen=True)
 class Joined:
-    """taken: index of each run, and the shard its row is from, source after source. matching: for each source, ids of the runs
-    whose row there is the joined table's, or equal to it.
+    """taken: index of each run, and the shard its row is from, source after source. matching: for
+    each source, ids of the runs whose row there is the joined table's, or equal to it.
     """
 
     table: "pyarrow.Table"
@@ -62,7 +71,9 @@ class Joined:
 
 
 def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> Merged:
-    """Put all runs of the inputs into `out`. Of several copies of a run one stays: what is in `out`, else the first input's."""
+    """Put all runs of the inputs into `out`. Of several copies of a run one stays: what is in
+    `out`, else the first input's.
+    """
     target = SweepDirectory(out)
     found: dict[Path, SweepDirectory] = {}
     for path in [*([out] if target.exists else []), *inputs]:
@@ -78,12 +89,16 @@ def merge(inputs: Sequence[str | Path], out: str | Path, command: str = "") -> M
             held = {str(source.path): _read(source) for source in sources}
             joined = join(held)
             moments = _join_moments(held, joined.matching)
-            target.describe(description["space"], description["seed"], description.get("snapshots", ()))
+            target.describe(
+                description["space"], description["seed"], description.get("snapshots", ())
+            )
             networks, files, unmatched = _kept_networks(sources, joined.matching, target)
             target.replace(joined.table, _about(joined, command), moments, files)
     except BaseException:
         if fresh:
-            with contextlib.suppress(OSError):  # what was made for nothing, unless something is in it
+            with contextlib.suppress(
+                OSError
+            ):  # what was made for nothing, unless something is in it
                 target.path.rmdir()
         raise
     runs = joined.table.num_rows
@@ -102,10 +117,14 @@ def _common_description(sources: Sequence[SweepDirectory]) -> dict[str, Any]:
     for source in sources[1:]:
         other = source.description()
         if not same_sweep(first, other):
-            mine, theirs = (f"space {data['space'].get('name')} with seed {data['seed']}" for data in (first, other))
+            mine, theirs = (
+                f"space {data['space'].get('name')} with seed {data['seed']}"
+                for data in (first, other)
+            )
             alike = ", by another definition" if mine == theirs else ""
             raise InputError(
-                f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the same sweep can be merged"
+                f"{path} holds {mine}, {source.path} holds {theirs}{alike}: only parts of the "
+                "same sweep can be merged"
             )
         if first.get("snapshots") != other.get("snapshots"):
             raise InputError(
@@ -127,7 +146,12 @@ def _read(source: SweepDirectory) -> Held | None:
         if name not in table.column_names or table[name].null_count:
             raise InputError(f"{source.path} has runs without {name}: it is not a sweep's table")
     shards = [
-        Shard(path.name, frozenset(own.column_names), origin(own.schema), tuple(own["index"].to_pylist()))
+        Shard(
+            path.name,
+            frozenset(own.column_names),
+            origin(own.schema),
+            tuple(own["index"].to_pylist()),
+        )
         for path, own in tables.items()
     ]
     owners = [place for place, shard in enumerate(shards) for _ in shard.indices]
@@ -137,18 +161,27 @@ def _read(source: SweepDirectory) -> Held | None:
 
 
 def join(sources: Mapping[str, Held | None]) -> Joined:
-    """The union of sources by index, the first copy of a run staying. `sources` is by the names that an error gives them."""
+    """The union of sources by index, the first copy of a run staying. `sources` is by the names
+    that an error gives them.
+    """
     import pyarrow
 
     held = [source for source in sources.values() if source is not None]
     if not held:
         raise InputError(f"there is no finished run in {', '.join(sources)}")
     try:
-        everything = pyarrow.concat_tables([source.table for source in held], promote_options="permissive")
+        everything = pyarrow.concat_tables(
+            [source.table for source in held], promote_options="permissive"
+        )
     except pyarrow.ArrowException as error:
         raise InputError(f"the tables do not fit together: {str(error).splitlines()[0]}") from None
     ids, indices = everything["run_id"].to_pylist(), everything["index"].to_pylist()
-    owner = [number for number, source in enumerate(sources.values()) if source is not None for _ in source.shards]
+    owner = [
+        number
+        for number, source in enumerate(sources.values())
+        if source is not None
+        for _ in source.shards
+    ]
     shards = [shard for source in held for shard in source.shards]
     names = list(sources)
     winners: dict[int, int] = {}  # index of a run to its row
@@ -157,7 +190,8 @@ def join(sources: Mapping[str, Held | None]) -> Joined:
         winner = winners.setdefault(index, row)
         if ids[winner] != ids[row]:
             raise InputError(
-                f"run {index} is {ids[winner]} in {names[owner[winner]]} and {ids[row]} in {names[owner[row]]}: "
+                f"run {index} is {ids[winner]} in {names[owner[winner]]} and {ids[row]} in "
+                f"{names[owner[row]]}: "
                 "one of the two is not a run of this space"
             )
         if winner != row:
@@ -181,12 +215,16 @@ def join(sources: Mapping[str, Held | None]) -> Joined:
 
 
 def _measured(record: Mapping[str, Any], shard: Shard) -> set[str]:
-    """The columns to compare a run by: those of its own shard, for what a shard lacks is null in the table and no outcome.
+    """The columns to compare a run by: those of its own shard, for what a shard lacks is null in
+    the table and no outcome.
 
-    A merged shard has the columns of all its sources, so a null in it may be such a lack, unless the run has no analysis.
+    A merged shard has the columns of all its sources, so a null in it may be such a lack, unless
+    the run has no analysis.
     """
     lacks = shard.merged and record.get("paper_label") is not None
-    return {name for name in shard.columns if name not in HOW and not (lacks and record[name] is None)}
+    return {
+        name for name in shard.columns if name not in HOW and not (lacks and record[name] is None)
+    }
 
 
 def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
@@ -195,8 +233,12 @@ def _rows(table: "pyarrow.Table", places: list[int]) -> list[dict[str, Any]]:
     return table.take(pyarrow.array(places, pyarrow.int64())).to_pylist()
 
 
-def _join_moments(sources: Mapping[str, Held | None], matching: list[set[str]]) -> "pyarrow.Table | None":
-    """The moments of all runs of the joined table, from the source whose row it took, or one equal to it."""
+def _join_moments(
+    sources: Mapping[str, Held | None], matching: list[set[str]]
+) -> "pyarrow.Table | None":
+    """The moments of all runs of the joined table, from the source whose row it took, or one
+    equal to it.
+    """
     import pyarrow
     import pyarrow.compute
 
@@ -212,8 +254,12 @@ def _join_moments(sources: Mapping[str, Held | None], matching: list[set[str]]) 
 def _kept_networks(
     sources: Sequence[SweepDirectory], matching: list[set[str]], target: SweepDirectory
 ) -> tuple[int, list[Path], int]:
-    """Networks that belong to a row of the joined table: how many, the files to copy, and how many were left out."""
-    own = {run_id for run_id, _ in target.finished().values()}  # a network of no run may be anything
+    """Networks that belong to a row of the joined table: how many, the files to copy, and how
+    many were left out.
+    """
+    own = {
+        run_id for run_id, _ in target.finished().values()
+    }  # a network of no run may be anything
     there, files, copied, unmatched = target.kept() & own, list[Path](), 0, 0
     for source, mine in zip(sources, matching, strict=True):
         if source.path.resolve() == target.path.resolve():
@@ -223,7 +269,11 @@ def _kept_networks(
                 unmatched += 1
                 continue
             stems = (*source.kept_snapshots(name), name)
-            files += [source.networks / f"{stem}{suffix}" for stem in stems for suffix in (".safetensors", ".json")]
+            files += [
+                source.networks / f"{stem}{suffix}"
+                for stem in stems
+                for suffix in (".safetensors", ".json")
+            ]
             there.add(name)
             copied += 1
     return copied, files, unmatched

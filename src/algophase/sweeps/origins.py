@@ -1,4 +1,6 @@
-"""Where the runs of a merged shard come from: of each shard that went into it, what it said, and which of its runs are here."""
+"""Where the runs of a merged shard come from: of each shard that went into it, what it said, and
+which of its runs are here.
+"""
 
 import json
 from collections.abc import Iterable
@@ -32,7 +34,8 @@ class Shard:
 
 
 def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
-    """One record for each sitting that made runs which were taken: how many and which, and their share of its time.
+    """One record for each sitting that made runs which were taken: how many and which, and their
+    share of its time.
 
     taken: the index of each run, and the shard its row is from.
     """
@@ -43,7 +46,10 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
     for shard, mine in kept.items():
         for sitting in shard.sittings():
             record = _share(sitting, mine)
-            same = json.dumps({name: value for name, value in record.items() if name not in COUNTED}, sort_keys=True)
+            same = json.dumps(
+                {name: value for name, value in record.items() if name not in COUNTED},
+                sort_keys=True,
+            )
             if record["runs"] != 0:
                 found[same] = _both(found[same], record) if same in found else record
     return list(found.values())
@@ -52,7 +58,8 @@ def origins(taken: Iterable[tuple[int, Shard]]) -> list[Record]:
 def _share(sitting: Record, mine: set[int]) -> Record:
     """The runs of this table that one call of `sweep` made. mine: indices of the table's runs.
 
-    A table merged by an older version does not say which runs a call made. It then made at most as many as there are.
+    A table merged by an older version does not say which runs a call made. It then made at most as
+    many as there are.
     """
     before, which = sitting.get("runs"), sitting.get("indices")
     if isinstance(which, list | tuple):
@@ -61,18 +68,28 @@ def _share(sitting: Record, mine: set[int]) -> Record:
     else:
         record = {**sitting, "runs": min(before, len(mine)) if isinstance(before, int) else None}
     if isinstance(before, int) and isinstance(record["runs"], int) and 0 < record["runs"] < before:
-        spent = {name: sitting[name] for name in SECONDS if isinstance(sitting.get(name), int | float)}
-        record |= {name: round(seconds * record["runs"] / before, 3) for name, seconds in spent.items()}
+        spent = {
+            name: sitting[name] for name in SECONDS if isinstance(sitting.get(name), int | float)
+        }
+        record |= {
+            name: round(seconds * record["runs"] / before, 3) for name, seconds in spent.items()
+        }
     return record
 
 
 def _both(first: Record, second: Record) -> Record:
-    """The same sitting by two shards, an old one and the one that a killed merge left beside it. No run is taken from both."""
+    """The same sitting by two shards, an old one and the one that a killed merge left beside it.
+    No run is taken from both.
+    """
     if "indices" not in first or "indices" not in second:
         return max(first, second, key=lambda record: record["runs"] or 0)
     return {
         **first,
         "runs": first["runs"] + second["runs"],
         "indices": sorted([*first["indices"], *second["indices"]]),
-        **{name: round(first[name] + second[name], 3) for name in SECONDS if name in first and name in second},
+        **{
+            name: round(first[name] + second[name], 3)
+            for name in SECONDS
+            if name in first and name in second
+        },
     }

@@ -1,6 +1,8 @@
-"""The paper's experiments as spaces. `paper_runs` counts runs with metrics in the released table, where it has any."""
+"""The paper's experiments as spaces. `paper_runs` counts runs with metrics in the released
+table, where it has any.
+"""
 
-from algophase.settings import LINEAR_MODELS, LinearSettings
+from algophase.core.settings import LINEAR_MODELS, LinearSettings
 from algophase.sweeps.distributions import Distribution, Fixed, Uniform
 from algophase.sweeps.spaces import Space
 
@@ -45,7 +47,8 @@ _SPACES = [
     Space(
         "separate-vocabularies",
         {"task.separate_vocabularies": Fixed(True), **_RATE},
-        title="one layer, width 128, an embedding for each operand, attention rate uniform in [0, 1]",
+        title="one layer, width 128, an embedding for each operand, attention rate uniform in "
+        "[0, 1]",
         runs=500,
         figures=("diff-vocab", "iso-diffemb"),
         paper_runs=460,
@@ -53,7 +56,8 @@ _SPACES = [
     Space(
         "equals-sign",
         {"task.equals_sign": Fixed(True), **_RATE},
-        title="one layer, width 128, the answer read at an equals sign, attention rate uniform in [0, 1]",
+        title="one layer, width 128, the answer read at an equals sign, attention rate uniform "
+        "in [0, 1]",
         runs=500,
         figures=("eqn-sign",),
         paper_runs=461,
@@ -85,7 +89,10 @@ _SPACES = [
             figures=(figure,),
             snapshots=_ALONG,
         )
-        for name, rate, figure in (("clock-training", 1.0, "clock-training"), ("pizza-training", 0.0, "accompanying-pizza"))
+        for name, rate, figure in (
+            ("clock-training", 1.0, "clock-training"),
+            ("pizza-training", 0.0, "accompanying-pizza"),
+        )
     ),
 ]
 PAPER_SPACES = {space.name: space for space in _SPACES}

@@ -1,4 +1,6 @@
-"""Which code made a result: the package's version, and the commit where the package runs from a repository."""
+"""Which code made a result: the package's version, and the commit where the package runs from a
+repository.
+"""
 
 import functools
 import os
@@ -18,7 +20,8 @@ def version() -> str:
 
 @functools.cache
 def commit() -> str | None:
-    """Of the repository that tracks this package, "+" added where the package is changed; None outside of one.
+    """Of the repository that tracks this package, "+" added where the package is changed; None
+    outside of one.
 
     ALGOPHASE_COMMIT says it for a copy without its repository, such as on an accelerator machine.
     """
@@ -39,7 +42,9 @@ def commit() -> str | None:
 def make(about: Mapping[str, Any] | None = None) -> str:
     """A state of the code in words: this one, or the one that a shard says made it."""
     told = {"version": version(), "commit": commit()} if about is None else about
-    return ", ".join(f"{name} {str(told.get(name) or 'unknown')[:40]}" for name in ("version", "commit"))
+    return ", ".join(
+        f"{name} {str(told.get(name) or 'unknown')[:40]}" for name in ("version", "commit")
+    )
 
 
 def makes(sittings: Iterable[object]) -> list[str]:
@@ -49,5 +54,10 @@ def makes(sittings: Iterable[object]) -> list[str]:
 
 def _git(directory: Path, *arguments: str) -> str:
     return subprocess.run(
-        ["git", *arguments], cwd=directory, check=True, capture_output=True, text=True, timeout=GIT_SECONDS
+        ["git", *arguments],
+        cwd=directory,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=GIT_SECONDS,
     ).stdout.strip()

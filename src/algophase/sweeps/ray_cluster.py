@@ -1,4 +1,6 @@
-"""A Ray cluster as a sweep needs it: connecting with clear errors, what it can run, and a board for the progress of tasks."""
+"""A Ray cluster as a sweep needs it: connecting with clear errors, what it can run, and a board
+for the progress of tasks.
+"""
 
 import contextlib
 import importlib
@@ -12,11 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from algophase.errors import InputError, import_extra
+from algophase.core.errors import InputError, import_extra
 
 log = logging.getLogger(__name__)
 
-CHOICES = "give HOST:PORT of the cluster's head, auto on a machine of the cluster, or none to start one here"
+CHOICES = (
+    "give HOST:PORT of the cluster's head, auto on a machine of the cluster, or none to "
+    "start one here"
+)
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 60.0  # two on a quiet machine; Ray itself tries a dead address for minutes
 POST_SECONDS = 1.0
@@ -25,7 +30,8 @@ NO_CLUSTER = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # how Ray will do it; it warns of the change otherwise
+    # How Ray will do it; it warns of the change otherwise
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_IGNORE_UNHANDLED_ERRORS": "1",  # of tasks that were given up
 }
 
@@ -47,7 +53,9 @@ def check_address(address: str | None) -> None:
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)
     except subprocess.TimeoutExpired:
-        raise InputError(f"no Ray cluster answers at address {address!r} within {ANSWER_SECONDS:g} s; {CHOICES}") from None
+        raise InputError(
+            f"no Ray cluster answers at address {address!r} within {ANSWER_SECONDS:g} s; {CHOICES}"
+        ) from None
     if answer.returncode != 0:
         said = (answer.stderr.strip() or "no reason given").splitlines()[-1]
         raise InputError(f"cannot use the Ray cluster at address {address!r} ({said}); {CHOICES}")
@@ -60,31 +68,49 @@ def _reach(address: str) -> None:
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except OSError as error:
-        raise InputError(f"nothing answers at address {address!r} ({error.strerror or error}); {CHOICES}") from None
+        raise InputError(
+            f"nothing answers at address {address!r} ({error.strerror or error}); {CHOICES}"
+        ) from None
 
 
 @contextmanager
 def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected; disconnected after, and shut down if it was started here. A connection that there is already stays."""
+    """Ray, connected; disconnected after, and shut down if it was started here. A connection
+    that there is already stays.
+    """
     ray = import_ray()
     if ray.is_initialized():
         if address is not None:
-            raise InputError(f"address is {address!r}, and this process is connected to Ray already: leave the address out")
+            raise InputError(
+                f"address is {address!r}, and this process is connected to Ray already: leave "
+                "the address out"
+            )
         yield ray
         return
     here: dict[str, Any] = {}
     if address is None:
-        here = {"include_dashboard": False, "num_cpus": len(os.sched_getaffinity(0)), "_node_ip_address": LOOPBACK}
+        here = {
+            "include_dashboard": False,
+            "num_cpus": len(os.sched_getaffinity(0)),
+            "_node_ip_address": LOOPBACK,
+        }
     try:
         with contextlib.nullcontext() if here == {} else _on_loopback():
             # "local", not None: that would join a cluster that happens to run here.
             ray.init(address or "local", log_to_driver=False, logging_level=logging.ERROR, **here)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        where = "cannot start Ray here" if address is None else f"cannot use the Ray cluster at address {address!r}"
+        where = (
+            "cannot start Ray here"
+            if address is None
+            else f"cannot use the Ray cluster at address {address!r}"
+        )
         raise InputError(f"{where} ({said})") from None
     if address is None and ray.util.get_node_ip_address() != LOOPBACK:
-        log.warning("this version of Ray listens on every network interface: other machines can reach it while the sweep runs")
+        log.warning(
+            "this version of Ray listens on every network interface: other machines can reach "
+            "it while the sweep runs"
+        )
     try:
         yield ray
     finally:
@@ -95,11 +121,15 @@ def connected(address: str | None) -> Iterator[Any]:
 def _on_loopback() -> Iterator[None]:
     """A cluster that is started meanwhile listens on this machine alone.
 
-    Ray has no option for that. It does so on systems where it knows no clusters; this makes it take ours for one.
+    Ray has no option for that. It does so on systems where it knows no clusters; this makes it take
+    ours for one.
     """
     constants: Any = importlib.import_module("ray._private.ray_constants")
     before, told = getattr(constants, "ENABLE_RAY_CLUSTER", True), os.environ.get(NO_CLUSTER)
-    constants.ENABLE_RAY_CLUSTER, os.environ[NO_CLUSTER] = False, "0"  # here, and in the processes it starts
+    constants.ENABLE_RAY_CLUSTER, os.environ[NO_CLUSTER] = (
+        False,
+        "0",
+    )  # here, and in the processes it starts
     try:
         yield
     finally:
@@ -110,7 +140,9 @@ def _on_loopback() -> Iterator[None]:
 
 
 def alive(ray: Any, resource: str) -> dict[str, int]:
-    """The nodes that can run tasks of one CPU, or of one CPU and one GPU, and how many at a time."""
+    """The nodes that can run tasks of one CPU, or of one CPU and one GPU, and how many at a
+    time.
+    """
     found = {}
     for node in ray.nodes():
         there = node["Resources"] if node["Alive"] else {}
@@ -121,10 +153,13 @@ def alive(ray: Any, resource: str) -> dict[str, int]:
 
 
 class Board:
-    """Where tasks post how far they are: by shard, the node and the fraction done. Only for show: nothing depends on it."""
+    """Where tasks post how far they are: by shard, the node and the fraction done. Only for
+    show: nothing depends on it.
+    """
 
     def __init__(self, ray: Any) -> None:
-        class Posts:  # local, so that Ray sends the class itself and its process imports nothing of ours
+        # Local, so that Ray sends the class itself and its process imports nothing of ours
+        class Posts:
             def __init__(self) -> None:
                 self.posts: dict[int, tuple[str, float]] = {}
 
@@ -134,9 +169,14 @@ class Board:
             def read(self) -> dict[int, tuple[str, float]]:
                 return self.posts
 
-        strategy = importlib.import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
+        strategy = importlib.import_module(
+            "ray.util.scheduling_strategies"
+        ).NodeAffinitySchedulingStrategy
         here = strategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self.ray, self.actor = ray, ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(Posts).remote()
+        self.ray, self.actor = (
+            ray,
+            ray.remote(num_cpus=0, max_restarts=-1, scheduling_strategy=here)(Posts).remote(),
+        )
         self.known: dict[int, tuple[str, float]] = {}
         self.asked = self.actor.read.remote()
 

@@ -1,7 +1,9 @@
-"""`sweep_on_ray`: what `sweep` does, on a Ray cluster: one shard of runs per task, on any node with a free GPU or CPU.
+"""`sweep_on_ray`: what `sweep` does, on a Ray cluster: one shard of runs per task, on any node with
+a free GPU or CPU.
 
-Tasks write nothing. They send their rows, and networks that may be kept, to the driver, which alone writes into the directory.
-A task that died with its worker or its node is simply run again, and leaves nothing behind. See docs/cluster.md.
+Tasks write nothing. They send their rows, and networks that may be kept, to the driver, which alone
+writes into the directory. A task that died with its worker or its node is simply run again, and
+leaves nothing behind. See docs/cluster.md.
 """
 
 import logging
@@ -14,10 +16,11 @@ from typing import Any
 
 import torch
 
-from algophase.errors import InputError
-from algophase.interrupts import held_interrupts
+from algophase.core.errors import InputError
+from algophase.core.interrupts import held_interrupts
+from algophase.core.settings import RunSettings
+from algophase.core.wording import counted
 from algophase.networks.stacking import padded_settings, round_size, stack_key
-from algophase.settings import RunSettings
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.ray_cluster import Board, alive, check_address, connected, import_ray
 from algophase.sweeps.ray_task import Made, Shard, WrongSoftware, make_shard, software
@@ -26,7 +29,6 @@ from algophase.sweeps.work import Options, Standing
 from algophase.training.engines.sizing import cost
 from algophase.training.run.plan import check_options, choose_precision
 from algophase.training.run.trained import ignore
-from algophase.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +46,23 @@ def sweep_on_ray(
     shard: int | None = None,
     report: Callable[[Standing], None] = ignore,
 ) -> Outcome:
-    """Train and analyse what is missing, as `sweep` does, in tasks of at most `shard` runs that stack well together.
+    """Train and analyse what is missing, as `sweep` does, in tasks of at most `shard` runs that
+    stack well together.
 
-    address: HOST:PORT of a cluster, "auto" for the one this machine is a node of, None to start one here for this sweep.
+    address: HOST:PORT of a cluster, "auto" for the one this machine is a node of, None to start one
+        here for this sweep.
     A shard that fails is logged, and the others go on; see `Driver.failed` for when they do not.
     """
     begun = time.monotonic()
     if isinstance(shard, bool) or (shard is not None and (not isinstance(shard, int) or shard < 1)):
-        raise InputError(f"shard is {shard!r}; it must be an integer of at least 1, or None for the default")
+        raise InputError(
+            f"shard is {shard!r}; it must be an integer of at least 1, or None for the default"
+        )
     if request.options.device not in ("auto", "cpu", "cuda"):
-        raise InputError(f"device is {request.options.device!r}; on Ray, which hands out the GPUs, choose auto, cpu or cuda")
+        raise InputError(
+            f"device is {request.options.device!r}; on Ray, which hands out the GPUs, choose "
+            "auto, cpu or cuda"
+        )
     import_ray()
     check_address(address)
     runs = request.members()
@@ -66,7 +75,9 @@ def sweep_on_ray(
             with connected(address) as ray:
                 resource = _resource(ray, request.options)
                 shards = _shards(request, runs, done, resource, shard or DEFAULT_SHARD[resource])
-                ended = Driver(ray, record, resource, deque(enumerate(shards)), deadline, report).run()
+                ended = Driver(
+                    ray, record, resource, deque(enumerate(shards)), deadline, report
+                ).run()
         if ended == "complete":
             directory.complete()
     return record.outcome(ended, time.monotonic() - begun)
@@ -84,12 +95,17 @@ def _resource(ray: Any, options: Options) -> str:
 
 
 def _shards(
-    request: Request, runs: dict[int, RunSettings], done: Mapping[int, object], resource: str, size: int
+    request: Request,
+    runs: dict[int, RunSettings],
+    done: Mapping[int, object],
+    resource: str,
+    size: int,
 ) -> list[Shard]:
-    """Shards of all runs, without what is finished; the most work first, so that no long one is left for last.
+    """Shards of all runs, without what is finished; the most work first, so that no long one is
+    left for last.
 
-    Which runs train together does not depend on what is finished: the other networks of an ensemble can change the rounding
-    of a network's sums. Options that no worker could use are an error now.
+    Which runs train together does not depend on what is finished: the other networks of an ensemble
+    can change the rounding of a network's sums. Options that no worker could use are an error now.
     """
     options = replace(request.options, device="cuda" if resource == "GPU" else "cpu")
     ensembles = (_on_cpus if resource == "CPU" else _on_gpus)(runs, options, size)
@@ -100,34 +116,56 @@ def _shards(
         packed[-1].append(ensemble)
     shards = []
     for pack in packed:
-        left = [{runs[index]: index for index in ensemble if index not in done} for ensemble in pack]
-        shards.append(Shard(request.space.name, [places for places in left if places], options, request.keep_weights))
+        left = [
+            {runs[index]: index for index in ensemble if index not in done} for ensemble in pack
+        ]
+        shards.append(
+            Shard(
+                request.space.name,
+                [places for places in left if places],
+                options,
+                request.keep_weights,
+            )
+        )
     return sorted((shard for shard in shards if shard.ensembles), key=lambda shard: -shard.work)
 
 
 def _on_cpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
-    """The ensembles that this machine would train on its CPU, cut where they are larger than a shard."""
+    """The ensembles that this machine would train on its CPU, cut where they are larger than a
+    shard.
+    """
     indices = list(runs)
-    members = [[indices[place] for place in group.indices] for group in options.plan(list(runs.values()))]
-    return [group[start : start + size] for group in members for start in range(0, len(group), size)]
+    members = [
+        [indices[place] for place in group.indices] for group in options.plan(list(runs.values()))
+    ]
+    return [
+        group[start : start + size] for group in members for start in range(0, len(group), size)
+    ]
 
 
 def _on_gpus(runs: dict[int, RunSettings], options: Options, size: int) -> list[list[int]]:
-    """Networks that are padded to the same sizes. Each worker finds out how many of them fit into its GPU's memory."""
+    """Networks that are padded to the same sizes. Each worker finds out how many of them fit
+    into its GPU's memory.
+    """
     check_options(options.engine, options.ensemble_size)
     choose_precision(options.precision, torch.device("cuda"))
     families: dict[tuple[object, ...], list[int]] = {}
     for index, run in runs.items():
         key = (run.training.epochs, padded_settings([run], round_size), *stack_key(run))
         families.setdefault(key, []).append(index)
-    return [family[start : start + size] for family in families.values() for start in range(0, len(family), size)]
+    return [
+        family[start : start + size]
+        for family in families.values()
+        for start in range(0, len(family), size)
+    ]
 
 
 @dataclass
 class Driver:
     """Hands out shards and records what comes back.
 
-    resource: "GPU" or "CPU". waiting: numbered shards not handed out yet. flying: by reference, those handed out.
+    resource: "GPU" or "CPU". waiting: numbered shards not handed out yet. flying: by reference,
+        those handed out.
     """
 
     ray: Any
@@ -166,12 +204,20 @@ class Driver:
         finally:
             given_up = self._give_up()
         if given_up:
-            advice = "" if self.made or ended != "out of time" else "; none was done: allow more time, or use smaller shards"
-            log.warning("%s in flight given up, to be done next time%s", counted(given_up, "shard"), advice)
+            advice = (
+                ""
+                if self.made or ended != "out of time"
+                else "; none was done: allow more time, or use smaller shards"
+            )
+            log.warning(
+                "%s in flight given up, to be done next time%s", counted(given_up, "shard"), advice
+            )
         if self.failures and ended == "complete":
             raise InputError(
-                f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: {self.failures[-1]}; "
-                f"all others are in {self.record.directory.path}, and the same command tries these again"
+                f"{len(self.failures)} of {counted(count, 'shard')} failed, the last one: "
+                f"{self.failures[-1]}; "
+                f"all others are in {self.record.directory.path}, and the same command tries "
+                "these again"
             )
         return ended
 
@@ -191,19 +237,31 @@ class Driver:
         return "complete"
 
     def _turn(self) -> float:
-        return TURN_SECONDS if self.deadline is None else max(0.0, min(TURN_SECONDS, self.deadline - time.monotonic()))
+        return (
+            TURN_SECONDS
+            if self.deadline is None
+            else max(0.0, min(TURN_SECONDS, self.deadline - time.monotonic()))
+        )
 
     def _hand_out(self) -> None:
         # A node that joins is used, and one that leaves is not waited for.
         self.slots = sum(alive(self.ray, self.resource).values())
-        task = self.ray.remote(num_cpus=1, num_gpus=int(self.resource == "GPU"), max_retries=RETRIES)(make_shard)
-        while self.waiting and len(self.flying) < AHEAD * max(1, self.slots) and self._fits(self.waiting[0][1]):
+        task = self.ray.remote(
+            num_cpus=1, num_gpus=int(self.resource == "GPU"), max_retries=RETRIES
+        )(make_shard)
+        while (
+            self.waiting
+            and len(self.flying) < AHEAD * max(1, self.slots)
+            and self._fits(self.waiting[0][1])
+        ):
             number, shard = self.waiting.popleft()
             reference = task.remote(number, software(), pickle.dumps(shard), self.board.actor)
             self.flying[reference] = number, shard
 
     def _fits(self, shard: Shard) -> bool:
-        """Whether there is time for it, after one that runs now where all slots are taken. At first nothing is known."""
+        """Whether there is time for it, after one that runs now where all slots are taken. At
+        first nothing is known.
+        """
         if self.deadline is None or not self.work:
             return True
         rounds = 1 if len(self.flying) < self.slots else 2
@@ -229,18 +287,27 @@ class Driver:
 
     def failed(self, shard: Shard, reason: str) -> None:
         """The others go on, unless so many have failed that something is wrong with all of them."""
-        self.failures.append(f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}")
+        self.failures.append(
+            f"run {min(shard.indices)} and {len(shard.indices) - 1} more: {reason}"
+        )
         log.warning("a shard failed, %s", self.failures[-1])
         if len(self.failures) > max(TOLERATED, self.made):
             raise InputError(
-                f"{len(self.failures)} shards failed and {self.made} did not: the sweep stops here, at {self.failures[-1]}"
+                f"{len(self.failures)} shards failed and {self.made} did not: the sweep stops "
+                f"here, at {self.failures[-1]}"
             )
 
     def _show(self) -> None:
         standing, nodes = self.record.standing, alive(self.ray, self.resource)
         here = dict(self.flying.values())
-        posted = {number: state for number, state in self.board.read().items() if number in here and state[0] in nodes}
-        standing.current = sum(here[number].work * fraction for number, (_, fraction) in posted.items())
+        posted = {
+            number: state
+            for number, state in self.board.read().items()
+            if number in here and state[0] in nodes
+        }
+        standing.current = sum(
+            here[number].work * fraction for number, (_, fraction) in posted.items()
+        )
         places = {node for node, _ in posted.values()}
         standing.doing = f"{counted(len(posted), 'task')} running on {counted(len(places), 'node')}"
         if not nodes:

@@ -1,4 +1,5 @@
-"""Runs of a table brought back: networks trained again from their settings, and compared with their rows.
+"""Runs of a table brought back: networks trained again from their settings, and compared with their
+rows.
 
 A network is *identical* to the table's if every number measured on it is equal to the bit, and its
 weights too, where the sweep has kept them. It is *the same up to rounding* if all labels and whole
@@ -6,11 +7,11 @@ numbers are equal, and all other numbers x and y within
 
     |x - y| <= 1e-4 max(|x|, |y|, 1e-3).
 
-Weights are trained in float32, where one rounding is 6e-8 of a number. Fits to a network amplify it: of
-40 tiny networks trained alone and in an ensemble, the numbers furthest apart were 1e-7 to 1.5e-5 apart.
-Where training amplifies a rounding, weights end up 2e-3 and more apart. The line is between the two.
-Numbers below 1e-3 are compared by 1e-7, the rounding of a share in float32: one that is zero has no
-digits. Anything else is *another network*.
+Weights are trained in float32, where one rounding is 6e-8 of a number. Fits to a network amplify
+it: of 40 tiny networks trained alone and in an ensemble, the numbers furthest apart were 1e-7 to
+1.5e-5 apart. Where training amplifies a rounding, weights end up 2e-3 and more apart. The line is
+between the two. Numbers below 1e-3 are compared by 1e-7, the rounding of a share in float32: one
+that is zero has no digits. Anything else is *another network*.
 """
 
 import contextlib
@@ -25,14 +26,21 @@ import numpy
 import torch
 
 from algophase.analysis.analyze import Analysis, analyze_each
-from algophase.devices import choose_device
-from algophase.errors import InputError
+from algophase.core.devices import choose_device
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings
 from algophase.runs.rows import make_row, run_from_row, settings_columns
 from algophase.runs.selection import read_columns
-from algophase.settings import RunSettings
 from algophase.storage.files import check_directory
 from algophase.storage.network_files import load_network, save
-from algophase.storage.runs_table import KEYS, column_names, each_once, python_columns, read_table, refuse_moments
+from algophase.storage.runs_table import (
+    KEYS,
+    column_names,
+    each_once,
+    python_columns,
+    read_table,
+    refuse_moments,
+)
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
@@ -43,21 +51,26 @@ from algophase.training.run.trained import Progress, TrainedRun
 log = logging.getLogger(__name__)
 
 SHORTEST = 4  # digits of an id that could be an index too
-# Columns of sentences. Their wording may change from version to version; the numbers in them have columns of their own.
+# Columns of sentences. Their wording may change from version to version; the numbers in them have
+# columns of their own.
 SENTENCES = {"sentence", "reasons", "paper_reasons", "cautions"}
 ASIDE = "retrained"  # below a sweep's directory: networks that are not the table's
 ROUNDING = 1e-4  # largest relative difference between numbers of one network
 LEAST_SIZE = 1e-3  # numbers below this are compared as if they were as large
-# How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the outcome)
+# How near half comes to what the fused engine made before (docs/notes/tuning.md, TF32 and the
+# outcome)
 MEASURED = (
-    "of 2,000 such runs of one layer and width 128, 1,998 reached accuracy 1 in half; run by run, gradient symmetricity "
+    "of 2,000 such runs of one layer and width 128, 1,998 reached accuracy 1 in half; run by "
+    "run, gradient symmetricity "
     "correlates 0.986 and distance irrelevance 0.906 with those in tf32"
 )
 
 
 @dataclass(frozen=True)
 class Retrained:
-    """A run that was trained again. analysis: None if it diverged or cannot be analysed, and then `problem` says why."""
+    """A run that was trained again. analysis: None if it diverged or cannot be analysed, and
+    then `problem` says why.
+    """
 
     trained: TrainedRun
     analysis: Analysis | None
@@ -69,7 +82,8 @@ class Retrained:
 class Restored:
     """A run's network in a directory.
 
-    path: its file, None if training ended in weights that are not finite. made: None if the network was there already.
+    path: its file, None if training ended in weights that are not finite. made: None if the network
+        was there already.
     as_before: whether it was trained with the table's engine, device and precision.
     """
 
@@ -96,9 +110,11 @@ def retrain_run(
     """Train one run of a sweep again, compare it with its row, and save its network.
 
     sweep: its directory; name: the run's index, its id, or the beginning of its id.
-    out: where to save; by default the sweep's own networks, or beside them if it is another network, has
-        other weights than the one that the sweep has kept, or was trained in another way.
-    force: train although the network is there. engine, device, precision: by default the table's, where this machine has them.
+    out: where to save; by default the sweep's own networks, or beside them if it is another
+        network, has other weights than the one that the sweep has kept, or was trained in another
+        way.
+    force: train although the network is there. engine, device, precision: by default the table's,
+        where this machine has them.
 
         restored = retrain_run("sweeps/fixed-width", "17")
         network = algophase.load(restored.path)
@@ -132,7 +148,9 @@ def retrain_run(
         # Rounding alone does not make it another network, if it was trained as the table says and
         # there is no kept network whose bits it would replace.
         rounded = made.difference.outcome == "rounding" and note is None
-        belongs = made.difference.outcome == "identical" or (rounded and made.difference.same_weights is not False)
+        belongs = made.difference.outcome == "identical" or (
+            rounded and made.difference.same_weights is not False
+        )
         target = target if belongs or not own else aside
         network = made.trained.network
         path = None if network is None else save(network, target / run.run_id, overwrite=True)
@@ -150,14 +168,18 @@ def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
 def _same_bits(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tensor]) -> bool:
     """Whether two networks have the same tensors to the bit."""
     same_tensors = one.keys() == other.keys()
-    return same_tensors and all(torch.equal(tensor.cpu(), other[name].cpu()) for name, tensor in one.items())
+    return same_tensors and all(
+        torch.equal(tensor.cpu(), other[name].cpu()) for name, tensor in one.items()
+    )
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Runs drawn from a table, by their indices, and how each compares with its row when it is trained again.
+    """Runs drawn from a table, by their indices, and how each compares with its row when it is
+    trained again.
 
-    runs: of the table. notes: why outcomes may differ, where they were not trained as the table says.
+    runs: of the table. notes: why outcomes may differ, where they were not trained as the table
+        says.
     """
 
     runs: int
@@ -195,10 +217,15 @@ def retrain_sample(
     refuse_moments(column_names(directory.path), directory.path)
     table = each_once(read_table(directory.path))
     if not 1 <= count <= len(table):
-        raise InputError(f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose 1 to {len(table)}")
+        raise InputError(
+            f"sample is {count}; {directory.path} has {len(table)} runs to draw from, so choose "
+            f"1 to {len(table)}"
+        )
     places = numpy.sort(numpy.random.default_rng(seed).choice(len(table), count, replace=False))
     columns = python_columns(table.take(places), directory.path)
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
     runs = [run_from_row(row) for row in rows]
     ways: dict[tuple[Any, ...], list[int]] = {}
     notes = dict[str, None]()
@@ -216,7 +243,11 @@ def retrain_sample(
         log.warning(note)
     announce(groups)
     found = train_again(rows, groups, progress)
-    return Sample(len(table), {row["index"]: made.difference for row, made in zip(rows, found, strict=True)}, tuple(notes))
+    return Sample(
+        len(table),
+        {row["index"]: made.difference for row, made in zip(rows, found, strict=True)},
+        tuple(notes),
+    )
 
 
 def find_run(path: Path, name: str) -> dict[str, Any]:
@@ -230,14 +261,26 @@ def find_run(path: Path, name: str) -> dict[str, Any]:
         found = [indices.index(int(name))]
     else:
         long_enough = len(name) >= SHORTEST or not name.isdecimal()
-        found = [place for place, run_id in enumerate(ids) if name and long_enough and str(run_id).startswith(name)]
+        found = [
+            place
+            for place, run_id in enumerate(ids)
+            if name and long_enough and str(run_id).startswith(name)
+        ]
     if len(found) > 1:
         listed = ", ".join(ids[place] for place in found[:5])
-        raise InputError(f"{name!r} is the beginning of {len(found)} run ids in {path}: {listed}; give more of it")
-    if not found:
-        there = f"index {min(indices)} to {max(indices)}, such as {indices[0]} or {ids[0]}" if ids else "none at all"
         raise InputError(
-            f"there is no run {name!r} in {path}, which has {len(ids)}: {there}; give an index, an id or its beginning"
+            f"{name!r} is the beginning of {len(found)} run ids in {path}: {listed}; give more "
+            "of it"
+        )
+    if not found:
+        there = (
+            f"index {min(indices)} to {max(indices)}, such as {indices[0]} or {ids[0]}"
+            if ids
+            else "none at all"
+        )
+        raise InputError(
+            f"there is no run {name!r} in {path}, which has {len(ids)}: {there}; give an index, "
+            "an id or its beginning"
         )
     columns = python_columns(each_once(read_table(path)).slice(found[0], 1), path)
     return {name: value for name, (value,) in columns.items()}
@@ -252,7 +295,9 @@ def choose(
     *,
     strict_device: bool = False,
 ) -> tuple[Group, str | None]:
-    """How to train: as asked, else as the row says if this machine can. Also a note if the outcome may differ."""
+    """How to train: as asked, else as the row says if this machine can. Also a note if the
+    outcome may differ.
+    """
     told = {name: row.get(name) for name in ("engine", "device", "precision")}
     asked = device or ("cpu" if told["device"] == "cpu" else "auto")
     here = choose_device(asked, strict=strict_device)
@@ -269,7 +314,10 @@ def choose(
     used = {"engine": group.engine, "device": group.device.type, "precision": group.precision}
     if told == used:
         return group, None
-    described = [" ".join(f"{name} {value or 'unknown'}" for name, value in how.items()) for how in (told, used)]
+    described = [
+        " ".join(f"{name} {value or 'unknown'}" for name, value in how.items())
+        for how in (told, used)
+    ]
     note = f"the table's network was trained with {described[0]}, this one with {described[1]}: "
     note += "rounding differs, and training amplifies it"
     if gone:
@@ -282,11 +330,12 @@ Outcome = Literal["identical", "rounding", "another"]
 
 
 def relative_difference(here: Any, there: Any) -> float:
-    """How far two values of a column are apart, as a share of the larger one (of `LEAST_SIZE`, if larger).
+    """How far two values of a column are apart, as a share of the larger one (of `LEAST_SIZE`, if
+    larger).
 
-    In a list, the largest number of both counts as the size of all: a small wave beside large ones has
-    their rounding. Infinity where two values differ that are not both fractions: labels, whole numbers,
-    lists of other lengths.
+    In a list, the largest number of both counts as the size of all: a small wave beside large ones
+    has their rounding. Infinity where two values differ that are not both fractions: labels, whole
+    numbers, lists of other lengths.
     """
     if here == there:
         return 0.0
@@ -314,7 +363,8 @@ class Difference:
     """A retrained run and its row.
 
     compared: how many values are in both; differing: those that differ, here and in the table.
-    same_weights: whether the weights are those that the sweep has kept, to the bit; None if it kept none.
+    same_weights: whether the weights are those that the sweep has kept, to the bit; None if it kept
+        none.
     """
 
     verdict: str | None
@@ -344,7 +394,9 @@ class Difference:
     def __str__(self) -> str:
         if self.outcome == "identical":
             weights = " and its weights" if self.same_weights else ""
-            return f"identical: all {self.compared} numbers in the table{weights} are equal to the bit"
+            return (
+                f"identical: all {self.compared} numbers in the table{weights} are equal to the bit"
+            )
         if self.outcome == "rounding":
             return f"the same network up to rounding: {self._rounding}"
         verdict, before = self.verdict or "no verdict", self.verdict_before or "no verdict"
@@ -353,7 +405,8 @@ class Difference:
         count = len(self.differing)
         differ = "differs" if count == 1 else "differ"
         return (
-            f"another network than in the table, with the same verdict ({verdict}): {count} of {self.compared} numbers {differ}"
+            f"another network than in the table, with the same verdict ({verdict}): {count} "
+            f"of {self.compared} numbers {differ}"
         )
 
     @property
@@ -372,13 +425,19 @@ class Difference:
 
 
 def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -> Difference:
-    """Compare what was measured twice. A column that one side lacks is left out; a column that is null on both is equal.
+    """Compare what was measured twice. A column that one side lacks is left out; a column that is
+    null on both is equal.
 
-    A table also has null where only newer shards have a column, so a null in the row of an analysed run counts as lacking.
+    A table also has null where only newer shards have a column, so a null in the row of an analysed
+    run counts as lacking.
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
     analysed = row.get("paper_label") is not None
-    lacking = {name for name, value in made.items() if analysed and value is not None and row.get(name) is None}
+    lacking = {
+        name
+        for name, value in made.items()
+        if analysed and value is not None and row.get(name) is None
+    }
     lacking.discard("diverged_at")  # null in every run that did not
     names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
     differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
@@ -387,17 +446,35 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
 
 
 def train_again(
-    rows: Sequence[Mapping[str, Any]], groups: Sequence[Group], progress: Callable[[Progress], None] | None = None
+    rows: Sequence[Mapping[str, Any]],
+    groups: Sequence[Group],
+    progress: Callable[[Progress], None] | None = None,
 ) -> list[Retrained]:
-    """Train the runs of these rows as planned and analyse them as a sweep does. indices of a group: places of its rows."""
+    """Train the runs of these rows as planned and analyse them as a sweep does. indices of a
+    group: places of its rows.
+    """
     found: dict[int, Retrained] = {}
-    for group, outcomes in train_groups(groups, Watch(history_stride=Options().history_stride), progress=progress):
-        networks = [each.network for each in outcomes if each.network is not None and each.diverged_at is None]
-        given = dict(zip((each.id for each in networks), analyze_each(networks, device=group.device), strict=True))
+    for group, outcomes in train_groups(
+        groups, Watch(history_stride=Options().history_stride), progress=progress
+    ):
+        networks = [
+            each.network
+            for each in outcomes
+            if each.network is not None and each.diverged_at is None
+        ]
+        given = dict(
+            zip(
+                (each.id for each in networks),
+                analyze_each(networks, device=group.device),
+                strict=True,
+            )
+        )
         for place, run, trained in zip(group.indices, group.runs, outcomes, strict=True):
             row, outcome, problem = rows[place], given.get(trained.id), None
             if trained.diverged_at is not None:
-                problem = f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+                problem = (
+                    f"training diverged at epoch {trained.diverged_at}: there is no network to show"
+                )
             elif isinstance(outcome, InputError):
                 problem = str(outcome)
             analysis = None if isinstance(outcome, InputError) else outcome

@@ -1,4 +1,6 @@
-"""A space of runs: how each setting varies, so that the i-th run of a space with a seed is always the same run."""
+"""A space of runs: how each setting varies, so that the i-th run of a space with a seed is
+always the same run.
+"""
 
 import math
 import sys
@@ -9,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from algophase.errors import InputError
-from algophase.seeding import generator
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.seeding import generator
+from algophase.core.settings import (
     NETWORK_KINDS,
     SECTIONS,
     RunSettings,
@@ -25,17 +27,22 @@ from algophase.settings import (
 from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
 
 LARGEST_SEED = 2**48
-MOST_RUNS = 1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
+MOST_RUNS = (
+    1_000_000  # of a sweep, which draws them all before it trains one: two minutes for so many
+)
 
 
 @dataclass(frozen=True)
 class Space:
-    """A name, and a distribution for each setting that is not at its default, under its section and name ("network.width").
+    """A name, and a distribution for each setting that is not at its default, under its section and
+    name ("network.width").
 
     title: what the space is, in a line. runs: how many a sweep makes unless told otherwise.
-    figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its released table says.
+    figures: the paper's figures it is for. paper_runs: runs behind them, where the paper or its
+        released table says.
     snapshots: epochs at which a sweep looks at its networks along training, unless told otherwise.
-    hidden: whether it also looks inside their hidden layers (`analyze --hidden`), into columns `hidden.*`.
+    hidden: whether it also looks inside their hidden layers (`analyze --hidden`), into columns
+        `hidden.*`.
 
     >>> from algophase import Space
     >>> space = Space.from_dict({"name": "rates", "network": {"attention_rate": {"uniform": [0, 1]}}})
@@ -58,8 +65,12 @@ class Space:
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
-        """In the order of a file's sections, then as given: the order says which cell a run is in."""
-        ordered = sorted(self.settings.items(), key=lambda item: SECTIONS.index(item[0].partition(".")[0]))
+        """In the order of a file's sections, then as given: the order says which cell a run is
+        in.
+        """
+        ordered = sorted(
+            self.settings.items(), key=lambda item: SECTIONS.index(item[0].partition(".")[0])
+        )
         return {name: rule for name, rule in ordered if isinstance(rule, Grid)}
 
     @property
@@ -68,7 +79,9 @@ class Space:
         return math.prod(len(grid.values) for grid in self.grids.values())
 
     def run(self, index: int, seed: int = 0) -> RunSettings:
-        """The i-th run. Each setting has a random stream of its own, named after the space, the setting and the run."""
+        """The i-th run. Each setting has a random stream of its own, named after the space, the
+        setting and the run.
+        """
         values, cell = {}, index % self.cells
         for name, grid in reversed(self.grids.items()):  # the last grid of the file turns fastest
             cell, place = divmod(cell, len(grid.values))
@@ -88,7 +101,9 @@ class Space:
             section, _, setting = name.partition(".")
             parts[section][setting] = value
         network = network_from_dict({"kind": self.kind, **parts["network"]})
-        training = TrainingSettings.from_dict({**network.published_training().to_dict(), **parts["training"]})
+        training = TrainingSettings.from_dict(
+            {**network.published_training().to_dict(), **parts["training"]}
+        )
         return RunSettings(TaskSettings.from_dict(parts["task"]), network, training, seed)
 
     def sample(self, indices: Sequence[int], seed: int = 0) -> list[RunSettings]:
@@ -109,11 +124,15 @@ class Space:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """A space from the form of a space file. Everything is checked here, before anything runs."""
+        """A space from the form of a space file. Everything is checked here, before anything
+        runs.
+        """
         allowed = ("name", "title", "runs", "snapshots", "hidden", *SECTIONS)
         unknown = [str(key) for key in data if key not in allowed]
         if unknown:
-            raise InputError(f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}")
+            raise InputError(
+                f"a space has no entry {', '.join(unknown)}; choose from {', '.join(allowed)}"
+            )
         settings: dict[str, Distribution] = {}
         kind = TransformerSettings.kind
         for section in SECTIONS:
@@ -124,13 +143,17 @@ class Space:
                 if (section, setting) == ("network", "kind"):
                     kind = value
                 else:
-                    settings[f"{section}.{setting}"] = read_distribution(f"{section}.{setting}", value)
+                    settings[f"{section}.{setting}"] = read_distribution(
+                        f"{section}.{setting}", value
+                    )
         for key in ("name", "title"):
             if not isinstance(data.get(key, ""), str):
                 raise InputError(f"{key} of a space is {shown(data[key])}; it must be text")
         snapshots = data.get("snapshots", [])
         if not isinstance(snapshots, list):
-            raise InputError(f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs")
+            raise InputError(
+                f"snapshots of a space is {shown(snapshots)}; it must be a list of epochs"
+            )
         hidden = data.get("hidden", False)
         if not isinstance(hidden, bool):
             raise InputError(f"hidden of a space is {shown(hidden)}; it must be true or false")
@@ -152,27 +175,44 @@ def check_runs(what: str, runs: object) -> None:
 
 def _check(space: Space) -> None:
     known = all(letter.isalnum() or letter in "-_." for letter in space.name)
-    if not 1 <= len(space.name) <= 60 or not known or space.name.startswith("."):  # it becomes a directory's name
-        choices = "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
+    if (
+        not 1 <= len(space.name) <= 60 or not known or space.name.startswith(".")
+    ):  # it becomes a directory's name
+        choices = (
+            "use 1 to 60 letters, digits, dashes, dots and underscores, and no dot at the beginning"
+        )
         raise InputError(f"the name of a space is {shown(space.name)}; {choices}")
     check_runs(f"runs of space {space.name}", space.runs)
     for epoch in space.snapshots:
         if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
             raise InputError(
-                f"a snapshot of space {space.name} is {shown(epoch)}; it must be an epoch, an integer of at least 0"
+                f"a snapshot of space {space.name} is {shown(epoch)}; it must be an epoch, an "
+                "integer of at least 0"
             )
     if space.kind not in trained_kinds():
         choices = ", ".join(trained_kinds())
-        raise InputError(f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {choices}")
-    classes: dict[str, type[Any]] = {"task": TaskSettings, "network": NETWORK_KINDS[space.kind], "training": TrainingSettings}
+        raise InputError(
+            f"network.kind of space {space.name} is {shown(space.kind)}; choose one of {choices}"
+        )
+    classes: dict[str, type[Any]] = {
+        "task": TaskSettings,
+        "network": NETWORK_KINDS[space.kind],
+        "training": TrainingSettings,
+    }
     for name in space.settings:
         section, _, setting = name.partition(".")
         if section not in classes:
-            raise InputError(f"space {space.name} has no section {section!r}; choose from {', '.join(SECTIONS)}")
+            raise InputError(
+                f"space {space.name} has no section {section!r}; choose from {', '.join(SECTIONS)}"
+            )
         names = [item.name for item in fields(classes[section])]
         if setting not in names:
-            raise InputError(f"{section} of space {space.name} has no setting {setting!r}; choose from {', '.join(names)}")
-    # Every extreme value with the first of all others: what a setting cannot be is named now, not at run 731.
+            raise InputError(
+                f"{section} of space {space.name} has no setting {setting!r}; choose from "
+                f"{', '.join(names)}"
+            )
+    # Every extreme value with the first of all others: what a setting cannot be is named now, not
+    # at run 731.
     first = {name: rule.extremes()[0] for name, rule in space.settings.items()}
     for name, rule in space.settings.items():
         for value in rule.extremes():
@@ -191,18 +231,29 @@ def load_space(path: Path) -> Space:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from None
     except RecursionError:
-        raise InputError(f"{path} is nested too deeply: a setting is a value, or a table of one list") from None
+        raise InputError(
+            f"{path} is nested too deeply: a setting is a value, or a table of one list"
+        ) from None
     except ValueError:  # of Python's own limit
-        raise InputError(f"{path} holds an integer of more than {sys.get_int_max_str_digits():,} digits") from None
+        raise InputError(
+            f"{path} holds an integer of more than {sys.get_int_max_str_digits():,} digits"
+        ) from None
     try:
         space = Space.from_dict({"name": path.stem, **data})
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     if not any(section in data for section in SECTIONS):
-        raise InputError(f"{path} defines no space; give it one of the tables {', '.join(f'[{name}]' for name in SECTIONS)}")
+        raise InputError(
+            f"{path} defines no space; give it one of the tables "
+            f"{', '.join(f'[{name}]' for name in SECTIONS)}"
+        )
     return space
 
 
 def varying(space: Space) -> list[str]:
     """The settings that differ between runs, without their sections."""
-    return [name.partition(".")[2] for name, rule in space.settings.items() if not isinstance(rule, Fixed)]
+    return [
+        name.partition(".")[2]
+        for name, rule in space.settings.items()
+        if not isinstance(rule, Fixed)
+    ]

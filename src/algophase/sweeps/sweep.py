@@ -1,6 +1,8 @@
-"""`sweep`: train the runs of a space into a directory, on this machine, as far as the time allows. Called again, it continues.
+"""`sweep`: train the runs of a space into a directory, on this machine, as far as the time allows.
+Called again, it continues.
 
-The ensembles come from a plan of *all* runs, finished or not, so an interrupted sweep trains what an uninterrupted one would.
+The ensembles come from a plan of *all* runs, finished or not, so an interrupted sweep trains what
+an uninterrupted one would.
 """
 
 import logging
@@ -14,11 +16,11 @@ from typing import Any
 
 import torch
 
-from algophase.devices import device_name
-from algophase.errors import InputError
+from algophase.core.devices import device_name
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.overview import outcome
-from algophase.settings import RunSettings
 from algophase.storage.runs_table import python_columns, read_table
 from algophase.storage.sweep_directory import BEGUN_BY, SweepDirectory
 from algophase.sweeps.budget import TooLong, fitting, time_is_up, trial
@@ -34,7 +36,9 @@ from algophase.training.run.turns import together
 
 log = logging.getLogger(__name__)
 
-MOST_CUTS = 2  # of a sitting's first ensemble: a smaller one is not faster in proportion, and each attempt takes time
+# Of a sitting's first ensemble: a smaller one is not faster in proportion, and each attempt takes
+# time
+MOST_CUTS = 2
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,8 @@ class Request:
     """Which runs of a space, where to, and what to keep.
 
     part: (I, K): every K-th run from the I-th on, for machine I of K.
-    keep_weights: "none", "all", or how many networks per verdict; networks without a verdict count by why they have none.
+    keep_weights: "none", "all", or how many networks per verdict; networks without a verdict count
+        by why they have none.
     command: what the user typed, kept with the results.
     mix_versions: continue a table that another version of the code began.
     """
@@ -65,10 +70,15 @@ class Request:
             raise InputError(f"part is {number}/{count}; it must be I/K with I from 1 to K")
         if number > self.runs:
             choices = f"choose I/{count} with I from 1 to {self.runs}"
-            raise InputError(f"part is {number}/{count}, which has none of the {self.runs} runs; {choices}")
-        if self.keep_weights not in ("none", "all") and not (isinstance(self.keep_weights, int) and self.keep_weights > 0):
             raise InputError(
-                f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of networks of each verdict"
+                f"part is {number}/{count}, which has none of the {self.runs} runs; {choices}"
+            )
+        if self.keep_weights not in ("none", "all") and not (
+            isinstance(self.keep_weights, int) and self.keep_weights > 0
+        ):
+            raise InputError(
+                f"keep-weights is {self.keep_weights!r}; choose none, all, or a number of "
+                "networks of each verdict"
             )
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"minutes is {self.minutes!r}; it must be above 0")
@@ -84,9 +94,15 @@ class Request:
     def members(self) -> dict[int, RunSettings]:
         """All runs that are asked for, by their places in the space."""
         runs = {index: self.space.run(index, self.seed) for index in self.indices}
-        snapshots, longest = self.options.snapshot_epochs, max(run.training.epochs for run in runs.values())
+        snapshots, longest = (
+            self.options.snapshot_epochs,
+            max(run.training.epochs for run in runs.values()),
+        )
         if snapshots and snapshots[-1] > longest:
-            raise InputError(f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has {longest} epochs")
+            raise InputError(
+                f"a snapshot is asked for at epoch {snapshots[-1]}; the longest run has "
+                f"{longest} epochs"
+            )
         return runs
 
 
@@ -162,35 +178,55 @@ class Recorder:
         }
 
 
-def begin(request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory) -> tuple[dict[int, str], Recorder]:
-    """The outcomes of the runs that are done, and a recorder for the others. The directory must be held."""
-    directory.describe(request.space.to_dict(), request.seed, request.options.snapshot_epochs, make())
+def begin(
+    request: Request, runs: Mapping[int, RunSettings], directory: SweepDirectory
+) -> tuple[dict[int, str], Recorder]:
+    """The outcomes of the runs that are done, and a recorder for the others. The directory must
+    be held.
+    """
+    directory.describe(
+        request.space.to_dict(), request.seed, request.options.snapshot_epochs, make()
+    )
     finished = directory.finished()
     for index, (run_id, _) in finished.items():
         if index in runs and runs[index].run_id != run_id:
-            raise InputError(f"run {index} in {directory.path} is {run_id}; run {index} of this space is {runs[index].run_id}")
+            raise InputError(
+                f"run {index} in {directory.path} is {run_id}; run {index} of this space is "
+                f"{runs[index].run_id}"
+            )
     ends = outcomes_by_id(directory) if finished else {}
     done = {index: ends[run_id] for index, (run_id, _) in finished.items() if index in runs}
     if done:
-        log.info("%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path)
+        log.info(
+            "%s of %s runs are in %s already", f"{len(done):,}", f"{len(runs):,}", directory.path
+        )
     if len(done) < len(runs):
         _check_make(request, directory)
     left = sum(cost(run) for index, run in runs.items() if index not in done)
     kept = directory.kept()
     kept_counts = Counter(end for run_id, end in ends.items() if run_id in kept)
-    standing = Standing(runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left)
+    standing = Standing(
+        runs=len(runs), done=len(done), counts=Counter(done.values()), work_left=left
+    )
     return done, Recorder(directory, request, standing, runs, kept_counts)
 
 
 def _check_make(request: Request, directory: SweepDirectory) -> None:
-    """One table is of one state of the code, unless the user wants otherwise: what changed may change the outcomes."""
+    """One table is of one state of the code, unless the user wants otherwise: what changed may
+    change the outcomes.
+    """
     begun = str(directory.description().get(BEGUN_BY, make()))[:200]
-    others = [each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()]
+    others = [
+        each for each in dict.fromkeys([begun, *makes(directory.sittings())]) if each != make()
+    ]
     if not others:
         return
     told = f"the sweep in {directory.path} was made by {'; '.join(others)}; this is {make()}"
     if not request.mix_versions:
-        raise InputError(f"{told}: choose another directory, or continue this table all the same with --mix-versions")
+        raise InputError(
+            f"{told}: choose another directory, or continue this table all the same with "
+            "--mix-versions"
+        )
     log.warning("%s: the table will have runs of both", told)
 
 
@@ -198,12 +234,18 @@ def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     """The outcome of every finished run, by its id."""
     wanted = ("index", "run_id", "verdict", "paper_label", "diverged_at")
     columns = python_columns(read_table(directory.path, wanted), directory.path)
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
     return {row["run_id"]: outcome(row) for row in rows}
 
 
-def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore) -> Outcome:
-    """Train and analyse the runs that are missing. `report` is called with where the sweep stands."""
+def sweep(
+    request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore
+) -> Outcome:
+    """Train and analyse the runs that are missing. `report` is called with where the sweep
+    stands.
+    """
     begun = time.monotonic()
     deadline = None if request.minutes is None else begun + 60 * request.minutes
     runs = request.members()
@@ -224,9 +266,15 @@ def sweep(request: Request, directory: SweepDirectory, report: Callable[[Standin
                 ended = "out of time"
                 break
             whole = left.popleft()
-            beside = [left.popleft() for _ in range(together([whole, *left]) - 1)] if part is whole else []
+            beside = (
+                [left.popleft() for _ in range(together([whole, *left]) - 1)]
+                if part is whole
+                else []
+            )
             try:
-                part, *_ = _finish_in_time(request, directory, record, [part, *beside], indices, deadline, report)
+                part, *_ = _finish_in_time(
+                    request, directory, record, [part, *beside], indices, deadline, report
+                )
             except TrainingInterrupted as interruption:
                 ended = "out of time" if interruption.out_of_time else "interrupted"
                 break
@@ -249,15 +297,23 @@ def _finish_in_time(
     deadline: float | None,
     report: Callable[[Standing], None],
 ) -> list[Group]:
-    """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not end in time, less of it.
+    """Train, analyse and record a part of an ensemble, or, where its speed shows that it would not
+    end in time, less of it.
 
-    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is known. Several are small,
+    Returns what was done. Only a sitting's first ensemble is cut like this: after it the speed is
+    known. Several are small,
     train side by side and are never cut: fewer networks would take as long.
     """
     standing, options, cuts = record.standing, request.options, 0
     while True:
-        watch = trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
-        places = {run: indices[place] for part in parts for run, place in zip(part.runs, part.indices, strict=True)}
+        watch = (
+            trial(parts[0], standing, deadline) if cuts < MOST_CUTS and len(parts) == 1 else ignore
+        )
+        places = {
+            run: indices[place]
+            for part in parts
+            for run, place in zip(part.runs, part.indices, strict=True)
+        }
         try:
             for finished in finish(
                 request.space.name,
@@ -273,11 +329,18 @@ def _finish_in_time(
             return parts
         except TooLong as late:
             fewer = late.fewer
-        log.info("%d networks would not end in time: training %d of them", len(places), len(fewer.runs))
+        log.info(
+            "%d networks would not end in time: training %d of them", len(places), len(fewer.runs)
+        )
         parts, standing.current, cuts = [fewer], 0.0, cuts + 1
 
 
-def _waiting(groups: Sequence[Group], indices: list[int], done: Mapping[int, object], directory: SweepDirectory) -> list[Group]:
+def _waiting(
+    groups: Sequence[Group],
+    indices: list[int],
+    done: Mapping[int, object],
+    directory: SweepDirectory,
+) -> list[Group]:
     """What is left of each ensemble; those that were interrupted come first."""
     left = []
     for group in groups:
@@ -299,9 +362,12 @@ def _watching(
     before = standing.work
 
     def watch(progress: Progress) -> None:
-        standing.current = max(0.0, work * progress.share - (standing.work - before))  # without those recorded since
+        standing.current = max(
+            0.0, work * progress.share - (standing.work - before)
+        )  # without those recorded since
         standing.doing = (
-            f"training {progress.networks} networks, epoch {progress.epoch:,} of {progress.epochs:,}, "
+            f"training {progress.networks} networks, epoch {progress.epoch:,} of "
+            f"{progress.epochs:,}, "
             f"validation accuracy {progress.validation_accuracy:.1%}"
         )
         report(standing)
@@ -312,7 +378,9 @@ def _watching(
     return watch
 
 
-def _analysing(standing: Standing, report: Callable[[Standing], None]) -> Callable[[int, int], None]:
+def _analysing(
+    standing: Standing, report: Callable[[Standing], None]
+) -> Callable[[int, int], None]:
     def watch(done: int, count: int) -> None:
         standing.doing = f"analysing network {done} of {count}"
         report(standing)

@@ -1,4 +1,6 @@
-"""What a sweep does with some of its runs: train them together, analyse each on the same device, and make their rows."""
+"""What a sweep does with some of its runs: train them together, analyse each on the same device,
+and make their rows.
+"""
 
 import logging
 import time
@@ -8,13 +10,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from algophase.analysis.analyze import Analysis, analyze_each
-from algophase.analysis.hidden_summary import HiddenLayer, look_inside
+from algophase.analysis.hidden.look_inside import HiddenLayer, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
-from algophase.errors import InputError
-from algophase.interrupts import held_interrupts
+from algophase.core.errors import InputError
+from algophase.core.interrupts import held_interrupts
+from algophase.core.settings import RunSettings
 from algophase.networks import Network
 from algophase.runs.rows import make_moment, make_row
-from algophase.settings import RunSettings
 from algophase.storage.runs_table import Row
 from algophase.training.run.checkpoint import Checkpointer
 from algophase.training.run.loop import Watch
@@ -30,10 +32,13 @@ class Options:
     """How a sweep trains. None of these changes which runs there are.
 
     history_stride: epochs between two looks at a network while it trains; the table keeps the last.
-    checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep loses.
+    checkpoint_seconds: how often a running ensemble is saved, and so the most that a killed sweep
+        loses.
     snapshot_epochs: where along training each network is analysed too, for the table of moments.
-    hidden: whether the hidden layers of the trained networks are looked at too; a request takes it from its space.
-    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
+    hidden: whether the hidden layers of the trained networks are looked at too; a request takes it
+        from its space.
+    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
+        is logged.
     """
 
     engine: str = "auto"
@@ -47,21 +52,28 @@ class Options:
     strict_device: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "snapshot_epochs", Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs)
+        object.__setattr__(
+            self, "snapshot_epochs", Watch(snapshot_epochs=self.snapshot_epochs).snapshot_epochs
+        )
         if not self.checkpoint_seconds > 0:
-            raise InputError(f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0")
+            raise InputError(
+                f"checkpoint_seconds is {self.checkpoint_seconds!r}; it must be above 0"
+            )
 
     def plan(self, runs: Sequence[RunSettings]) -> list[Group]:
         """The ensembles of these runs on this machine."""
         size = self.ensemble_size
-        return plan(runs, self.engine, self.device, self.precision, size, strict_device=self.strict_device)
+        return plan(
+            runs, self.engine, self.device, self.precision, size, strict_device=self.strict_device
+        )
 
 
 @dataclass(frozen=True)
 class Finished:
     """An ensemble that is done: its rows, its networks by run id, and where the time went.
 
-    moments: rows of its runs along training, the end included; snapshots: networks by run id, of earlier epochs.
+    moments: rows of its runs along training, the end included; snapshots: networks by run id, of
+        earlier epochs.
     """
 
     rows: list[Row]
@@ -76,8 +88,10 @@ class Finished:
 class Standing:
     """Where a sweep stands.
 
-    runs: how many there are; done: finished, now or earlier; new: finished now; counts: finished runs by outcome.
-    work, work_left: what was finished since the start and what is left, in units of `cost`; current: how much of what is left
+    runs: how many there are; done: finished, now or earlier; new: finished now; counts: finished
+        runs by outcome.
+    work, work_left: what was finished since the start and what is left, in units of `cost`;
+        current: how much of what is left
     is done, in the ensembles being trained. started: by `time.monotonic`.
     """
 
@@ -121,9 +135,11 @@ def finish(
     *,
     check_gradients: bool = False,
 ) -> Iterator[Finished]:
-    """Train these ensembles as planned and analyse their networks, one after the other. Save one before asking for the next.
+    """Train these ensembles as planned and analyse their networks, one after the other. Save one
+    before asking for the next.
 
-    indices: place of each run in its space. Gradients are checked here only if asked: a sweep checks them once.
+    indices: place of each run in its space. Gradients are checked here only if asked: a sweep
+        checks them once.
     analysing: called with the number of networks analysed, and of how many.
     """
     longest = max((run.training.epochs for run in indices), default=0)
@@ -131,22 +147,33 @@ def finish(
     watch = Watch(options.history_stride, snapshots)
     if checkpoint is not None:
         groups = continued(groups, checkpoint, watch)
-    with closing(train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)) as ensembles:
+    with closing(
+        train_groups(groups, watch, checkpoint, progress, check_gradients=check_gradients)
+    ) as ensembles:
         for group, outcomes in ensembles:
-            with held_interrupts() as pressed:  # until it is saved: nothing else holds what was trained
-                yield _analysed(space, indices, options, group, outcomes, _telling(analysing, pressed))
+            with (
+                held_interrupts() as pressed
+            ):  # until it is saved: nothing else holds what was trained
+                yield _analysed(
+                    space, indices, options, group, outcomes, _telling(analysing, pressed)
+                )
             if pressed():
                 raise KeyboardInterrupt
 
 
-def _telling(analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]) -> Callable[[int, int], None]:
+def _telling(
+    analysing: Callable[[int, int], None] | None, pressed: Callable[[], bool]
+) -> Callable[[int, int], None]:
     told = False
 
     def watch(done: int, count: int) -> None:
         nonlocal told
         if pressed() and not told:
             told = True
-            log.warning("interrupted: what was trained is analysed and saved first; interrupt again to lose it")
+            log.warning(
+                "interrupted: what was trained is analysed and saved first; interrupt again to "
+                "lose it"
+            )
         if analysing is not None:
             analysing(done, count)
 
@@ -163,7 +190,11 @@ def _analysed(
 ) -> Finished:
     started = time.monotonic()
     along = {trained.id: _along(trained) if options.snapshot_epochs else {} for trained in outcomes}
-    ends = [trained.network for trained in outcomes if trained.network is not None and trained.diverged_at is None]
+    ends = [
+        trained.network
+        for trained in outcomes
+        if trained.network is not None and trained.diverged_at is None
+    ]
     earlier = [network for networks in along.values() for network in networks.values()]
     analyses = _analyses(group, [*ends, *earlier], analysing)
     details = _details(group, [*ends, *earlier], analyses) if options.snapshot_epochs else {}
@@ -178,26 +209,42 @@ def _analysed(
             moments.append(make_moment(space, indices[trained.run], trained, epoch, *found))
     return Finished(
         rows=[
-            make_row(space, indices[trained.run], trained, analyses.get(trained.id), hidden=inside.get(trained.id))
+            make_row(
+                space,
+                indices[trained.run],
+                trained,
+                analyses.get(trained.id),
+                hidden=inside.get(trained.id),
+            )
             for trained in outcomes
         ],
-        networks={trained.id: trained.network for trained in outcomes if trained.network is not None},
+        networks={
+            trained.id: trained.network for trained in outcomes if trained.network is not None
+        },
         training_seconds=sum(trained.seconds for trained in outcomes),
         analysis_seconds=time.monotonic() - started,
         moments=moments,
-        snapshots={run_id: list(networks.values()) for run_id, networks in along.items() if networks},
+        snapshots={
+            run_id: list(networks.values()) for run_id, networks in along.items() if networks
+        },
     )
 
 
 def _along(trained: TrainedRun) -> dict[int, Network]:
     """The snapshots before the end; the last network is not one of them."""
-    return {epoch: network for epoch, network in trained.snapshots.items() if epoch < trained.epochs}
+    return {
+        epoch: network for epoch, network in trained.snapshots.items() if epoch < trained.epochs
+    }
 
 
-def _analyses(group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None]) -> dict[str, Analysis]:
+def _analyses(
+    group: Group, networks: Sequence[Network], analysing: Callable[[int, int], None]
+) -> dict[str, Analysis]:
     """By the networks' ids. One that cannot be analysed is logged and has no metrics."""
     found = {}
-    for done, (network, analysis) in enumerate(zip(networks, analyze_each(networks, device=group.device), strict=True), 1):
+    for done, (network, analysis) in enumerate(
+        zip(networks, analyze_each(networks, device=group.device), strict=True), 1
+    ):
         if isinstance(analysis, InputError):
             log.warning("%s", analysis)
         else:
@@ -206,13 +253,17 @@ def _analyses(group: Group, networks: Sequence[Network], analysing: Callable[[in
     return found
 
 
-def _details(group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]) -> dict[str, MomentDetails]:
+def _details(
+    group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]
+) -> dict[str, MomentDetails]:
     analysed = [(network, analyses[network.id]) for network in networks if network.id in analyses]
     found = details_of_each(analysed, group.device)
     return {network.id: details for (network, _), details in zip(analysed, found, strict=True)}
 
 
-def _inside(group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]) -> dict[str, HiddenLayer]:
+def _inside(
+    group: Group, networks: Iterable[Network], analyses: Mapping[str, Analysis]
+) -> dict[str, HiddenLayer]:
     """By the networks' ids. One that cannot be looked into is logged."""
     found = {}
     for network in networks:

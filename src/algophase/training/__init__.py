@@ -1,1 +1,3 @@
-"""Training: one specification, several engines. Every engine returns the loss and the gradient that `plain` returns."""
+"""Training: one specification, several engines. Every engine returns the loss and the gradient
+that `plain` returns.
+"""

@@ -1,4 +1,6 @@
-"""One-hot MLPs in the layout of He et al., trained here: read as a plain NumPy evaluation has them, or refused."""
+"""One-hot MLPs in the layout of He et al., trained here: read as a plain NumPy evaluation has
+them, or refused.
+"""
 
 import random
 from dataclasses import dataclass
@@ -11,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from algophase.analysis.grid import grid_logits
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import grid_logits
+from algophase.core.errors import InputError
 from algophase.storage import load
 
 P, HIDDEN = 13, 96
@@ -44,12 +46,19 @@ def trained(activation: str, fraction: float, steps: int) -> Trained:
         return F.cross_entropy(hidden @ out.T, numbers.sum(1) % P)
 
     for _ in range(steps):
-        loss, held_out_loss = loss_of(torch.tensor(training)), loss_of(torch.tensor(held_out)).item()
+        loss, held_out_loss = (
+            loss_of(torch.tensor(training)),
+            loss_of(torch.tensor(held_out)).item(),
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     model = {"mlp.W_in": into.detach(), "mlp.W_out": out.detach(), "mlp.basis": torch.eye(P)}
-    return Trained({"model": model, "train_loss": loss.item(), "test_loss": held_out_loss, "epoch": steps}, training, held_out)
+    return Trained(
+        {"model": model, "train_loss": loss.item(), "test_loss": held_out_loss, "epoch": steps},
+        training,
+        held_out,
+    )
 
 
 @pytest.fixture(scope="module", params=["relu", "square", "gelu"])
@@ -79,14 +88,23 @@ def plain_logits(content: dict[str, Any], activation: str) -> np.ndarray[Any, An
     into, out = (content["model"][name].double().numpy() for name in ("mlp.W_in", "mlp.W_out"))
     numbers = np.eye(P)
     hidden = (numbers[:, None] + numbers[None]) @ into.T
-    acts = {"relu": np.maximum(hidden, 0), "square": hidden**2, "gelu": F.gelu(torch.from_numpy(hidden)).numpy()}
+    acts = {
+        "relu": np.maximum(hidden, 0),
+        "square": hidden**2,
+        "gelu": F.gelu(torch.from_numpy(hidden)).numpy(),
+    }
     return np.asarray(acts[activation] @ out.T)
 
 
 def check_is(path: Path, content: dict[str, Any], activation: str) -> None:
     network = load(path)
     assert network.settings.to_dict()["activation"] == activation
-    np.testing.assert_allclose(grid_logits(network.double()).numpy(), plain_logits(content, activation), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        grid_logits(network.double()).numpy(),
+        plain_logits(content, activation),
+        rtol=1e-9,
+        atol=1e-9,
+    )
 
 
 def check_is_or_asks(path: Path, content: dict[str, Any], activation: str) -> None:
@@ -104,43 +122,65 @@ def check_is_or_asks(path: Path, content: dict[str, Any], activation: str) -> No
 def test_a_loss_that_is_off_by_a_step_of_training_still_names_the_activation(
     tmp_path: Path, whole: Trained, activation: str, off: float
 ) -> None:
-    content = {**whole.content, "train_loss": off * whole.content["train_loss"], "test_loss": off * whole.content["test_loss"]}
+    content = {
+        **whole.content,
+        "train_loss": off * whole.content["train_loss"],
+        "test_loss": off * whole.content["test_loss"],
+    }
     check_is_or_asks(written(tmp_path, content), content, activation)
 
 
 def test_the_lowest_loss_is_not_the_nearest(tmp_path: Path) -> None:
-    """The case of the two published files: a square answers a network of ReLU with a loss that is lower by orders."""
+    """The case of the two published files: a square answers a network of ReLU with a loss that
+    is lower by orders.
+    """
     relu = trained("relu", 1, 150)
-    content = {**relu.content, "train_loss": 1.3 * relu.content["train_loss"], "test_loss": 1.3 * relu.content["test_loss"]}
+    content = {
+        **relu.content,
+        "train_loss": 1.3 * relu.content["train_loss"],
+        "test_loss": 1.3 * relu.content["test_loss"],
+    }
     check_is(written(tmp_path, content), content, "relu")
 
 
 def test_the_split_in_a_file_is_used(tmp_path: Path, part: Trained, activation: str) -> None:
-    content = {**part.content, "train_data": part.training, "test_data": torch.tensor(part.held_out)}
+    content = {
+        **part.content,
+        "train_data": part.training,
+        "test_data": torch.tensor(part.held_out),
+    }
     check_is(written(tmp_path, content), content, activation)
     with pytest.raises(InputError, match=r"its split has a pair with 13; numbers go up to 12"):
         load(written(tmp_path, {**content, "train_data": [(0, P)]}))
 
 
-def test_a_training_fraction_gives_the_loss_over_all_pairs(tmp_path: Path, part: Trained, activation: str) -> None:
+def test_a_training_fraction_gives_the_loss_over_all_pairs(
+    tmp_path: Path, part: Trained, activation: str
+) -> None:
     content = {**part.content, "config": {"data": {"p": P, "frac_train": 0.75}}}
     path = written(tmp_path, content)
     check_is(path, content, activation)
     assert load(path).task.training_fraction == 0.75
 
 
-def test_without_a_split_the_answer_is_right_or_asked_for(tmp_path: Path, part: Trained, activation: str) -> None:
+def test_without_a_split_the_answer_is_right_or_asked_for(
+    tmp_path: Path, part: Trained, activation: str
+) -> None:
     path = written(tmp_path, part.content)
     check_is_or_asks(path, part.content, activation)
 
 
 @pytest.mark.parametrize("kept", [(), ("test_loss",), ("train_loss",)])
-def test_without_losses_that_can_be_compared_it_is_asked_for(tmp_path: Path, kept: tuple[str, ...]) -> None:
+def test_without_losses_that_can_be_compared_it_is_asked_for(
+    tmp_path: Path, kept: tuple[str, ...]
+) -> None:
     relu = trained("relu", 0.75, 400)
     content = {"model": relu.content["model"], **{name: relu.content[name] for name in kept}}
     path = written(tmp_path, content)
     with pytest.raises(
-        InputError, match=r"net\.pth: the file does not say its activation, .* give --activation.*relu .* right"
+        InputError,
+        match=r"net\.pth: the file does not say its activation, .* give --activation.*relu .* "
+        r"right",
     ):
         load(path)
     assert "activation relu, as given" in load(path, activation="relu").notes
@@ -148,22 +188,34 @@ def test_without_losses_that_can_be_compared_it_is_asked_for(tmp_path: Path, kep
 
 def test_a_loss_that_no_activation_has_is_refused(tmp_path: Path, whole: Trained) -> None:
     content = {**whole.content, "train_loss": 50.0, "test_loss": 50.0}
-    with pytest.raises(InputError, match="no activation gives the loss it records, 50 for all pairs; give --activation"):
+    with pytest.raises(
+        InputError,
+        match="no activation gives the loss it records, 50 for all pairs; give --activation",
+    ):
         load(written(tmp_path, content))
 
 
-@pytest.mark.parametrize("loss", [torch.zeros(3), torch.zeros(0), torch.tensor(1j), "low", [], None, float("nan"), -1.0])
+@pytest.mark.parametrize(
+    "loss", [torch.zeros(3), torch.zeros(0), torch.tensor(1j), "low", [], None, float("nan"), -1.0]
+)
 def test_what_is_no_loss_counts_as_none(tmp_path: Path, loss: object) -> None:
     relu = trained("relu", 1, 150)
-    with pytest.raises(InputError, match="it records no loss of pairs that are known; give --activation"):
+    with pytest.raises(
+        InputError, match="it records no loss of pairs that are known; give --activation"
+    ):
         load(written(tmp_path, {**relu.content, "train_loss": loss, "test_loss": loss}))
 
 
 def test_a_config_inside_the_file_is_read(tmp_path: Path) -> None:
     square = trained("square", 1, 150).content
-    path = written(tmp_path, {"model": square["model"], "config": {"act_type": "Quad", "p": P, "d_mlp": HIDDEN}})
+    path = written(
+        tmp_path,
+        {"model": square["model"], "config": {"act_type": "Quad", "p": P, "d_mlp": HIDDEN}},
+    )
     check_is(path, square, "square")
-    with pytest.raises(InputError, match="its config says act_type 'Quad', which contradicts activation relu"):
+    with pytest.raises(
+        InputError, match="its config says act_type 'Quad', which contradicts activation relu"
+    ):
         load(path, activation="relu")
     for config, message in [
         ({"p": 14}, "its config says p 14, which contradicts modulus 13"),
@@ -182,12 +234,17 @@ def test_a_config_inside_the_file_is_read(tmp_path: Path) -> None:
 def test_a_tensor_that_the_format_does_not_know_is_named(tmp_path: Path, name: str) -> None:
     content = trained("relu", 1, 150).content
     extra = {**content, "model": {**content["model"], name: torch.ones(3)}}
-    with pytest.raises(InputError, match=rf"net\.pth: format one-hot-mlp has no use for tensor {name} \(3,\); without it"):
+    with pytest.raises(
+        InputError,
+        match=rf"net\.pth: format one-hot-mlp has no use for tensor {name} \(3,\); without it",
+    ):
         load(written(tmp_path, extra))
 
 
 @pytest.mark.parametrize("turned", [(), ("mlp.W_in",), ("mlp.W_out",), ("mlp.W_in", "mlp.W_out")])
-def test_square_matrices_are_turned_where_the_answers_say_so(tmp_path: Path, turned: tuple[str, ...]) -> None:
+def test_square_matrices_are_turned_where_the_answers_say_so(
+    tmp_path: Path, turned: tuple[str, ...]
+) -> None:
     """With as many hidden units as numbers, no shape tells rows from columns.
 
     Unit j reads cos(3 w a + w j) + cos(3 w b + w j), with w = 2 pi / p, and writes its square times
@@ -197,9 +254,13 @@ def test_square_matrices_are_turned_where_the_answers_say_so(tmp_path: Path, tur
     angle = 2 * torch.pi / P
     into, out = torch.cos(angle * (3 * number + unit)), torch.cos(angle * (3 * number + 2 * unit)).T
     model = {"mlp.W_in": into, "mlp.W_out": out}
-    content = {"model": {name: value.T if name in turned else value for name, value in model.items()}}
+    content = {
+        "model": {name: value.T if name in turned else value for name, value in model.items()}
+    }
     network = load(written(tmp_path, content), activation="square")
-    np.testing.assert_allclose(grid_logits(network.double()).numpy(), plain_logits({"model": model}, "square"), atol=1e-5)
+    np.testing.assert_allclose(
+        grid_logits(network.double()).numpy(), plain_logits({"model": model}, "square"), atol=1e-5
+    )
     assert sum("is square and was turned over" in note for note in network.notes) == len(turned)
 
 

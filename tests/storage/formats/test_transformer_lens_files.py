@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import analyze
-from algophase.analysis.grid import accuracy, grid_logits
-from algophase.errors import InputError
+from algophase.analysis.logits.all_pairs import accuracy, grid_logits
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.task import all_pairs, answers, tokens
 from algophase.networks import Transformer, initialise
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.storage import load
-from algophase.task import all_pairs, answers, tokens
 
 P, D = 7, 16
 
@@ -32,7 +32,9 @@ def adder() -> Transformer:
 
 
 def trained(task: TaskSettings) -> Transformer:
-    network = initialise(RunSettings(task, TransformerSettings(width=D, heads=2, attention_rate=0.5)))
+    network = initialise(
+        RunSettings(task, TransformerSettings(width=D, heads=2, attention_rate=0.5))
+    )
     assert isinstance(network, Transformer)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2, weight_decay=0.1)
     sequence, labels = tokens(task, all_pairs(P)), answers(task).flatten()
@@ -60,10 +62,15 @@ def test_the_attention_rate_is_said_or_given(tmp_path: Path, adder: Transformer)
     assert given.settings.attention_rate == 0.5
     assert not any("attention rate" in note for note in given.notes)
     torch.testing.assert_close(grid_logits(given), grid_logits(adder))
-    path = written(tmp_path, {"model": lens_names(adder), "config": {"attn_coeff": 0.5, "p": P, "frac_train": 1}})
+    path = written(
+        tmp_path,
+        {"model": lens_names(adder), "config": {"attn_coeff": 0.5, "p": P, "frac_train": 1}},
+    )
     torch.testing.assert_close(grid_logits(load(path)), grid_logits(adder))
     assert load(path).task.training_fraction == 1
-    with pytest.raises(InputError, match=r"its config says attn_coeff 0\.5, which contradicts attention rate 0\.25"):
+    with pytest.raises(
+        InputError, match=r"its config says attn_coeff 0\.5, which contradicts attention rate 0\.25"
+    ):
         load(path, attention_rate=0.25)
 
 
@@ -76,7 +83,9 @@ def test_a_rate_that_such_a_network_cannot_have(tmp_path: Path, adder: Transform
 
 @pytest.mark.parametrize("outputs", [P, P + 1])
 def test_an_unused_token(tmp_path: Path, adder: Transformer, outputs: int) -> None:
-    """A network of two positions with a token beyond its numbers: P + 1 tokens are no modulus of P + 1."""
+    """A network of two positions with a token beyond its numbers: P + 1 tokens are no modulus of
+    P + 1.
+    """
     tensors = lens_names(adder)
     tensors["embed.W_E"] = torch.cat([tensors["embed.W_E"], torch.ones(1, D)])
     if outputs > P:
@@ -84,7 +93,10 @@ def test_an_unused_token(tmp_path: Path, adder: Transformer, outputs: int) -> No
         tensors["unembed.b_U"] = torch.zeros(P + 1)
     network = load(written(tmp_path, tensors), attention_rate=0.5)
     assert network.task.modulus == P
-    assert f"modulus {P}: one of its {P + 1} tokens is not used, and its logit is left out" in network.notes
+    assert (
+        f"modulus {P}: one of its {P + 1} tokens is not used, and its logit is left out"
+        in network.notes
+    )
     torch.testing.assert_close(grid_logits(network), grid_logits(adder))
     assert load(tmp_path / "net.pt", modulus=P, attention_rate=0.5).task.modulus == P
     with pytest.raises(InputError, match=r"which contradicts modulus 5; possible moduli: .*7"):
@@ -97,7 +109,9 @@ def test_a_modulus_that_no_answer_supports_is_a_caution(tmp_path: Path) -> None:
     path = written(tmp_path, lens_names(untrained))
     network = load(path)
     assert network.task.modulus == 8
-    assert "modulus 8, taken from its 8 tokens; --modulus gives another" in analyze(network).cautions
+    assert (
+        "modulus 8, taken from its 8 tokens; --modulus gives another" in analyze(network).cautions
+    )
     assert load(path, modulus=7).task.modulus == 7
     separate = load(path, modulus=4).task
     assert (separate.modulus, separate.separate_vocabularies) == (4, True)
@@ -109,7 +123,10 @@ def test_a_square_matrix_is_turned_where_the_answers_say_so(tmp_path: Path, turn
     """attn.W_O of the progress-measures paper is (width, heads * size), which is square."""
     network = trained(TaskSettings(P, equals_sign=True))
     transposed = ("W_E", "W_in", "W_out", "W_Q", "W_K", "W_V")
-    theirs = {name: value.mT if name.endswith(transposed) else value for name, value in network.state_dict().items()}
+    theirs = {
+        name: value.mT if name.endswith(transposed) else value
+        for name, value in network.state_dict().items()
+    }
     square = theirs["blocks.0.attn.W_O"].flatten(0, 1)
     theirs["blocks.0.attn.W_O"] = square if turned else square.T
     torch.save({"model": theirs}, tmp_path / "final.pth")
@@ -119,17 +136,30 @@ def test_a_square_matrix_is_turned_where_the_answers_say_so(tmp_path: Path, turn
 
 
 @pytest.mark.parametrize(
-    "name", ["blocks.0.mlp.W_gate", "blocks.0.attn.rotary_sin", "blocks.1.attn.W_Q2", "blocks.0.attn.sub.W_Q", "ln_final.scale"]
+    "name",
+    [
+        "blocks.0.mlp.W_gate",
+        "blocks.0.attn.rotary_sin",
+        "blocks.1.attn.W_Q2",
+        "blocks.0.attn.sub.W_Q",
+        "ln_final.scale",
+    ],
 )
-def test_a_tensor_that_the_format_does_not_know_is_named(tmp_path: Path, adder: Transformer, name: str) -> None:
+def test_a_tensor_that_the_format_does_not_know_is_named(
+    tmp_path: Path, adder: Transformer, name: str
+) -> None:
     path = written(tmp_path, {**lens_names(adder), name: torch.ones(2, 2)})
-    with pytest.raises(InputError, match=rf"format transformer-lens has no use for tensor {name} \(2, 2\)"):
+    with pytest.raises(
+        InputError, match=rf"format transformer-lens has no use for tensor {name} \(2, 2\)"
+    ):
         load(path)
 
 
 def test_part_of_a_layer_or_norm_is_refused(tmp_path: Path, adder: Transformer) -> None:
     for name in ("blocks.1.mlp.W_in", "ln_final.w", "blocks.0.ln2.w"):
-        with pytest.raises(InputError, match=r"tensor .* (is missing|does not belong to this kind of network)"):
+        with pytest.raises(
+            InputError, match=r"tensor .* (is missing|does not belong to this kind of network)"
+        ):
             load(written(tmp_path, {**lens_names(adder), name: torch.ones(D)}))
 
 
@@ -139,7 +169,10 @@ def test_part_of_a_layer_or_norm_is_refused(tmp_path: Path, adder: Transformer) 
         ({"p": 5}, "contradicts modulus 5; possible moduli: 7, 6"),
         ({"d_model": 32}, "its config says d_model 32, which contradicts width 16"),
         ({"use_ln": True}, "its config says use_ln True, which contradicts layer norm False"),
-        ({"normalization_type": "RMS"}, "its config says normalization_type 'RMS'; it must be true, false, LN or LNPre"),
+        (
+            {"normalization_type": "RMS"},
+            "its config says normalization_type 'RMS'; it must be true, false, LN or LNPre",
+        ),
         ({"act_type": "swish"}, "its config says act_type 'swish'"),
         ({"attn_coeff": 3}, "its config says attn_coeff 3; it must be a number from 0 to 1"),
         ({"n_heads": 2.5}, r"its config says n_heads 2\.5; it must be a whole number"),
@@ -153,7 +186,11 @@ def test_a_config_inside_the_file_that_contradicts_it(
 
 
 def test_the_activation_of_a_config_is_used(tmp_path: Path, adder: Transformer) -> None:
-    network = load(written(tmp_path, {"model": lens_names(adder), "cfg": {"act_fn": "gelu", "attn_coeff": 0.5}}))
+    network = load(
+        written(
+            tmp_path, {"model": lens_names(adder), "cfg": {"act_fn": "gelu", "attn_coeff": 0.5}}
+        )
+    )
     assert isinstance(network.settings, TransformerSettings)
     assert network.settings.activation == "gelu"
     assert not any("which the file does not say" in note for note in network.notes)
@@ -163,7 +200,10 @@ def test_the_first_of_two_states_is_not_taken_silently(tmp_path: Path, adder: Tr
     last, first = lens_names(adder), {name: 2 * value for name, value in lens_names(adder).items()}
     for content in ({"model": first, "model_state_dict": last}, {"model": first, "averaged": last}):
         path = written(tmp_path, content)
-        with pytest.raises(InputError, match=r"holds several states that differ, model, .*: choose one with --state"):
+        with pytest.raises(
+            InputError,
+            match=r"holds several states that differ, model, .*: choose one with --state",
+        ):
             load(path)
         chosen = load(path, state=list(content)[1], attention_rate=0.5)
         torch.testing.assert_close(grid_logits(chosen), grid_logits(adder))
@@ -171,5 +211,8 @@ def test_the_first_of_two_states_is_not_taken_silently(tmp_path: Path, adder: Tr
         load(path, state="best")
     same = written(tmp_path, {"model": last, "state_dict": lens_names(adder), "epoch": 3})
     torch.testing.assert_close(grid_logits(load(same, attention_rate=0.5)), grid_logits(adder))
-    with pytest.raises(InputError, match="does not hold a state dict of named tensors; it holds start, end: choose one"):
+    with pytest.raises(
+        InputError,
+        match="does not hold a state dict of named tensors; it holds start, end: choose one",
+    ):
         load(written(tmp_path, {"start": first, "end": last}))

@@ -1,4 +1,6 @@
-"""The check before training on a GPU: what it checks, where, and what it says. Its process is the same for a CPU."""
+"""The check before training on a GPU: what it checks, where, and what it says. Its process is
+the same for a CPU.
+"""
 
 import os
 from pathlib import Path
@@ -7,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check import check_planned as checking
 from algophase.training.check import checkers
 from algophase.training.check.check_planned import check_planned
@@ -18,7 +20,10 @@ GPU = torch.device("cuda", 0)
 
 
 def on_gpu(*widths: int, engine: str = "stacked", precision: str = "tf32") -> Group:
-    runs = tuple(RunSettings(TaskSettings(7), TransformerSettings(width), seed=seed) for seed, width in enumerate(widths))
+    runs = tuple(
+        RunSettings(TaskSettings(7), TransformerSettings(width), seed=seed)
+        for seed, width in enumerate(widths)
+    )
     return Group(tuple(range(len(runs))), runs, engine, GPU, precision)
 
 
@@ -37,12 +42,16 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
 
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.setattr(checking, "_check", lambda one: found["here"].append(width(one)))
-    monkeypatch.setattr(checking, "_check_at_once", lambda jobs, _: found["at once"].extend(map(width, jobs)))
+    monkeypatch.setattr(
+        checking, "_check_at_once", lambda jobs, _: found["at once"].extend(map(width, jobs))
+    )
     return found
 
 
 def test_every_shape_is_checked_once_and_the_largest_first(asked: dict[str, list[int]]) -> None:
-    check_planned([on_gpu(12, 16), on_gpu(16, 16), on_gpu(60), on_gpu(400), on_gpu(200, precision="float32")])
+    check_planned(
+        [on_gpu(12, 16), on_gpu(16, 16), on_gpu(60), on_gpu(400), on_gpu(200, precision="float32")]
+    )
     assert asked == {"here": [], "at once": [400, 200, 60, 16]}
 
 
@@ -56,7 +65,9 @@ def test_few_shapes_are_checked_here_and_the_process_that_waits_is_ended(
     assert ended
 
 
-def test_no_process_is_started_without_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_process_is_started_without_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def start() -> None:
         raise AssertionError("a process was started")
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check import gradient_check
 from algophase.training.check import states as of_states
 from algophase.training.check.gradient_check import (
@@ -35,13 +35,21 @@ from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines
 
 CPU = torch.device("cpu")
-RUN = RunSettings(task=TaskSettings(modulus=7), network=TransformerSettings(width=9, attention_rate=0.37))
+RUN = RunSettings(
+    task=TaskSettings(modulus=7), network=TransformerSettings(width=9, attention_rate=0.37)
+)
 
 
 def test_engines_pass_in_every_state() -> None:
-    some = [(name, runs) for name, runs in cases(small=True) if name in ("1 layer, p 7, relu", "linear beta, p 7")]
+    some = [
+        (name, runs)
+        for name, runs in cases(small=True)
+        if name in ("1 layer, p 7, relu", "linear beta, p 7")
+    ]
     results = list(check(distinct_engines(), CPU, ("float32", "float64"), some))
-    assert {(result.engine, result.state) for result in results} == {(name, s) for name in ("stacked", "grid") for s in STATES}
+    assert {(result.engine, result.state) for result in results} == {
+        (name, s) for name in ("stacked", "grid") for s in STATES
+    }
     assert [result for result in results if not result.passed] == []
 
 
@@ -59,7 +67,9 @@ def test_a_late_state_has_a_loss_near_1e_minus_7_and_dead_attention_no_pull() ->
     assert expected([RUN], CPU, found["late"])[0].loss < 1e-6
     assert expected([RUN], CPU, found["middle"])[0].loss > 1e-5
     (dead,) = expected([RUN], CPU, found["dead attention"])
-    assert dead.gradient["blocks.0.attn.W_Q"].norm() < 1e-6 * dead.gradient["blocks.0.attn.W_V"].norm()
+    assert (
+        dead.gradient["blocks.0.attn.W_Q"].norm() < 1e-6 * dead.gradient["blocks.0.attn.W_V"].norm()
+    )
 
 
 @pytest.mark.parametrize("layers", [1, 4])
@@ -68,7 +78,9 @@ def test_near_divergence_is_as_near_at_any_depth(layers: int) -> None:
     network, (large,) = initialise(run), states([run], CPU)["near divergence"]
     before = network.run_with_cache()[0].abs().max().item()
     if layers == 1:
-        assert all(torch.equal(large[name], 2 * value) for name, value in network.named_parameters())
+        assert all(
+            torch.equal(large[name], 2 * value) for name, value in network.named_parameters()
+        )
     network.load_state_dict(large)
     assert 8 < network.run_with_cache()[0].abs().max().item() / before < 64
 
@@ -78,7 +90,9 @@ class CutOff(GridTransformer):
 
     def loss_and_gradient(self) -> Tensor:
         exact = self.parameters.flat.clone()
-        self.parameters["IU"].copy_((self.parameters["IU"].view(torch.int32) & ~0x1FFF).view(torch.float32))
+        self.parameters["IU"].copy_(
+            (self.parameters["IU"].view(torch.int32) & ~0x1FFF).view(torch.float32)
+        )
         loss = super().loss_and_gradient()
         self.parameters.flat.copy_(exact)
         return loss
@@ -115,7 +129,9 @@ class ForgetfulElevenBits(ElevenBits):
 
 
 def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_does() -> None:
-    """Late, the exact gradient of this tiny network moves by more than its own size. At the start a mistake still shows."""
+    """Late, the exact gradient of this tiny network moves by more than its own size. At the
+    start a mistake still shows.
+    """
     results = list(check([ElevenBits, ForgetfulElevenBits], CPU, ("tf32",), [("small", [RUN])]))
     by_state = {name: [result for result in results if result.state == name] for name in STATES}
     result, _ = by_state["late"]
@@ -126,7 +142,10 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
     late = states([run], CPU)["late"]
     wanted = expected([run], CPU, late)
     roundings = [rounded(late, "tf32", way) for way in range(WAYS)]
-    moved = [compare(GridTransformer, [run], CPU, "float64", values, wanted).error for values in roundings]
+    moved = [
+        compare(GridTransformer, [run], CPU, "float64", values, wanted).error
+        for values in roundings
+    ]
     assert result.found.error == pytest.approx(moved[0], rel=1e-6)
     for way, values in enumerate(roundings):
         with ElevenBitProducts(way):
@@ -136,7 +155,9 @@ def test_with_eleven_bits_a_network_may_be_off_by_what_rounding_its_parameters_d
 
 
 class ElevenBitSpecification(PlainEngine):
-    """As exact as an engine with eleven bits can be: nothing is rounded but what enters a matrix product."""
+    """As exact as an engine with eleven bits can be: nothing is rounded but what enters a matrix
+    product.
+    """
 
     def loss_and_gradient(self) -> Tensor:
         with ElevenBitProducts(way=0):
@@ -144,13 +165,19 @@ class ElevenBitSpecification(PlainEngine):
 
 
 def test_near_divergence_four_layers_may_be_off_by_what_eleven_bits_in_every_product_do() -> None:
-    """The last layer's keys have a thousandth of the gradient, and rounded activations move it more than rounded parameters."""
+    """The last layer's keys have a thousandth of the gradient, and rounded activations move it
+    more than rounded parameters.
+    """
     ((_, run, _),) = (runs for name, runs in cases(small=False) if name == "4 layers, p 23, relu")
     near = states([run], CPU)["near divergence"]
-    allowed = gradient_check._Allowed(gradient_check.Yardstick([run], CPU), run, "near divergence", near, off_kinks=True)
+    allowed = gradient_check._Allowed(
+        gradient_check.Yardstick([run], CPU), run, "near divergence", near, off_kinks=True
+    )
     engine = ElevenBitSpecification([run], CPU, "float64")
     found = gradient_check.compare_built(engine, near, allowed.wanted)
-    moved = [_agreement(allowed.yardstick.at(rounded(near, "half", way)), allowed) for way in range(WAYS)]
+    moved = [
+        _agreement(allowed.yardstick.at(rounded(near, "half", way)), allowed) for way in range(WAYS)
+    ]
     assert found.error > 2 * max(*moved, TRAINED_TOLERANCES["half"][0] / 2)
     limit, gap, _ = allowed.limits("half", found)
     assert found.within(limit, gap)
@@ -162,21 +189,32 @@ def test_a_rounding_in_float32_moves_every_parameter_by_its_last_bit() -> None:
     first, second = (rounded(start, "float32", way)[0]["embed.W_E"] for way in (0, 1))
     exact = start[0]["embed.W_E"].detach().double()
     for moved in (first, second):
-        torch.testing.assert_close((moved / exact - 1).abs(), torch.full_like(exact, 2.0**-24), rtol=1e-6, atol=0)
+        torch.testing.assert_close(
+            (moved / exact - 1).abs(), torch.full_like(exact, 2.0**-24), rtol=1e-6, atol=0
+        )
     assert not torch.equal(first, second)
     plain = PlainEngine([RUN], CPU, "float64")
     plain.put(rounded(start, "float32"))
     assert torch.equal(plain.parameters["embed.W_E"][0], first)  # not rounded on the way
 
 
-@pytest.mark.parametrize(("precision", "state"), [("float32", "late"), ("float32", "start"), ("tf32", "start")])
-def test_sensitivity_counts_in_every_state_and_precision_where_the_stated_is_not_enough(precision: str, state: str) -> None:
+@pytest.mark.parametrize(
+    ("precision", "state"), [("float32", "late"), ("float32", "start"), ("tf32", "start")]
+)
+def test_sensitivity_counts_in_every_state_and_precision_where_the_stated_is_not_enough(
+    precision: str, state: str
+) -> None:
     values = states([RUN], CPU)[state]
-    allowed = gradient_check._Allowed(gradient_check.Yardstick([RUN], CPU), RUN, state, values, off_kinks=False)
+    allowed = gradient_check._Allowed(
+        gradient_check.Yardstick([RUN], CPU), RUN, state, values, off_kinks=False
+    )
     stated, _, asked = allowed.limits(precision, Agreement("loss", 0.0, 1.0))
     assert not asked
     assert allowed._moved == {}  # not even computed
-    moved = [_agreement(allowed.yardstick.at(rounded(values, precision, way)), allowed) for way in range(WAYS)]
+    moved = [
+        _agreement(allowed.yardstick.at(rounded(values, precision, way)), allowed)
+        for way in range(WAYS)
+    ]
     limit, _, asked = allowed.limits(precision, Agreement("loss", 1.0, 1.0))
     assert asked
     assert limit >= max(stated, 2 * max(moved))
@@ -214,18 +252,28 @@ def test_a_wrong_gradient_is_found_and_named() -> None:
     assert where == "blocks.0.attn.W_Q"
     assert error == pytest.approx(0.3, rel=1e-3)
     with pytest.raises(
-        InputError, match=r"grid engine gives a wrong gradient on cpu in float32 \(start\): blocks\.0\.attn\.W_Q is off by 3"
+        InputError,
+        match=r"grid engine gives a wrong gradient on cpu in float32 \(start\): "
+        r"blocks\.0\.attn\.W_Q is off by 3",
     ):
         quick(RUN, Wrong, CPU, "float32")
-    assert [result.state for result in quick(RUN, GridTransformer, CPU, "float32") if result.passed] == list(STATES)
+    assert [
+        result.state for result in quick(RUN, GridTransformer, CPU, "float32") if result.passed
+    ] == list(STATES)
 
 
-def test_what_diverges_is_trained_more_slowly_and_a_wrong_gradient_still_shows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At this rate all three diverge, as four layers of width 128 do at the usual one; at a quarter of it, two."""
+def test_what_diverges_is_trained_more_slowly_and_a_wrong_gradient_still_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At this rate all three diverge, as four layers of width 128 do at the usual one; at a
+    quarter of it, two.
+    """
     monkeypatch.setattr(of_states, "QUICK", replace(of_states.QUICK, learning_rate=0.64))
     runs = [replace(RUN, seed=seed) for seed in (0, 1, 5)]
     middle = expected(runs, CPU, states(runs, CPU)["middle"])
-    assert all(after.loss < before.loss for after, before in zip(middle, expected(runs, CPU), strict=True))
+    assert all(
+        after.loss < before.loss for after, before in zip(middle, expected(runs, CPU), strict=True)
+    )
 
     def build() -> list[GridTransformer]:
         return [engine(runs, CPU, "float32") for engine in (GridTransformer, Wrong)]
@@ -245,16 +293,23 @@ def test_a_gradient_in_the_padding_is_found() -> None:
 
 def test_an_ensemble_is_checked_by_its_widest_network_with_most_attention() -> None:
     sizes = [(9, 1.0), (16, 0.0), (16, 0.6), (16, 0.2)]
-    runs = [RunSettings(task=RUN.task, network=TransformerSettings(width, attention_rate=rate)) for width, rate in sizes]
+    runs = [
+        RunSettings(task=RUN.task, network=TransformerSettings(width, attention_rate=rate))
+        for width, rate in sizes
+    ]
     assert telling_run(runs) == runs[2]
-    assert compare(Wrong, [runs[1]], CPU, "float32").error < 1e-5  # at rate 0 the mistake does not show
+    assert (
+        compare(Wrong, [runs[1]], CPU, "float32").error < 1e-5
+    )  # at rate 0 the mistake does not show
     assert compare(Wrong, [telling_run(runs)], CPU, "float32").error > 0.1
 
 
 def test_nan_does_not_pass() -> None:
     for found in (Agreement("loss", float("nan"), 1.0), Agreement("loss", 0.0, float("nan"))):
         assert not Comparison("grid", "cpu", "float32", "case", "start", found, 1.0, 1.0).passed
-    assert Comparison("grid", "cpu", "float32", "case", "start", Agreement("loss", 0.0, 1.0), 1.0, 1.0).passed
+    assert Comparison(
+        "grid", "cpu", "float32", "case", "start", Agreement("loss", 0.0, 1.0), 1.0, 1.0
+    ).passed
 
 
 def test_a_seed_on_a_kink_is_moved_to_the_next_off_it() -> None:
@@ -266,8 +321,12 @@ def test_a_seed_off_the_kinks_is_kept() -> None:
     assert away_from_kinks(RUN) == RUN
 
 
-def test_a_network_that_no_seed_keeps_off_a_kink_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_no_seed_keeps_off_a_kink_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(gradient_check, "KINK", 1.0)
     monkeypatch.setattr(gradient_check, "MOST_SEEDS", 3)
-    with pytest.raises(InputError, match="no seed from 0 to 2 keeps every pre-activation of this network off 0"):
+    with pytest.raises(
+        InputError, match="no seed from 0 to 2 keeps every pre-activation of this network off 0"
+    ):
         away_from_kinks(RUN)

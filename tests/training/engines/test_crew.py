@@ -62,7 +62,9 @@ def test_an_overdue_piece_is_computed_again_by_the_caller() -> None:
     found = Crew(2).run([piece, piece, piece], twice=True)
     assert found == [False, False, False]
     go_on.set()
-    passed = Crew(2).run([lambda: both.wait(60), lambda: both.wait(60)])  # by then the helper is done with its late piece
+    passed = Crew(2).run(
+        [lambda: both.wait(60), lambda: both.wait(60)]
+    )  # by then the helper is done with its late piece
     assert sorted(passed) == [0, 1]
     assert found == [False, False, False]
 

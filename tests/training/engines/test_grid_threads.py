@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings, TransformerSettings
 from algophase.training.check.gradient_check import compare
 from algophase.training.engines import grid, grid_core
 from algophase.training.engines.crew import Crew
@@ -29,7 +29,9 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def many_strips(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a large network has: strips of two or three values of b, a part per network, two of these at once."""
+    """As a large network has: strips of two or three values of b, a part per network, two of
+    these at once.
+    """
     monkeypatch.setattr(grid_core, "STRIP_BYTES", 2 * 11 * 112 * 4)
     monkeypatch.setattr(grid, "SMALL", 1.0)
     monkeypatch.setattr(grid, "AT_ONCE", 2)
@@ -38,7 +40,10 @@ def many_strips(monkeypatch: pytest.MonkeyPatch) -> None:
 def runs(case: str, count: int) -> list[RunSettings]:
     task, activation, _ = CASES[case]
     training = TrainingSettings(epochs=EPOCHS)
-    return [RunSettings(task, TransformerSettings(24, 1, 4, activation, (i + 1) / 3), training, seed=i) for i in range(count)]
+    return [
+        RunSettings(task, TransformerSettings(24, 1, 4, activation, (i + 1) / 3), training, seed=i)
+        for i in range(count)
+    ]
 
 
 def ensemble(case: str, count: int, threads: int) -> Ensemble:
@@ -63,7 +68,9 @@ def test_strips_give_the_right_gradient(case: str) -> None:
 @pytest.mark.parametrize("equals_sign", [False, True])
 def test_strips_without_a_training_pair(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(grid_core, "STRIP_BYTES", 1)
-    run = RunSettings(TaskSettings(11, training_fraction=0.05, equals_sign=equals_sign), TransformerSettings(24))
+    run = RunSettings(
+        TaskSettings(11, training_fraction=0.05, equals_sign=equals_sign), TransformerSettings(24)
+    )
     engine = GridTransformer([run], CPU, "float64")
     ((_, _, strips),) = engine.networks
     assert 0 in [len(pairs.places) for pairs in strips]
@@ -82,7 +89,9 @@ def test_the_bits_do_not_depend_on_the_number_of_threads(case: str) -> None:
             assert all(map(torch.equal, state(alone), state(shared)))
 
 
-def test_the_bits_do_not_depend_on_when_the_number_of_threads_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bits_do_not_depend_on_when_the_number_of_threads_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     alone = ensemble("relu", 1, 1)
     alone.train()
     changing = ensemble("relu", 1, 3)

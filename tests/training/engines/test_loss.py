@@ -1,9 +1,15 @@
 import pytest
 import torch
 
-from algophase.analysis.grid import right_answers
-from algophase.settings import LinearSettings, NetworkSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.task import labels
+from algophase.analysis.logits.all_pairs import right_answers
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
+from algophase.core.task import labels
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
 from algophase.training.run.plan import plan
 
@@ -13,16 +19,30 @@ TRANSFORMER, LINEAR = TransformerSettings(width=8), LinearSettings("alpha", 6, 6
 def test_an_answer_is_strictly_the_largest_logit() -> None:
     nan, inf = torch.nan, torch.inf
     rows = torch.tensor(
-        [[2, 1, 0], [1, 1, 0], [0, 1, 2], [0, 0, 0], [1, nan, 0], [nan, 1, 0], [nan] * 3, [inf, 1, 0], [inf, inf, 0]]
+        [
+            [2, 1, 0],
+            [1, 1, 0],
+            [0, 1, 2],
+            [0, 0, 0],
+            [1, nan, 0],
+            [nan, 1, 0],
+            [nan] * 3,
+            [inf, 1, 0],
+            [inf, inf, 0],
+        ]
     )
     losses, right = loss_and_right(rows, torch.tensor(0))
     assert right.tolist() == [True, False, False, False, False, False, False, True, False]
-    torch.testing.assert_close(losses, loss_and_slope(rows, torch.tensor(0))[0], rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(
+        losses, loss_and_slope(rows, torch.tensor(0))[0], rtol=0, atol=0, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("margin", [-150.0, -8.0, 0.0, 8.0, 17.0, 40.0])
 def test_loss_and_slope_keep_their_digits_in_float32(margin: float) -> None:
-    """Against log1p(s), s = sum over c != y of exp(l_c - l_y), in float64: losses from 150 down to 1e-17."""
+    """Against log1p(s), s = sum over c != y of exp(l_c - l_y), in float64: losses from 150 down
+    to 1e-17.
+    """
     logits = 3 * torch.randn(200, 59, generator=torch.Generator().manual_seed(0))
     label = torch.arange(200)[:, None] % 59
     logits.scatter_add_(1, label, torch.full((200, 1), margin))
@@ -31,11 +51,15 @@ def test_loss_and_slope_keep_their_digits_in_float32(margin: float) -> None:
     s = wrong.sum(1, keepdim=True)
     loss, slope = loss_and_slope(logits, label[:, 0])
     torch.testing.assert_close(loss.double(), torch.log1p(s)[:, 0], rtol=1e-5, atol=0)
-    torch.testing.assert_close(slope.double(), (wrong / (1 + s)).scatter(1, label, -s / (1 + s)), rtol=1e-5, atol=0)
+    torch.testing.assert_close(
+        slope.double(), (wrong / (1 + s)).scatter(1, label, -s / (1 + s)), rtol=1e-5, atol=0
+    )
 
 
 def test_training_and_analysis_agree_on_what_is_right() -> None:
-    logits = torch.randint(0, 4, (7, 7, 7), generator=torch.Generator().manual_seed(0)).float()  # many ties
+    logits = torch.randint(
+        0, 4, (7, 7, 7), generator=torch.Generator().manual_seed(0)
+    ).float()  # many ties
     right = right_answers(logits)
     assert 0 < right.double().mean() < 1
     assert torch.equal(loss_and_right(logits, labels(7))[1], right)
@@ -44,9 +68,17 @@ def test_training_and_analysis_agree_on_what_is_right() -> None:
 @pytest.mark.parametrize("value", [0.0, torch.nan])
 @pytest.mark.parametrize(
     ("engine", "network"),
-    [("plain", TRANSFORMER), ("stacked", TRANSFORMER), ("grid", TRANSFORMER), ("stacked", LINEAR), ("grid", LINEAR)],
+    [
+        ("plain", TRANSFORMER),
+        ("stacked", TRANSFORMER),
+        ("grid", TRANSFORMER),
+        ("stacked", LINEAR),
+        ("grid", LINEAR),
+    ],
 )
-def test_a_network_that_says_nothing_is_never_right(engine: str, network: NetworkSettings, value: float) -> None:
+def test_a_network_that_says_nothing_is_never_right(
+    engine: str, network: NetworkSettings, value: float
+) -> None:
     (group,) = plan([RunSettings(TaskSettings(modulus=7), network)], engine, "cpu")
     trained = group.engine_class(list(group.runs), group.device, group.precision)
     trained.parameters.flat.fill_(value)

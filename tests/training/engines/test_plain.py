@@ -1,11 +1,13 @@
-"""The one file that shows how a network is trained says the same as PyTorch's own optimizer, and as `train`."""
+"""The one file that shows how a network is trained says the same as PyTorch's own optimizer, and
+as `train`.
+"""
 
 import pytest
 import torch
 from textbook import ARCHITECTURES, textbook
 
 from algophase import train
-from algophase.settings import RunSettings, TaskSettings, TrainingSettings
+from algophase.core.settings import RunSettings, TaskSettings, TrainingSettings
 from algophase.training.engines.plain import learning_rate, train_one
 
 STEPS = 30
@@ -13,7 +15,9 @@ STEPS = 30
 
 def run_of(architecture: str) -> RunSettings:
     network = ARCHITECTURES[architecture]
-    training = TrainingSettings(epochs=STEPS, warmup_steps=network.published_training().warmup_steps)
+    training = TrainingSettings(
+        epochs=STEPS, warmup_steps=network.published_training().warmup_steps
+    )
     return RunSettings(TaskSettings(modulus=7), network, training, seed=3)
 
 
@@ -33,7 +37,9 @@ def test_the_loop_trains_the_same_network(architecture: str) -> None:
     expected = train_one(run, torch.float64)
     for name, value in trained.network.named_parameters():
         # What `train` returns is rounded to float32.
-        torch.testing.assert_close(value.double(), expected.get_parameter(name), rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(
+            value.double(), expected.get_parameter(name), rtol=1e-6, atol=1e-9
+        )
 
 
 def test_what_diverges_stops() -> None:

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from algophase.errors import InputError
-from algophase.settings import TaskSettings
-from algophase.task import split
+from algophase.core.errors import InputError
+from algophase.core.settings import TaskSettings
+from algophase.core.task import split
 from algophase.training.engines.rows import END, Rows, lay_out, slots_for
 
 TILE = 64
@@ -24,9 +24,13 @@ def pairs_of(rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
     return listed % 256, listed // 256
 
 
-@pytest.mark.parametrize(("p", "fraction"), [(59, 0.8), (113, 0.8), (127, 0.3), (31, 0.8), (7, 0.8), (59, 0.3), (5, 0.4)])
+@pytest.mark.parametrize(
+    ("p", "fraction"), [(59, 0.8), (113, 0.8), (127, 0.3), (31, 0.8), (7, 0.8), (59, 0.3), (5, 0.4)]
+)
 @pytest.mark.parametrize("runs", [1, 3])
-def test_every_training_pair_has_one_row_and_tiles_have_few_b(p: int, fraction: float, runs: int) -> None:
+def test_every_training_pair_has_one_row_and_tiles_have_few_b(
+    p: int, fraction: float, runs: int
+) -> None:
     weights = training_weights(p, fraction, 3)
     rows = lay_out(weights, TILE, slots_for(p, int((weights[0] > 0).sum()), TILE), runs)
     assert rows.count % (TILE * runs) == 0

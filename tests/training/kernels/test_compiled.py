@@ -1,8 +1,10 @@
-"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their products or spill much.
+"""Kernels are compiled for the H200 (sm_90a) without a GPU: the assembler must not serialise their
+products or spill much.
 
-It serialises products when it runs out of registers or cannot see through a loop, and says so in a remark that nothing prints:
-the kernel is right, and slow. A few registers may spill: with 128 outputs `by_units` spills 32 bytes per thread if it takes 64
-rows at a time and none if it takes 32, and needs 17.0 µs instead of 23.5 (p = 113, on an H200).
+It serialises products when it runs out of registers or cannot see through a loop, and says so in a
+remark that nothing prints: the kernel is right, and slow. A few registers may spill: with 128
+outputs `by_units` spills 32 bytes per thread if it takes 64 rows at a time and none if it takes 32,
+and needs 17.0 µs instead of 23.5 (p = 113, on an H200).
 """
 
 import os
@@ -18,7 +20,7 @@ import pathlib, re, subprocess, sys, tempfile
 import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.training.run.plan import ENGINES
 
 ptxas = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/ptxas"

@@ -16,13 +16,14 @@ from algophase.training.engines import compiling
 
 triton = pytest.importorskip("triton", reason="Triton is not installed")
 
-# The kernels of a small network, for an H200 that need not be there. A second time everything is known already.
+# The kernels of a small network, for an H200 that need not be there. A second time everything is
+# known already.
 COMPILE = """
 import torch
 from triton.backends.compiler import GPUTarget
 from triton.compiler import CompiledKernel
 from triton.runtime import driver
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.engines.compiling import compile_at_once
 from algophase.training.engines.fused import FusedTransformer
 
@@ -75,7 +76,9 @@ def test_kernels_are_compiled_at_the_same_time(monkeypatch: pytest.MonkeyPatch) 
 
 
 class Compiled:
-    """As Triton's: what launches it is made when it is first asked for. `result` is what a kernel of this minute has."""
+    """As Triton's: what launches it is made when it is first asked for. `result` is what a
+    kernel of this minute has.
+    """
 
     def __init__(self, loaded: list[object]) -> None:
         self.loaded = loaded
@@ -108,7 +111,13 @@ def test_kernels_are_loaded_before_the_first_launch(monkeypatch: pytest.MonkeyPa
 def test_every_kernel_of_an_engine_is_compiled_without_a_gpu(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     environment["TRITON_CACHE_DIR"] = str(tmp_path)
-    said = subprocess.run([sys.executable, "-c", COMPILE], env=environment, capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [sys.executable, "-c", COMPILE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert said.returncode == 0, said.stderr[-2000:]
     steps, *counts = map(int, said.stdout.split())
     assert counts == [steps, steps, steps]

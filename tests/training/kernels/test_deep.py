@@ -1,12 +1,14 @@
-"""The half-precision engine for several layers against the specification: on a GPU, or in Triton's interpreter on a CPU."""
+"""The half-precision engine for several layers against the specification: on a GPU, or in
+Triton's interpreter on a CPU.
+"""
 
 import pytest
 import torch
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
-from algophase.errors import InputError
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
 from algophase.training.check.states import states
 from algophase.training.engines import deep
@@ -18,27 +20,49 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
 
 SHARED = TaskSettings(modulus=5)
-BOTH = TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True, outputs="modulus")  # more tokens than outputs
+BOTH = TaskSettings(
+    modulus=5, separate_vocabularies=True, equals_sign=True, outputs="modulus"
+)  # more tokens than outputs
 CASES = {
     "two layers": (SHARED, [TransformerSettings(16, 2, 1, "gelu", 0.37)]),
     "separate, equals sign": (BOTH, [TransformerSettings(12, 2, 1, "gelu", 0.37)]),
     "three layers": (SHARED, [TransformerSettings(16, 3, 2, "gelu", 1.0)]),
-    "three layers, equals sign": (TaskSettings(modulus=7, equals_sign=True), [TransformerSettings(16, 3, 2, "gelu", 0.37)]),
-    "mixed widths": (SHARED, [TransformerSettings(width, 2, 4, "relu", rate) for width, rate in ((9, 0.0), (16, 0.37))]),
-    "separate": (TaskSettings(modulus=6, separate_vocabularies=True), [TransformerSettings(31, 2, 3, "gelu", 0.37)]),
-    "subtraction": (TaskSettings(modulus=5, operation="subtract"), [TransformerSettings(16, 2, 1, "gelu", 1.0)]),
+    "three layers, equals sign": (
+        TaskSettings(modulus=7, equals_sign=True),
+        [TransformerSettings(16, 3, 2, "gelu", 0.37)],
+    ),
+    "mixed widths": (
+        SHARED,
+        [TransformerSettings(width, 2, 4, "relu", rate) for width, rate in ((9, 0.0), (16, 0.37))],
+    ),
+    "separate": (
+        TaskSettings(modulus=6, separate_vocabularies=True),
+        [TransformerSettings(31, 2, 3, "gelu", 0.37)],
+    ),
+    "subtraction": (
+        TaskSettings(modulus=5, operation="subtract"),
+        [TransformerSettings(16, 2, 1, "gelu", 1.0)],
+    ),
     "many pairs": (TaskSettings(modulus=17), [TransformerSettings(16, 2, 8, "gelu", 1.0)]),
-    "many outputs": (TaskSettings(modulus=67, training_fraction=0.05), [TransformerSettings(16, 2, 1, "gelu", 1.0)]),
+    "many outputs": (
+        TaskSettings(modulus=67, training_fraction=0.05),
+        [TransformerSettings(16, 2, 1, "gelu", 1.0)],
+    ),
 }
 QUICK = ("separate, equals sign",)
 
 
 def runs_of(case: str) -> list[RunSettings]:
     task, networks = CASES[case]
-    return [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
+    return [
+        away_from_kinks(RunSettings(task=task, network=network, seed=seed))
+        for seed, network in enumerate(networks)
+    ]
 
 
-@pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES])
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES]
+)
 def test_gradients_are_the_specifications(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if case in QUICK:
         monkeypatch.setattr(deep, "PARTS", 1)  # half the rows
@@ -70,7 +94,9 @@ def test_a_matrix_that_died_takes_nothing_with_it(matrix: str) -> None:
     """Below what float16 can hold, its own share vanishes, and the rest of the gradient stays."""
     runs = runs_of("three layers")
     (start,) = states(runs, DEVICE)["start"]
-    dead = {name: value * 1e-20 if name.endswith(matrix) else value for name, value in start.items()}
+    dead = {
+        name: value * 1e-20 if name.endswith(matrix) else value for name, value in start.items()
+    }
     _, error, cosine = compare(DeepTransformer, runs, DEVICE, "half", [dead])
     assert error < 0.01
     assert cosine > 0.9999
@@ -91,7 +117,11 @@ def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
 
 @LONG
 def test_pairs_are_judged_a_part_at_a_time() -> None:
-    run = away_from_kinks(RunSettings(task=TaskSettings(modulus=12), network=TransformerSettings(16, 2, 1, "gelu", 0.37)))
+    run = away_from_kinks(
+        RunSettings(
+            task=TaskSettings(modulus=12), network=TransformerSettings(16, 2, 1, "gelu", 0.37)
+        )
+    )
     engine, plain = DeepTransformer([run], DEVICE, "half"), PlainEngine([run], DEVICE, "float64")
     assert len(engine.pair_loss) == 2  # 144 pairs, 128 at a time
     (loss, right), (expected_loss, expected_right) = engine.all_pairs(), plain.all_pairs()
@@ -103,7 +133,10 @@ def test_pairs_are_judged_a_part_at_a_time() -> None:
 def test_a_networks_bits_do_not_depend_on_its_company() -> None:
     network = TransformerSettings(16, 2, 1, "relu", 0.37)
     runs = [RunSettings(task=SHARED, network=network, seed=seed) for seed in range(3)]
-    together, alone = DeepTransformer(runs, DEVICE, "half"), DeepTransformer(runs[1:2], DEVICE, "half")
+    together, alone = (
+        DeepTransformer(runs, DEVICE, "half"),
+        DeepTransformer(runs[1:2], DEVICE, "half"),
+    )
     loss, own_loss = together.loss_and_gradient(), alone.loss_and_gradient()
     assert torch.equal(loss[1], own_loss[0])
     assert torch.equal(together.gradients.flat[1], alone.gradients.flat[0])
@@ -111,10 +144,14 @@ def test_a_networks_bits_do_not_depend_on_its_company() -> None:
 
 @pytest.mark.parametrize(("width", "layers"), [(16, 2), (128, 2), (128, 4)])
 def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int, layers: int) -> None:
-    engine = DeepTransformer([RunSettings(network=TransformerSettings(width, layers))], torch.device("cpu"), "half")
+    engine = DeepTransformer(
+        [RunSettings(network=TransformerSettings(width, layers))], torch.device("cpu"), "half"
+    )
     tensors = [*vars(engine).values(), *(value for layer in engine.layers for value in layer)]
     held = sum(value.nbytes for value in tensors if torch.is_tensor(value))
-    held += engine.half.flat.nbytes + engine.partial.flat.nbytes + 8 * engine.parameters.flat.nbytes  # with moments and copies
+    held += (
+        engine.half.flat.nbytes + engine.partial.flat.nbytes + 8 * engine.parameters.flat.nbytes
+    )  # with moments and copies
     held += sum(
         value.nbytes
         for step in engine.judging
@@ -133,12 +170,17 @@ def test_what_it_cannot_train_is_told() -> None:
     cuda = torch.device("cuda")
     for network, reason in (
         (TransformerSettings(512, 2), "widths up to 256 with several layers, not 512"),
-        (TransformerSettings(256, 2, 5), "widths up to 256 with several layers, not 256 in 5 heads"),
+        (
+            TransformerSettings(256, 2, 5),
+            "widths up to 256 with several layers, not 256 in 5 heads",
+        ),
         (TransformerSettings(128, 2, 16), "at most 8 heads, not 16"),
         (TransformerSettings(128, 1), "two layers or more, not 1"),
         (LinearSettings(), "transformers, not linear networks"),
     ):
         assert reason in str(DeepTransformer.unsupported(RunSettings(network=network), cuda))
     assert "128 outputs, not 131" in str(
-        DeepTransformer.unsupported(RunSettings(TaskSettings(131), TransformerSettings(16, 2)), cuda)
+        DeepTransformer.unsupported(
+            RunSettings(TaskSettings(131), TransformerSettings(16, 2)), cuda
+        )
     )

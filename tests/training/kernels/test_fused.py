@@ -7,8 +7,8 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
 from algophase.training.check.states import states
 from algophase.training.engines import fused
@@ -21,13 +21,24 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
 
 SHARED = TaskSettings(modulus=5)
-BOTH = TaskSettings(modulus=5, separate_vocabularies=True, equals_sign=True, outputs="modulus")  # more tokens than outputs
+BOTH = TaskSettings(
+    modulus=5, separate_vocabularies=True, equals_sign=True, outputs="modulus"
+)  # more tokens than outputs
 CASES = {
     "one head": (SHARED, [TransformerSettings(16, 1, 1, "gelu", 0.37)]),
     "separate, equals sign": (BOTH, [TransformerSettings(12, 1, 1, "gelu", 0.37)]),
-    "mixed widths": (SHARED, [TransformerSettings(width, 1, 4, "relu", rate) for width, rate in ((9, 0.0), (16, 1.0))]),
-    "equals sign": (TaskSettings(modulus=7, equals_sign=True), [TransformerSettings(16, 1, 2, "relu", 1.0)]),
-    "separate": (TaskSettings(modulus=6, separate_vocabularies=True), [TransformerSettings(31, 1, 3, "gelu", 0.37)]),
+    "mixed widths": (
+        SHARED,
+        [TransformerSettings(width, 1, 4, "relu", rate) for width, rate in ((9, 0.0), (16, 1.0))],
+    ),
+    "equals sign": (
+        TaskSettings(modulus=7, equals_sign=True),
+        [TransformerSettings(16, 1, 2, "relu", 1.0)],
+    ),
+    "separate": (
+        TaskSettings(modulus=6, separate_vocabularies=True),
+        [TransformerSettings(31, 1, 3, "gelu", 0.37)],
+    ),
     "eight heads": (TaskSettings(modulus=17), [TransformerSettings(32, 1, 8, "gelu", 1.0)]),
     "many outputs": (TaskSettings(modulus=67), [TransformerSettings(16, 1, 1, "gelu", 1.0)]),
 }
@@ -35,20 +46,27 @@ CASES = {
 
 def runs_of(case: str) -> list[RunSettings]:
     task, networks = CASES[case]
-    return [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
+    return [
+        away_from_kinks(RunSettings(task=task, network=network, seed=seed))
+        for seed, network in enumerate(networks)
+    ]
 
 
 QUICK = ("one head", "separate, equals sign")
 
 
-@pytest.mark.parametrize("case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES])
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=LONG) for case in CASES]
+)
 def test_gradients_are_the_specifications(case: str) -> None:
     parameter, error, _ = compare(FusedTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
 
 
 @pytest.mark.parametrize("case", ["one head", pytest.param("equals sign", marks=LONG)])
-def test_wide_networks_take_another_way_to_the_same_gradients(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wide_networks_take_another_way_to_the_same_gradients(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fused, "WIDE", 8)
     parameter, error, _ = compare(FusedTransformer, runs_of(case), DEVICE, "half")
     assert error < 5e-3, parameter
@@ -67,15 +85,21 @@ def test_a_program_may_take_more_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it does with 256 channels: one scale for the two tiles that `by_units` makes of them."""
     monkeypatch.setattr(FusedTransformer, "rows_for", staticmethod(lambda channels: 128))
     (run,) = runs_of("one head")
-    parameter, error, _ = compare(FusedTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half")
+    parameter, error, _ = compare(
+        FusedTransformer, [replace(run, task=TaskSettings(modulus=17))], DEVICE, "half"
+    )
     assert error < 5e-3, parameter
 
 
 @pytest.mark.parametrize("width", [16, 128, 512])
 def test_the_memory_of_a_network_is_estimated_on_the_high_side(width: int) -> None:
-    engine = FusedTransformer([RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half")
+    engine = FusedTransformer(
+        [RunSettings(network=TransformerSettings(width))], torch.device("cpu"), "half"
+    )
     held = sum(value.nbytes for value in vars(engine).values() if torch.is_tensor(value))
-    held += 8 * engine.parameters.flat.nbytes  # with moments and copies; this sum is what an H200 reported
+    held += (
+        8 * engine.parameters.flat.nbytes
+    )  # with moments and copies; this sum is what an H200 reported
     assert 1.0 <= 4 * numbers_per_network("fused", engine.task, engine.settings) / held < 2.0
 
 
@@ -106,7 +130,10 @@ def test_padding_has_no_gradient_and_all_pairs_are_judged() -> None:
 def test_a_networks_bits_do_not_depend_on_its_company() -> None:
     task, network = SHARED, TransformerSettings(16, 1, 1, "relu", 0.37)
     runs = [RunSettings(task=task, network=network, seed=seed) for seed in range(3)]
-    together, alone = FusedTransformer(runs, DEVICE, "half"), FusedTransformer(runs[1:2], DEVICE, "half")
+    together, alone = (
+        FusedTransformer(runs, DEVICE, "half"),
+        FusedTransformer(runs[1:2], DEVICE, "half"),
+    )
     loss, own_loss = together.loss_and_gradient(), alone.loss_and_gradient()
     assert torch.equal(loss[1], own_loss[0])
     assert torch.equal(together.gradients.flat[1], alone.gradients.flat[0])
@@ -127,7 +154,10 @@ def test_a_network_that_diverged_loses_every_answer_and_no_other_networks(case: 
 
 
 def test_two_launches_are_the_optimiser() -> None:
-    runs = [RunSettings(task=SHARED, network=TransformerSettings(width=4), seed=seed) for seed in range(3)]
+    runs = [
+        RunSettings(task=SHARED, network=TransformerSettings(width=4), seed=seed)
+        for seed in range(3)
+    ]
     optimizers, noted = [], []
     for two in (False, True):
         engine = PlainEngine(runs[:1], DEVICE, "float32")
@@ -159,7 +189,10 @@ def test_what_it_cannot_train_is_told() -> None:
     for network, reason in (
         (TransformerSettings(width=2048), "widths up to 1024, not 2048"),
         (TransformerSettings(width=128, heads=16), "at most 8 heads, not 16"),
-        (TransformerSettings(width=1024, heads=1), "heads of 1024 channels are too large at p = 59"),
+        (
+            TransformerSettings(width=1024, heads=1),
+            "heads of 1024 channels are too large at p = 59",
+        ),
         (TransformerSettings(layers=2), "one layer, not 2"),
     ):
         assert reason in str(FusedTransformer.unsupported(RunSettings(network=network), cuda))

@@ -1,4 +1,6 @@
-"""The fused engine for linear models against the specification: on a GPU, or in Triton's interpreter on a CPU."""
+"""The fused engine for linear models against the specification: on a GPU, or in Triton's
+interpreter on a CPU.
+"""
 
 from dataclasses import replace
 
@@ -7,8 +9,8 @@ import torch
 
 pytest.importorskip("triton", reason="Triton is not installed")
 
-from algophase.errors import InputError
-from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare, in_every_state
 from algophase.training.engines.fused_linear import FusedLinear
 from algophase.training.engines.plain import PlainEngine
@@ -18,13 +20,19 @@ DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LONG = pytest.mark.slow  # for Triton's interpreter
 
 
-def run_of(model: str, modulus: int = 5, width: int = 12, hidden: int = 10, seed: int = 0) -> RunSettings:
-    return away_from_kinks(RunSettings(TaskSettings(modulus), LinearSettings(model, width, hidden), seed=seed))
+def run_of(
+    model: str, modulus: int = 5, width: int = 12, hidden: int = 10, seed: int = 0
+) -> RunSettings:
+    return away_from_kinks(
+        RunSettings(TaskSettings(modulus), LinearSettings(model, width, hidden), seed=seed)
+    )
 
 
 @pytest.mark.parametrize("model", LINEAR_MODELS)
 def test_gradients_are_the_specifications(model: str) -> None:
-    """Padded: 5 tokens to 16, a width of 12 to 64 (delta: two halves of 6), 10 hidden units to 64."""
+    """Padded: 5 tokens to 16, a width of 12 to 64 (delta: two halves of 6), 10 hidden units to
+    64.
+    """
     parameter, error, _ = compare(FusedLinear, [run_of(model)], DEVICE, "half")
     assert error < 5e-3, parameter
 
@@ -33,9 +41,13 @@ def test_gradients_are_the_specifications(model: str) -> None:
 @pytest.mark.parametrize("model", LINEAR_MODELS)
 @pytest.mark.parametrize(("modulus", "width", "hidden"), [(17, 40, 130), (67, 20, 16)])
 def test_gradients_stay_right(model: str, modulus: int, width: int, hidden: int) -> None:
-    """Of several tiles, and of more than 64 outputs: in every state, as `check-gradients` judges."""
+    """Of several tiles, and of more than 64 outputs: in every state, as `check-gradients`
+    judges.
+    """
     engine = FusedLinear([run_of(model, modulus, width, hidden)], DEVICE, "half")
-    results = list(in_every_state(engine.runs, engine.device, lambda: [engine], model, off_kinks=True))
+    results = list(
+        in_every_state(engine.runs, engine.device, lambda: [engine], model, off_kinks=True)
+    )
     assert [result.state for result in results] == ["start", "middle", "late", "near divergence"]
     assert [result for result in results if not result.passed] == []
 
@@ -57,7 +69,9 @@ def test_padding_has_no_gradient_and_all_pairs_are_judged(model: str) -> None:
 @pytest.mark.parametrize("model", ["gamma", "alpha-prime"])
 def test_a_networks_bits_do_not_depend_on_its_company(model: str) -> None:
     """Also of networks of another width that are padded alike."""
-    runs = [run_of(model, width=width, hidden=16, seed=seed) for seed, width in enumerate((12, 16, 9))]
+    runs = [
+        run_of(model, width=width, hidden=16, seed=seed) for seed, width in enumerate((12, 16, 9))
+    ]
     together, alone = FusedLinear(runs, DEVICE, "half"), FusedLinear(runs[1:2], DEVICE, "half")
     loss, own_loss = together.loss_and_gradient(), alone.loss_and_gradient()
     assert torch.equal(loss[1], own_loss[0])
@@ -86,11 +100,20 @@ def test_parameters_come_back_as_they_went_in() -> None:
 def test_what_it_cannot_train_is_told() -> None:
     cuda, run = torch.device("cuda"), RunSettings(network=LinearSettings("beta"))
     for other, reason in (
-        (replace(run, network=LinearSettings("beta", hidden=512)), "at most 256 hidden units of model beta, not 512"),
-        (replace(run, network=LinearSettings("alpha", hidden=2048)), "at most 1024 hidden units of model alpha, not 2048"),
+        (
+            replace(run, network=LinearSettings("beta", hidden=512)),
+            "at most 256 hidden units of model beta, not 512",
+        ),
+        (
+            replace(run, network=LinearSettings("alpha", hidden=2048)),
+            "at most 1024 hidden units of model alpha, not 2048",
+        ),
         (replace(run, task=TaskSettings(131)), "at most 128 outputs, not 131"),
         (RunSettings(), "linear models, not transformer networks"),
-        (RunSettings(TaskSettings(7, operation="subtract"), LinearSettings("delta")), "it knows addition"),
+        (
+            RunSettings(TaskSettings(7, operation="subtract"), LinearSettings("delta")),
+            "it knows addition",
+        ),
     ):
         assert reason in str(FusedLinear.unsupported(other, cuda))
     with pytest.raises(InputError, match="precision is 'tf32'; this engine has half"):

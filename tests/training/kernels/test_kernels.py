@@ -1,4 +1,6 @@
-"""Every kernel against its plain-torch reference, outputs and every gradient: on a GPU, or in Triton's interpreter on a CPU."""
+"""Every kernel against its plain-torch reference, outputs and every gradient: on a GPU, or in
+Triton's interpreter on a CPU.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +13,7 @@ pytest.importorskip("triton", reason="Triton is not installed")
 import triton
 import triton.language as tl
 
-from algophase.settings import RunSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.gradient_check import away_from_kinks, compare
 from algophase.training.engines.attend import attend
 from algophase.training.engines.bias_relu import bias_relu
@@ -32,7 +34,10 @@ def gradients(output: Tensor, inputs: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(output.sum(), inputs))
 
 
-@pytest.mark.parametrize(("positions", "asking", "heads", "size"), [(2, 1, 4, 5), (2, 2, 3, 8), (3, 3, 2, 4), (3, 1, 1, 6)])
+@pytest.mark.parametrize(
+    ("positions", "asking", "heads", "size"),
+    [(2, 1, 4, 5), (2, 2, 3, 8), (3, 3, 2, 4), (3, 1, 1, 6)],
+)
 def test_attend(positions: int, asking: int, heads: int, size: int) -> None:
     n, rows, width = 2, 70, heads * size
     q = random(n, asking, rows, width, seed=1).requires_grad_() if asking < positions else None
@@ -43,18 +48,27 @@ def test_attend(positions: int, asking: int, heads: int, size: int) -> None:
     expected = attend(q, joint, heads, rate, scale, fused=False)
     found = attend(q, joint, heads, rate, scale, fused=True)
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
-    for ours, theirs in zip(gradients(found * weight, inputs), gradients(expected * weight, inputs), strict=True):
+    for ours, theirs in zip(
+        gradients(found * weight, inputs), gradients(expected * weight, inputs), strict=True
+    ):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 16), (130, 20), (257, 600)])
 def test_bias_relu(rows: int, columns: int) -> None:
-    x, bias = random(2, rows, columns, seed=1).requires_grad_(), random(2, columns, seed=2).requires_grad_()
+    x, bias = (
+        random(2, rows, columns, seed=1).requires_grad_(),
+        random(2, columns, seed=2).requires_grad_(),
+    )
     weight = random(2, rows, columns, seed=3)
     expected = bias_relu(x, bias, fused=False)
-    found = bias_relu(x + 0, bias, fused=True)  # in place: on a copy, as on the product it follows in a network
+    found = bias_relu(
+        x + 0, bias, fused=True
+    )  # in place: on a copy, as on the product it follows in a network
     torch.testing.assert_close(found, expected)
-    for ours, theirs in zip(gradients(found * weight, (x, bias)), gradients(expected * weight, (x, bias)), strict=True):
+    for ours, theirs in zip(
+        gradients(found * weight, (x, bias)), gradients(expected * weight, (x, bias)), strict=True
+    ):
         torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
@@ -73,10 +87,16 @@ def test_cross_entropy(rows: int, outputs: int, columns: int, right: float) -> N
     lifted = right * torch.nn.functional.one_hot(labels, columns)
     logits = (random(2, rows, columns, seed=1) + lifted).requires_grad_()
     weights = random(2, rows, seed=2).abs()
-    expected, found = (weighted_cross_entropy(logits[..., :outputs], labels, weights, fused=fused) for fused in (False, True))
+    expected, found = (
+        weighted_cross_entropy(logits[..., :outputs], labels, weights, fused=fused)
+        for fused in (False, True)
+    )
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=0)
     upstream = torch.tensor([0.5, 2.0], device=DEVICE)
-    (ours,), (theirs,) = gradients(found * upstream, [logits]), gradients(expected * upstream, [logits])
+    (ours,), (theirs,) = (
+        gradients(found * upstream, [logits]),
+        gradients(expected * upstream, [logits]),
+    )
     torch.testing.assert_close(ours, theirs, rtol=2e-5, atol=0)
 
 
@@ -89,24 +109,44 @@ class StackedWithKernels(StackedEngine):
 
 
 @pytest.mark.parametrize(
-    "task", [TaskSettings(modulus=7), TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True)]
+    "task",
+    [
+        TaskSettings(modulus=7),
+        TaskSettings(modulus=6, separate_vocabularies=True, equals_sign=True),
+    ],
 )
 @pytest.mark.parametrize(
     ("layers", "activation"),
-    [(1, "relu"), pytest.param(2, "relu", marks=LONG), pytest.param(3, "relu", marks=LONG), (2, "gelu")],
+    [
+        (1, "relu"),
+        pytest.param(2, "relu", marks=LONG),
+        pytest.param(3, "relu", marks=LONG),
+        (2, "gelu"),
+    ],
 )
-def test_stacked_engine_with_kernels_has_the_specifications_gradients(task: TaskSettings, layers: int, activation: str) -> None:
+def test_stacked_engine_with_kernels_has_the_specifications_gradients(
+    task: TaskSettings, layers: int, activation: str
+) -> None:
     networks = [TransformerSettings(8, layers, 2, activation, rate) for rate in (0.0, 0.4, 1.0)]
-    runs = [away_from_kinks(RunSettings(task=task, network=network, seed=seed)) for seed, network in enumerate(networks)]
+    runs = [
+        away_from_kinks(RunSettings(task=task, network=network, seed=seed))
+        for seed, network in enumerate(networks)
+    ]
     parameter, error, _ = compare(StackedWithKernels, runs, DEVICE, "float32")
     assert error < 2e-5, parameter
 
 
 def test_adamw_kernel_is_the_optimiser() -> None:
-    runs = [RunSettings(task=TaskSettings(modulus=5), network=TransformerSettings(width=4), seed=seed) for seed in range(3)]
+    runs = [
+        RunSettings(task=TaskSettings(modulus=5), network=TransformerSettings(width=4), seed=seed)
+        for seed in range(3)
+    ]
     engine = StackedEngine(runs, DEVICE, "float32")
     plain, kernel = AdamW(engine.parameters, runs), AdamW(engine.parameters, runs, fused=True)
-    plain.parameters, kernel.parameters = engine.parameters.flat.clone(), engine.parameters.flat.clone()
+    plain.parameters, kernel.parameters = (
+        engine.parameters.flat.clone(),
+        engine.parameters.flat.clone(),
+    )
     for optimizer in (plain, kernel):
         optimizer.freeze(torch.tensor([False, True, False], device=DEVICE))
     for step in range(4):

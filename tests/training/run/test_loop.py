@@ -9,15 +9,15 @@ import torch
 from textbook import ARCHITECTURES, textbook
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.networks import initialise
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.settings import (
     NetworkSettings,
     RunSettings,
     TaskSettings,
     TransformerSettings,
 )
-from algophase.task import all_pairs, labels, split, tokens
+from algophase.core.task import all_pairs, labels, split, tokens
+from algophase.networks import initialise
 from algophase.training.run.loop import EarlyStop, Ensemble, Watch
 from algophase.training.run.plan import Group, plan
 from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupted
@@ -25,21 +25,31 @@ from algophase.training.run.trained import CURVES, TrainedRun, TrainingInterrupt
 TRANSFORMER = TransformerSettings(width=12, attention_rate=0.4)
 
 
-def small(network: NetworkSettings = TRANSFORMER, epochs: int = 20, seed: int = 0, **training: float) -> RunSettings:
+def small(
+    network: NetworkSettings = TRANSFORMER, epochs: int = 20, seed: int = 0, **training: float
+) -> RunSettings:
     settings = replace(network.published_training(), epochs=epochs, **training)  # type: ignore[arg-type]
     return RunSettings(TaskSettings(modulus=7), network, settings, seed)
 
 
 def ensemble(
-    runs: Sequence[RunSettings], engine: str = "auto", precision: str = "float32", watch: Watch = Watch(5)
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    precision: str = "float32",
+    watch: Watch = Watch(5),
 ) -> Ensemble:
     """All of them in one ensemble, also where a plan would keep different sizes apart."""
     like = plan(runs[:1], engine, "cpu", precision)[0]
-    return Ensemble(Group(tuple(range(len(runs))), tuple(runs), like.engine, like.device, like.precision), watch)
+    return Ensemble(
+        Group(tuple(range(len(runs))), tuple(runs), like.engine, like.device, like.precision), watch
+    )
 
 
 def outcomes(
-    runs: Sequence[RunSettings], engine: str = "auto", precision: str = "float32", watch: Watch = Watch(5)
+    runs: Sequence[RunSettings],
+    engine: str = "auto",
+    precision: str = "float32",
+    watch: Watch = Watch(5),
 ) -> list[TrainedRun]:
     trained = ensemble(runs, engine, precision, watch)
     trained.train()
@@ -62,7 +72,12 @@ def assert_same(first: TrainedRun, second: TrainedRun) -> None:
 
 @pytest.mark.parametrize(
     ("engine", "architecture"),
-    [(e, name) for e in ("plain", "stacked", "grid") for name in ARCHITECTURES if (e, name) != ("grid", "two layers")],
+    [
+        (e, name)
+        for e in ("plain", "stacked", "grid")
+        for name in ARCHITECTURES
+        if (e, name) != ("grid", "two layers")
+    ],
 )
 def test_the_first_ten_steps_are_the_published_recipe(engine: str, architecture: str) -> None:
     network = ARCHITECTURES[architecture]
@@ -76,8 +91,13 @@ def test_the_first_ten_steps_are_the_published_recipe(engine: str, architecture:
 
 @pytest.mark.parametrize("engine", ["stacked", "grid"])
 def test_a_network_does_not_depend_on_its_neighbours(engine: str) -> None:
-    """Padding and batching change the order of sums on a CPU: equality is to rounding, over steps too few to amplify it."""
-    runs = [small(TransformerSettings(width=8 + 4 * i, attention_rate=i / 2), epochs=10, seed=i) for i in range(3)]
+    """Padding and batching change the order of sums on a CPU: equality is to rounding, over
+    steps too few to amplify it.
+    """
+    runs = [
+        small(TransformerSettings(width=8 + 4 * i, attention_rate=i / 2), epochs=10, seed=i)
+        for i in range(3)
+    ]
     together = outcomes(runs, engine, "float64")
     for run, shared in zip(runs, together, strict=True):
         (alone,) = outcomes([run], engine, "float64")
@@ -103,10 +123,18 @@ def test_history_is_measured_on_the_network_itself() -> None:
         losses = torch.nn.functional.cross_entropy(logits, labels(7).flatten(), reduction="none")
         right = (logits.argmax(1) == labels(7).flatten()).double()
         parts, history = split(run.task, run.seed), trained.history
-        assert history.training_loss[point] == pytest.approx(losses[parts.training].mean().item(), rel=1e-5)
-        assert history.validation_loss[point] == pytest.approx(losses[parts.validation].mean().item(), rel=1e-5)
-        assert history.training_accuracy[point] == pytest.approx(right[parts.training].mean().item())
-        assert history.validation_accuracy[point] == pytest.approx(right[parts.validation].mean().item())
+        assert history.training_loss[point] == pytest.approx(
+            losses[parts.training].mean().item(), rel=1e-5
+        )
+        assert history.validation_loss[point] == pytest.approx(
+            losses[parts.validation].mean().item(), rel=1e-5
+        )
+        assert history.training_accuracy[point] == pytest.approx(
+            right[parts.training].mean().item()
+        )
+        assert history.validation_accuracy[point] == pytest.approx(
+            right[parts.validation].mean().item()
+        )
         norm = torch.cat([value.flatten() for value in network.parameters()]).norm().item()
         assert history.parameter_norm[point] == pytest.approx(norm, rel=1e-6)
 
@@ -145,16 +173,22 @@ def test_no_epochs_give_the_start() -> None:
 
 
 @pytest.mark.parametrize("engine", ["grid", "stacked"])
-def test_a_network_that_diverges_is_frozen_and_the_others_go_on(engine: str, said: list[str]) -> None:
+def test_a_network_that_diverges_is_frozen_and_the_others_go_on(
+    engine: str, said: list[str]
+) -> None:
     runs = [small(seed=0), small(seed=1, learning_rate=1e30), small(seed=2)]
     (group,) = plan(runs, engine, "cpu")
     mixed = Ensemble(group, Watch(5))
     mixed.train()
     first, lost, second = mixed.results()
-    # The first update has rate zero, the second is far too long: the loss at epoch 2 is the first that is not finite.
+    # The first update has rate zero, the second is far too long: the loss at epoch 2 is the first
+    # that is not finite.
     assert lost.diverged_at == 2
     assert lost.epochs == 2
-    assert np.isnan(lost.history.training_loss[1:]).all() or not np.isfinite(lost.history.training_loss[1:]).any()
+    assert (
+        np.isnan(lost.history.training_loss[1:]).all()
+        or not np.isfinite(lost.history.training_loss[1:]).any()
+    )
     assert len(said) == 1
     assert f"run {runs[1].run_id} (seed 1) diverged at epoch 2" in said[0]
     calm = outcomes([small(seed=0), small(seed=1), small(seed=2)], engine)
@@ -169,16 +203,24 @@ def test_divergence_at_the_very_last_update_is_noticed() -> None:
 
 
 def test_early_stop_is_off_unless_asked_for() -> None:
-    runs = [small(TransformerSettings(width=32), epochs=600, seed=seed, weight_decay=0.0) for seed in (0, 1)]
+    runs = [
+        small(TransformerSettings(width=32), epochs=600, seed=seed, weight_decay=0.0)
+        for seed in (0, 1)
+    ]
     never = EarlyStop(training_loss=1e-30)
     assert all(
-        trained.epochs == 40 for trained in outcomes([replace_epochs(run, 40) for run in runs], watch=Watch(5, (), never))
+        trained.epochs == 40
+        for trained in outcomes(
+            [replace_epochs(run, 40) for run in runs], watch=Watch(5, (), never)
+        )
     )
     rule = EarlyStop(training_loss=1e-2, points=2)
     stopped = ensemble(runs, watch=Watch(10, (), rule))
     monkey = stopped.recorder.record
 
-    def all_right(epoch: int, engine: object) -> None:  # a small network need not generalise; pretend that it does
+    def all_right(
+        epoch: int, engine: object
+    ) -> None:  # a small network need not generalise; pretend that it does
         monkey(epoch, engine)  # type: ignore[arg-type]
         stopped.recorder.curves["validation_accuracy"][-1][:] = 1
 
@@ -188,11 +230,15 @@ def test_early_stop_is_off_unless_asked_for() -> None:
     assert first.epochs == second.epochs == first.history.epochs[-1] < 600
     for trained in (first, second):
         assert (trained.history.training_loss[-2:] < 1e-2).all()
-    assert max(first.history.training_loss[-3], second.history.training_loss[-3]) >= 1e-2  # and no later than that
+    assert (
+        max(first.history.training_loss[-3], second.history.training_loss[-3]) >= 1e-2
+    )  # and no later than that
 
 
 def test_without_validation_pairs_the_training_loss_alone_stops_early() -> None:
-    run = replace(small(epochs=400, weight_decay=0.0), task=TaskSettings(modulus=5, training_fraction=1.0))
+    run = replace(
+        small(epochs=400, weight_decay=0.0), task=TaskSettings(modulus=5, training_fraction=1.0)
+    )
     (trained,) = outcomes([run], watch=Watch(5, (), EarlyStop(training_loss=0.1, points=2)))
     assert trained.epochs < 400
     assert (trained.history.training_loss[-2:] < 0.1).all()
@@ -216,7 +262,9 @@ def test_settings_of_the_loop_are_checked() -> None:
 
 @pytest.fixture
 def python_handles_ctrl_c() -> Iterator[None]:
-    """As at a terminal. A job in the background starts with the signal ignored, and then training leaves it so."""
+    """As at a terminal. A job in the background starts with the signal ignored, and then
+    training leaves it so.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

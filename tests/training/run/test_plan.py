@@ -1,10 +1,8 @@
 import pytest
 import torch
 
-from algophase.errors import InputError
-from algophase.networks import initialise
-from algophase.networks.stacking import round_size
-from algophase.settings import (
+from algophase.core.errors import InputError
+from algophase.core.settings import (
     ClockSettings,
     LinearSettings,
     NetworkSettings,
@@ -13,6 +11,8 @@ from algophase.settings import (
     TrainingSettings,
     TransformerSettings,
 )
+from algophase.networks import initialise
+from algophase.networks.stacking import round_size
 from algophase.training.engines import in_half, sizing
 from algophase.training.engines.fused import FusedTransformer
 from algophase.training.run import plan as planning
@@ -23,9 +23,14 @@ CUDA = torch.device("cuda:0")
 
 
 def a_run(
-    network: NetworkSettings = TransformerSettings(width=8), epochs: int = 5, seed: int = 0, modulus: int = 5
+    network: NetworkSettings = TransformerSettings(width=8),
+    epochs: int = 5,
+    seed: int = 0,
+    modulus: int = 5,
 ) -> RunSettings:
-    return RunSettings(TaskSettings(modulus=modulus), network, TrainingSettings(epochs=epochs), seed)
+    return RunSettings(
+        TaskSettings(modulus=modulus), network, TrainingSettings(epochs=epochs), seed
+    )
 
 
 def test_runs_that_differ_in_rate_and_seed_share_an_ensemble() -> None:
@@ -36,7 +41,9 @@ def test_runs_that_differ_in_rate_and_seed_share_an_ensemble() -> None:
     assert group.precision == "float32"
 
 
-def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_their_places() -> None:
+def test_other_depths_activations_tasks_and_epochs_are_grouped_apart_and_keep_their_places() -> (
+    None
+):
     runs = [
         a_run(),
         a_run(TransformerSettings(width=8, layers=2)),
@@ -64,14 +71,30 @@ def test_only_networks_padded_alike_share_an_ensemble() -> None:
     widths = [128, 8, 130, 24, 8, 160, 161, 120]
     runs = [a_run(TransformerSettings(width=width), seed=i) for i, width in enumerate(widths)]
     groups = plan(runs, device="cpu", ensemble_size=9)
-    assert [[widths[i] for i in group.indices] for group in groups] == [[128], [8, 8], [130], [24], [160], [161], [120]]
-    rooms = {width: FusedTransformer.padded([run], CUDA).width for width, run in zip(widths, runs, strict=True)}  # type: ignore[attr-defined]
+    assert [[widths[i] for i in group.indices] for group in groups] == [
+        [128],
+        [8, 8],
+        [130],
+        [24],
+        [160],
+        [161],
+        [120],
+    ]
+    rooms = {
+        width: FusedTransformer.padded([run], CUDA).width  # type: ignore[attr-defined]
+        for width, run in zip(widths, runs, strict=True)
+    }
     assert rooms == {128: 128, 8: 64, 130: 256, 24: 64, 160: 256, 161: 256, 120: 128}
     linear = [a_run(LinearSettings("beta", 64, hidden)) for hidden in (100, 20, 100)]
-    assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [(0, 2), (1,)]
+    assert [group.indices for group in plan(linear, device="cpu", ensemble_size=9)] == [
+        (0, 2),
+        (1,),
+    ]
 
 
-@pytest.mark.parametrize("size", [1, 16, 17, 59, 64, 127, 128, 129, 255, 256, 257, 500, 512, 1000, 1024])
+@pytest.mark.parametrize(
+    "size", [1, 16, 17, 59, 64, 127, 128, 129, 255, 256, 257, 500, 512, 1000, 1024]
+)
 def test_round_sizes_hold_a_network_and_waste_at_most_a_quarter(size: int) -> None:
     rounded = round_size(size)
     assert size <= rounded <= max(size + 15, 1.25 * size)
@@ -95,18 +118,26 @@ def test_a_cpu_takes_few_large_networks_and_many_tiny_ones() -> None:
 
 def test_a_gpu_is_filled_within_its_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
-    assert sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") == 512
+    assert (
+        sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") == 512
+    )
     four = RunSettings(network=TransformerSettings(layers=4))
     assert 32 <= sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") < 512
     assert sizing.largest_ensemble("fused", four.task, four.network, CUDA, "half") == 512
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 4 * 2**30)
-    assert 64 < sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half") < 512
+    assert (
+        64
+        < sizing.largest_ensemble("fused", TaskSettings(), TransformerSettings(), CUDA, "half")
+        < 512
+    )
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 2**20)
     assert sizing.largest_ensemble("stacked", four.task, four.network, CUDA, "tf32") == 1
 
 
 def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: None if device.type == "cuda" else "no")
+    monkeypatch.setattr(
+        FusedTransformer, "unsupported", lambda run, device: None if device.type == "cuda" else "no"
+    )
     cases: list[tuple[NetworkSettings, str, str]] = [
         (TransformerSettings(), "cuda", "fused"),
         (TransformerSettings(), "cpu", "grid"),
@@ -114,7 +145,10 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
     ]
     for network, device, expected in cases:
         precision = "half" if expected == "fused" else "float32"
-        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), precision) == expected
+        assert (
+            choose_engine(RunSettings(network=network), "auto", torch.device(device), precision)
+            == expected
+        )
     monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: "no")
     cases = [
         (TransformerSettings(), "cuda", "stacked"),
@@ -123,16 +157,31 @@ def test_auto_picks_the_fastest_engine_that_supports_a_run(monkeypatch: pytest.M
         (LinearSettings(), "cuda", "grid"),
     ]
     for network, device, expected in cases:
-        assert choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32") == expected
+        assert (
+            choose_engine(RunSettings(network=network), "auto", torch.device(device), "float32")
+            == expected
+        )
 
 
 @pytest.mark.parametrize("equals_sign", [False, True])
-def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(equals_sign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_fused_engine_takes_every_layout_of_at_most_128_outputs(
+    equals_sign: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(in_half, "missing_triton", lambda: None)
-    for task in (TaskSettings(equals_sign=equals_sign), TaskSettings(separate_vocabularies=True, equals_sign=equals_sign)):
+    for task in (
+        TaskSettings(equals_sign=equals_sign),
+        TaskSettings(separate_vocabularies=True, equals_sign=equals_sign),
+    ):
         assert choose_way(RunSettings(task=task), "auto", CUDA, None) == ("fused", "half")
-    large = RunSettings(task=TaskSettings(64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign))
-    assert FusedTransformer.unsupported(large, CUDA) == f"it takes at most 128 outputs, not {130 - equals_sign}"
+    large = RunSettings(
+        task=TaskSettings(
+            64 if equals_sign else 65, separate_vocabularies=True, equals_sign=equals_sign
+        )
+    )
+    assert (
+        FusedTransformer.unsupported(large, CUDA)
+        == f"it takes at most 128 outputs, not {130 - equals_sign}"
+    )
     assert choose_way(large, "auto", CUDA, None) == ("stacked", "tf32")
 
 
@@ -149,10 +198,20 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
         (TransformerSettings(layers=4), "fused", None, ("fused", "half")),
         (TransformerSettings(layers=2), "stacked", None, ("stacked", "tf32")),
         (TransformerSettings(layers=2), "auto", "tf32", ("stacked", "tf32")),
-        (TransformerSettings(layers=2, width=512), "auto", None, ("stacked", "tf32")),  # too wide for half
+        (
+            TransformerSettings(layers=2, width=512),
+            "auto",
+            None,
+            ("stacked", "tf32"),
+        ),  # too wide for half
         (LinearSettings(), "auto", None, ("fused", "half")),
         (LinearSettings(), "auto", "tf32", ("grid", "tf32")),
-        (LinearSettings("beta", hidden=512), "auto", None, ("grid", "tf32")),  # too many units for half
+        (
+            LinearSettings("beta", hidden=512),
+            "auto",
+            None,
+            ("grid", "tf32"),
+        ),  # too many units for half
     ]
     for network, engine, precision, expected in cases:
         assert choose_way(RunSettings(network=network), engine, CUDA, precision) == expected
@@ -160,20 +219,30 @@ def test_half_is_the_default_where_the_fused_engine_has_it(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("precision", ["tf32", "float32", "float64"])
-def test_auto_leaves_a_precision_to_an_engine_that_has_it(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_leaves_a_precision_to_an_engine_that_has_it(
+    precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(FusedTransformer, "unsupported", lambda run, device: None)
     assert choose_engine(RunSettings(), "auto", CUDA, precision) == "stacked"
-    message = rf"fused engine cannot train .*: it has precision half, not {precision}; choose one of auto, plain, stacked, grid"
+    message = (
+        rf"fused engine cannot train .*: it has precision half, not {precision}; choose "
+        r"one of auto, plain, stacked, grid"
+    )
     with pytest.raises(InputError, match=message):
         choose_engine(RunSettings(), "fused", CUDA, precision)
-    with pytest.raises(InputError, match=r"grid engine cannot train .*: it has precision tf32 or float32 or float64, not half"):
+    with pytest.raises(
+        InputError,
+        match=r"grid engine cannot train .*: it has precision tf32 or float32 or float64, not half",
+    ):
         choose_engine(RunSettings(), "grid", CUDA, "half")
 
 
 def test_an_engine_that_cannot_train_a_run_says_why_and_which_can() -> None:
     deep = a_run(TransformerSettings(width=8, layers=2))
     with pytest.raises(
-        InputError, match=r"grid engine cannot train run \w+: it trains one layer, not 2; choose one of auto, plain"
+        InputError,
+        match=r"grid engine cannot train run \w+: it trains one layer, not 2; choose one of "
+        r"auto, plain",
     ):
         plan([a_run(), deep], "grid", "cpu")
 
@@ -193,7 +262,9 @@ def test_without_a_gpu_training_falls_back_and_says_so(said: list[str]) -> None:
         plan([a_run()], device="cuda", strict_device=True)
 
 
-def test_without_triton_fused_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+def test_without_triton_fused_falls_back_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
     monkeypatch.setattr(planning, "missing_triton", lambda: "Triton is not installed")
     assert planning._available("fused", CUDA) == "grid"
     assert "Triton is not installed" in said[0]
@@ -204,8 +275,14 @@ def test_without_triton_fused_falls_back_and_says_so(monkeypatch: pytest.MonkeyP
     [
         ({"engine": "warp"}, "engine is 'warp'; choose one of auto, plain, stacked, grid, fused"),
         ({"device": "tpu"}, "device is 'tpu'; choose one of auto, cpu, cuda"),
-        ({"device": "cpu", "precision": "tf32"}, "precision is 'tf32'; on cpu choose one of float32, float64"),
-        ({"device": "cpu", "precision": "half"}, "precision is 'half'; on cpu choose one of float32, float64"),
+        (
+            {"device": "cpu", "precision": "tf32"},
+            "precision is 'tf32'; on cpu choose one of float32, float64",
+        ),
+        (
+            {"device": "cpu", "precision": "half"},
+            "precision is 'half'; on cpu choose one of float32, float64",
+        ),
         ({"ensemble_size": 0}, "ensemble_size is 0; it must be an integer of at least 1"),
     ],
 )

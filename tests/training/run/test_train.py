@@ -6,8 +6,14 @@ import pytest
 import torch
 
 import algophase
-from algophase.errors import InputError
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.training.engines.grid import GridTransformer
 from algophase.training.run import train as training
 from algophase.training.run.plan import ENGINES, plan
@@ -37,7 +43,14 @@ def assert_same_weights(first: algophase.TrainedRun, second: algophase.TrainedRu
 def test_outcomes_come_in_the_order_given(said: list[str]) -> None:
     outcomes = algophase.train(RUNS, device="cpu")
     assert [outcome.run for outcome in outcomes] == RUNS
-    assert [outcome.engine for outcome in outcomes] == ["grid", "grid", "grid", "stacked", "grid", "grid"]
+    assert [outcome.engine for outcome in outcomes] == [
+        "grid",
+        "grid",
+        "grid",
+        "stacked",
+        "grid",
+        "grid",
+    ]
     assert [outcome.epochs for outcome in outcomes] == [6, 6, 6, 6, 4, 6]
     for outcome in outcomes:
         assert outcome.network is not None
@@ -80,7 +93,10 @@ def test_bad_settings_stop_before_any_work(monkeypatch: pytest.MonkeyPatch) -> N
         ({"device": "moon"}, "device is 'moon'"),
         ({"device": "cpu", "precision": "tf32"}, "precision is 'tf32'"),
         ({"history_stride": -1}, "history_stride is -1"),
-        ({"snapshot_epochs": (2, 7)}, "snapshot is asked for at epoch 7; choose epochs from 0 to 6"),
+        (
+            {"snapshot_epochs": (2, 7)},
+            "snapshot is asked for at epoch 7; choose epochs from 0 to 6",
+        ),
         ({"ensemble_size": -2}, "ensemble_size is -2"),
         ({"engine": "grid"}, "it trains one layer, not 2"),
     ]:
@@ -121,7 +137,9 @@ def test_a_deadline_stops_training_and_says_so() -> None:
     def late(progress: Progress) -> None:
         raise OutOfTime
 
-    with pytest.raises(TrainingInterrupted, match=r"training ran out of time at epoch .* not saved") as caught:
+    with pytest.raises(
+        TrainingInterrupted, match=r"training ran out of time at epoch .* not saved"
+    ) as caught:
         train(RUNS[:1], device="cpu", progress=late)
     assert caught.value.out_of_time
     assert caught.value.epochs == caught.value.partial[0].epochs > 0
@@ -140,9 +158,13 @@ class Cramped(GridTransformer):
 
 
 @pytest.mark.parametrize(
-    "error", [RuntimeError("CUDA out of memory."), torch.OutOfMemoryError("out of memory"), MemoryError()], ids=repr
+    "error",
+    [RuntimeError("CUDA out of memory."), torch.OutOfMemoryError("out of memory"), MemoryError()],
+    ids=repr,
 )
-def test_an_ensemble_that_does_not_fit_is_halved(monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]) -> None:
+def test_an_ensemble_that_does_not_fit_is_halved(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: list[str]
+) -> None:
     monkeypatch.setitem(ENGINES, "grid", lambda run: Cramped)
     monkeypatch.setattr(Cramped, "error", error)
     runs = [RunSettings(TASK, TransformerSettings(width=8), SHORT, seed) for seed in range(7)]

@@ -1,4 +1,6 @@
-"""Ensembles side by side. A GPU is needed only to gain by it: here the same code drives ensembles on a CPU."""
+"""Ensembles side by side. A GPU is needed only to gain by it: here the same code drives
+ensembles on a CPU.
+"""
 
 import weakref
 from collections.abc import Sequence
@@ -10,7 +12,13 @@ import pytest
 import torch
 from same_runs import assert_same
 
-from algophase.settings import LinearSettings, RunSettings, TaskSettings, TrainingSettings, TransformerSettings
+from algophase.core.settings import (
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TrainingSettings,
+    TransformerSettings,
+)
 from algophase.storage.checkpoints import DirectoryCheckpoints
 from algophase.training.engines import sizing
 from algophase.training.engines.grid import GridTransformer
@@ -21,10 +29,16 @@ from algophase.training.run.train import train, train_groups
 from algophase.training.run.trained import OutOfTime, Progress, TrainedRun, TrainingInterrupted
 from algophase.training.run.turns import FULL, in_turns, together
 
-TASK, LONG, SHORT = TaskSettings(modulus=7), TrainingSettings(epochs=30), TrainingSettings(epochs=12)
+TASK, LONG, SHORT = (
+    TaskSettings(modulus=7),
+    TrainingSettings(epochs=30),
+    TrainingSettings(epochs=12),
+)
 RUNS = [
     RunSettings(TASK, TransformerSettings(width=12), LONG, 0),
-    RunSettings(TASK, TransformerSettings(width=8, attention_rate=0.5), SHORT, 1),  # done before the first
+    RunSettings(
+        TASK, TransformerSettings(width=8, attention_rate=0.5), SHORT, 1
+    ),  # done before the first
     RunSettings(TASK, LinearSettings("alpha", 6, 6), LONG, 2),
     RunSettings(TASK, TransformerSettings(width=8, layers=2), LONG, 3),
 ]
@@ -44,14 +58,27 @@ def three_at_once(straight: list[TrainedRun], monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("algophase.training.run.loop.CHUNK_SECONDS", 0.0)
 
 
-def on_gpu(count: int, width: int = 128, engine: str = "fused", precision: str = "half", device: torch.device = GPU) -> Group:
-    runs = tuple(RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count))
+def on_gpu(
+    count: int,
+    width: int = 128,
+    engine: str = "fused",
+    precision: str = "half",
+    device: torch.device = GPU,
+) -> Group:
+    runs = tuple(
+        RunSettings(network=TransformerSettings(width), seed=seed) for seed in range(count)
+    )
     return Group(tuple(range(count)), runs, engine, device, precision)
 
 
 def test_small_ensembles_on_one_gpu_train_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sizing, "_free_memory", lambda device: 139 * 2**30)
-    few = [on_gpu(4), on_gpu(3, 64), on_gpu(2, 512), on_gpu(3, 256)]  # `sweep varying-width --runs 12`
+    few = [
+        on_gpu(4),
+        on_gpu(3, 64),
+        on_gpu(2, 512),
+        on_gpu(3, 256),
+    ]  # `sweep varying-width --runs 12`
     assert together(few) == 4
     assert together([on_gpu(512), *few]) == 1
     assert together([*few, on_gpu(512), on_gpu(1)]) == 4
@@ -101,11 +128,18 @@ def test_what_is_interrupted_is_saved_all_of_it(
             raise why
 
     kept, options = DirectoryCheckpoints(tmp_path / "kept"), {"device": "cpu", "history_stride": 6}
-    with pytest.raises(TrainingInterrupted, match="at epoch 17 of 2 ensembles of 2, which are saved and can be") as caught:
+    with pytest.raises(
+        TrainingInterrupted, match="at epoch 17 of 2 ensembles of 2, which are saved and can be"
+    ) as caught:
         train(RUNS, checkpoint=kept, progress=stop, **options)  # type: ignore[arg-type]
     assert caught.value.out_of_time == (why is OutOfTime)
-    assert_same(straight[1:2], caught.value.finished)  # done, and not yet given, as the first was not
-    assert [(partial.run.seed, partial.epochs) for partial in caught.value.partial] == [(0, 17), (2, 17)]
+    assert_same(
+        straight[1:2], caught.value.finished
+    )  # done, and not yet given, as the first was not
+    assert [(partial.run.seed, partial.epochs) for partial in caught.value.partial] == [
+        (0, 17),
+        (2, 17),
+    ]
     assert sorted(held.epoch for held in kept.pending()) == [12, 17, 17]
     assert_same(straight, train(RUNS, checkpoint=kept, **options))  # type: ignore[arg-type]
     assert sum(line.startswith("continuing") for line in said) == 3
@@ -113,7 +147,9 @@ def test_what_is_interrupted_is_saved_all_of_it(
 
 
 @pytest.mark.usefixtures("three_at_once")
-def test_a_caller_who_asks_for_no_more_loses_nothing(straight: list[TrainedRun], tmp_path: Path) -> None:
+def test_a_caller_who_asks_for_no_more_loses_nothing(
+    straight: list[TrainedRun], tmp_path: Path
+) -> None:
     kept = DirectoryCheckpoints(tmp_path / "kept")
     ensembles = train_groups(plan(RUNS, device="cpu"), Watch(6), kept)
     _, first = next(ensembles)
@@ -124,7 +160,9 @@ def test_a_caller_who_asks_for_no_more_loses_nothing(straight: list[TrainedRun],
 
 
 @pytest.mark.usefixtures("three_at_once")
-def test_ctrl_c_while_another_is_built_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_another_is_built_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kept = DirectoryCheckpoints(tmp_path / "kept")
     longer = [RUNS[1], replace(RUNS[0], training=replace(LONG, epochs=40)), *RUNS[2:]]
 
@@ -152,9 +190,14 @@ class Crowded(GridTransformer):
 
 
 @pytest.mark.usefixtures("three_at_once")
-def test_what_does_not_fit_beside_others_waits_for_them(monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+def test_what_does_not_fit_beside_others_waits_for_them(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
     monkeypatch.setitem(ENGINES, "grid", lambda run: Crowded)
-    runs, seen = [RunSettings(TASK, TransformerSettings(width), SHORT) for width in (8, 12, 16)], list[int]()
+    runs, seen = (
+        [RunSettings(TASK, TransformerSettings(width), SHORT) for width in (8, 12, 16)],
+        list[int](),
+    )
     found = train(runs, "grid", "cpu", progress=lambda progress: seen.append(progress.ensemble))
     assert [trained.run for trained in found] == runs
     assert seen == [1] * 12 + [2] * 12 + [3] * 12

@@ -1,4 +1,6 @@
-"""How well a network answers all pairs: what supports a reading that the file itself leaves open."""
+"""How well a network answers all pairs: what supports a reading that the file itself leaves
+open.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -8,17 +10,21 @@ import torch
 from torch import Tensor
 
 from algophase.core.answers import learned
+from algophase.core.task import answers
 from algophase.networks import Network
-from algophase.task import answers
 
 WELL = 0.9  # of all pairs: no reading that is wrong comes near it, for chance is 1 / p
-MOST_NUMBERS = 512  # up to this modulus all pairs are tried; beyond it, opening a file would take minutes
+MOST_NUMBERS = (
+    512  # up to this modulus all pairs are tried; beyond it, opening a file would take minutes
+)
 COPIED = ("a", "b")  # what a network may answer that was put together in the wrong way
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Of each pair, (p, p): the cross-entropy, in float64; whether it is answered right; the answer."""
+    """Of each pair, (p, p): the cross-entropy, in float64; whether it is answered right; the
+    answer.
+    """
 
     losses: Tensor
     right: Tensor
@@ -34,7 +40,9 @@ class Answered:
 
     @property
     def orderly(self) -> bool:
-        """Whether it answers well, or its answers follow another formula or form a group. By chance none do."""
+        """Whether it answers well, or its answers follow another formula or form a group. By
+        chance none do.
+        """
         if self.well:
             return True
         result = learned(self.answers.numpy())
@@ -50,7 +58,8 @@ def answered(network: Network) -> Answered:
     for row, label in zip(first, labels, strict=True):
         logits = network.logits_from_embeddings(row.expand_as(second), second).double()
         margins = logits - logits.gather(1, label[:, None])
-        # The right answer's own margin is 0; without it the sum does not cancel where the loss is tiny.
+        # The right answer's own margin is 0; without it the sum does not cancel where the loss is
+        # tiny.
         wrong = margins.scatter(1, label[:, None], -torch.inf)
         losses.append(torch.nn.functional.softplus(wrong.logsumexp(1)))
         right.append(wrong.amax(1) < 0)
@@ -64,9 +73,12 @@ def is_square(value: Tensor) -> bool:
 
 
 def oriented(
-    tensors: Mapping[str, Tensor], modulus: int, build: Callable[[Mapping[str, Tensor]], Iterable[Network]]
+    tensors: Mapping[str, Tensor],
+    modulus: int,
+    build: Callable[[Mapping[str, Tensor]], Iterable[Network]],
 ) -> tuple[Mapping[str, Tensor], tuple[str, ...]]:
-    """Tensors with square matrices turned over where only then the answers are orderly, and what is to be said about it.
+    """Tensors with square matrices turned over where only then the answers are orderly, and what is
+    to be said about it.
 
     build: the networks that these tensors can be.
     """

@@ -1,6 +1,8 @@
-"""What a file says of its network beside the tensors: a config inside it, by the names that training scripts use.
+"""What a file says of its network beside the tensors: a config inside it, by the names that
+training scripts use.
 
-What it says is used, and compared with the tensors. Where the two contradict each other, the file is refused.
+What it says is used, and compared with the tensors. Where the two contradict each other, the file
+is refused.
 """
 
 import math
@@ -10,12 +12,13 @@ from typing import Any
 
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.settings import shown
+from algophase.core.errors import InputError
+from algophase.core.settings import shown
 from algophase.storage.formats.contents import Contents
 
 CONFIGS = ("config", "cfg", "model_config", "hyperparameters", "hparams", "args")
-# Our names, and what training scripts call them: those of Nanda et al., He et al., TransformerLens and the paper's authors.
+# Our names, and what training scripts call them: those of Nanda et al., He et al., TransformerLens
+# and the paper's authors.
 NAMES = {
     "modulus": ("p", "C", "modulus", "prime"),
     "activation": ("act_type", "act_fn", "activation"),
@@ -70,7 +73,8 @@ class Config:
         before = self.statements.setdefault(ours, statement)
         if before.value != statement.value:
             raise InputError(
-                f"{self.path}: its config contradicts itself: {before.name} is {shown(before.value)}, "
+                f"{self.path}: its config contradicts itself: {before.name} is "
+                f"{shown(before.value)}, "
                 f"{statement.name} is {shown(statement.value)}"
             )
 
@@ -98,7 +102,9 @@ class Config:
 
     @property
     def training_fraction(self) -> float | None:
-        """None where it is not said. 0 would say that nothing was trained on: that is no split either."""
+        """None where it is not said. 0 would say that nothing was trained on: that is no split
+        either.
+        """
         return self.share("training_fraction") or None
 
     @property
@@ -117,7 +123,10 @@ class Config:
         if statement is None:
             return None
         if statement.value not in ("add", "subtract"):
-            raise InputError(f"{self.path}: it was trained on {shown(statement.value)}, which is not equivalent to addition")
+            raise InputError(
+                f"{self.path}: it was trained on {shown(statement.value)}, which is not "
+                "equivalent to addition"
+            )
         return str(statement.value)
 
     @property
@@ -125,14 +134,20 @@ class Config:
         statement = self.statements.get("layer_norm")
         if statement is None:
             return None
-        value = NORMS.get(statement.value, statement.value) if isinstance(statement.value, str) else statement.value
+        value = (
+            NORMS.get(statement.value, statement.value)
+            if isinstance(statement.value, str)
+            else statement.value
+        )
         if value not in (0, 1):
             raise self._unusable(statement, f"true, false, {' or '.join(NORMS)}")
         return bool(value)
 
     @property
     def folded_norm(self) -> bool:
-        """TransformerLens folds a norm's weights into the next matrices and calls what is left LNPre."""
+        """TransformerLens folds a norm's weights into the next matrices and calls what is left
+        LNPre.
+        """
         return "layer_norm" in self and self.statements["layer_norm"].value == "LNPre"
 
     @property
@@ -151,7 +166,8 @@ class Config:
             if stated is not None and value is not None and stated != value:
                 name, text = self.statements[ours].name, shown(self.statements[ours].value)
                 raise InputError(
-                    f"{self.path}: its config says {name} {text}, which contradicts {ours.replace('_', ' ')} {value}"
+                    f"{self.path}: its config says {name} {text}, which contradicts "
+                    f"{ours.replace('_', ' ')} {value}"
                 )
 
     def _read(self, ours: str) -> Any:
@@ -160,19 +176,31 @@ class Config:
         return self.share(ours) if ours == "attention_rate" else self.integer(ours)
 
     def _unusable(self, statement: Statement, wanted: str) -> InputError:
-        return InputError(f"{self.path}: its config says {statement.name} {shown(statement.value)}; it must be {wanted}")
+        return InputError(
+            f"{self.path}: its config says {statement.name} {shown(statement.value)}; it must "
+            f"be {wanted}"
+        )
 
 
 def _stated_values(beside: Mapping[str, Any]) -> dict[str, Any]:
-    """All that may be a setting: plain values of the file itself, of its config, and of the config's sections."""
+    """All that may be a setting: plain values of the file itself, of its config, and of the
+    config's sections.
+    """
     mappings = [beside]
     for name in CONFIGS:
         config = beside.get(name)
         if isinstance(config, Mapping):
-            mappings += [config, *(section for section in config.values() if isinstance(section, Mapping))]
+            mappings += [
+                config,
+                *(section for section in config.values() if isinstance(section, Mapping)),
+            ]
     values: dict[str, Any] = {}
     for mapping in mappings:
-        values |= {name: value for name, value in mapping.items() if isinstance(value, str | bool) or is_number(value)}
+        values |= {
+            name: value
+            for name, value in mapping.items()
+            if isinstance(value, str | bool) or is_number(value)
+        }
     return values
 
 

@@ -13,4 +13,11 @@ def _read(contents: Contents, reading: Reading) -> Network:
     return load_network(contents.path)
 
 
-OURS = Format("algophase", "a network saved by algophase", "NAME.json beside NAME.safetensors", _fits, _read, stored_id)
+OURS = Format(
+    "algophase",
+    "a network saved by algophase",
+    "NAME.json beside NAME.safetensors",
+    _fits,
+    _read,
+    stored_id,
+)

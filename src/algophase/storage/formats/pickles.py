@@ -1,7 +1,8 @@
 """What a .pt file holds, without running anything in it and without trusting the sizes it states.
 
-`torch.load(weights_only=True)` runs no code, but it allocates what a file asks for: 400 bytes can ask for gigabytes, or for a
-hash that takes for ever. This reader interprets the few operations of a pickle that a state dict needs. Nothing is called by
+`torch.load(weights_only=True)` runs no code, but it allocates what a file asks for: 400 bytes can
+ask for gigabytes, or for a hash that takes for ever. This reader interprets the few operations of a
+pickle that a state dict needs. Nothing is called by
 name: a tensor becomes a `View` of a record, and numbers are read when all is known to fit.
 """
 
@@ -18,16 +19,25 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError, one_line
+from algophase.core.errors import InputError, one_line
 from algophase.storage.files import size_of
 
-LARGEST_UNPACKED = 1 << 28  # bytes of compressed records; what is stored as it is is bounded by the file's own size
-LARGEST_PICKLE = 1 << 24  # bytes that say which tensors there are: about 100 per tensor, 9 per recorded loss
-LARGEST_READ = 1 << 22  # bytes that are read from an archive at once: its whole directory, or a piece of a record
+LARGEST_UNPACKED = (
+    1 << 28
+)  # bytes of compressed records; what is stored as it is is bounded by the file's own size
+LARGEST_PICKLE = (
+    1 << 24
+)  # bytes that say which tensors there are: about 100 per tensor, 9 per recorded loss
+LARGEST_READ = (
+    1 << 22
+)  # bytes that are read from an archive at once: its whole directory, or a piece of a record
 MOST_OPERATIONS = 2_000_000  # of a pickle; a state dict has about 40 per tensor
 MOST_VALUES = 2_000_000  # in a file, each counted as often as it is shown
 DEEPEST = 100  # containers inside one another
-MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001  # of files from before PyTorch 1.6, which are no archives
+MAGIC, PROTOCOL = (
+    0x1950A86A20F9469CFC6C,
+    1001,
+)  # of files from before PyTorch 1.6, which are no archives
 
 HOLDS_CODE = "holds code beside its tensors: refused, nothing in it was run"
 
@@ -52,7 +62,9 @@ class Corrupt(Exception):
 
 
 class Refused(Exception):
-    """The file holds more than tensors and plain values. The message says what, after the file's name."""
+    """The file holds more than tensors and plain values. The message says what, after the file's
+    name.
+    """
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,9 @@ class Unusual:
 
 @dataclass(frozen=True)
 class Global:
-    """A function or type that a pickle names. call: what stands for a call of it; none is ever made."""
+    """A function or type that a pickle names. call: what stands for a call of it; none is ever
+    made.
+    """
 
     name: str
     call: Callable[..., Any]
@@ -96,7 +110,9 @@ def _integers(values: object) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _view(storage: object, offset: object, shape: object, strides: object, *rest: object) -> View | Unusual:
+def _view(
+    storage: object, offset: object, shape: object, strides: object, *rest: object
+) -> View | Unusual:
     """_rebuild_tensor_v2(storage, offset, size, stride, requires_grad, backward_hooks, metadata)"""
     if not isinstance(storage, Storage) or type(offset) is not int:
         raise Corrupt("a tensor has no storage")
@@ -106,13 +122,24 @@ def _view(storage: object, offset: object, shape: object, strides: object, *rest
 
 
 def _view_of_bytes(
-    storage: object, offset: object, shape: object, strides: object, grad: object, hooks: object, dtype: object, *rest: object
+    storage: object,
+    offset: object,
+    shape: object,
+    strides: object,
+    grad: object,
+    hooks: object,
+    dtype: object,
+    *rest: object,
 ) -> View | Unusual:
     """_rebuild_tensor_v3: the storage is of bytes, and the type is the tensor's."""
     view = _view(storage, offset, shape, strides, grad, hooks, *rest)
     if not isinstance(dtype, torch.dtype):
         raise Corrupt("a tensor has no type")
-    return View(view.storage, view.offset, view.shape, view.strides, dtype) if isinstance(view, View) else view
+    return (
+        View(view.storage, view.offset, view.shape, view.strides, dtype)
+        if isinstance(view, View)
+        else view
+    )
 
 
 def _typed(function: object, kind: object, arguments: object, state: object) -> Any:
@@ -184,9 +211,13 @@ CALLS: dict[str, Callable[..., Any]] = {
     "torch._utils._rebuild_tensor_v3": _view_of_bytes,
     "torch._tensor._rebuild_from_type_v2": _typed,
     "torch._utils._rebuild_sparse_tensor": _sparse,
-    "torch._utils._rebuild_nested_tensor": _unusual("is nested; it must be an ordinary dense tensor"),
+    "torch._utils._rebuild_nested_tensor": _unusual(
+        "is nested; it must be an ordinary dense tensor"
+    ),
     "torch._utils._rebuild_qtensor": _unusual("is quantized; it must be an ordinary dense tensor"),
-    "torch._utils._rebuild_meta_tensor_no_storage": _unusual("is on device meta: it has a shape but no numbers"),
+    "torch._utils._rebuild_meta_tensor_no_storage": _unusual(
+        "is on device meta: it has a shape but no numbers"
+    ),
     "torch.Tensor": _never,
 }
 
@@ -208,11 +239,18 @@ def _named(text: str) -> object:
 
 
 def _storage(saved: object) -> Storage:
-    """('storage', type, key, location, count), and from before PyTorch 1.6 also None or which part of it is meant."""
+    """('storage', type, key, location, count), and from before PyTorch 1.6 also None or which
+    part of it is meant.
+    """
     if not isinstance(saved, tuple) or len(saved) not in (5, 6) or saved[0] != "storage":
         raise Corrupt("a record is not named as torch names it")
     _, dtype, key, _, count, *part = saved
-    if not isinstance(dtype, torch.dtype) or not isinstance(key, str) or type(count) is not int or count < 0:
+    if (
+        not isinstance(dtype, torch.dtype)
+        or not isinstance(key, str)
+        or type(count) is not int
+        or count < 0
+    ):
         raise Corrupt("a record is not named as torch names it")
     if any(value is not None for value in part):
         raise Corrupt("a record is a part of another one")
@@ -220,7 +258,9 @@ def _storage(saved: object) -> Storage:
 
 
 class Machine:
-    """Interprets one pickle. Values are plain Python ones, `View`, `Unusual`, `Global` and torch's types of numbers."""
+    """Interprets one pickle. Values are plain Python ones, `View`, `Unusual`, `Global` and
+    torch's types of numbers.
+    """
 
     def __init__(self) -> None:
         self.stack: list[Any] = []
@@ -286,7 +326,10 @@ class Machine:
             if not isinstance(stack[-1], dict | View | Unusual):
                 raise Refused(HOLDS_CODE)
         elif name != "PROTO":
-            raise Refused(f"is not a readable .pt file of tensors (a pickle with {name}): refused, nothing in it was run")
+            raise Refused(
+                f"is not a readable .pt file of tensors (a pickle with {name}): refused, "
+                "nothing in it was run"
+            )
 
     def pop_marked(self) -> list[Any]:
         items = self.stack
@@ -302,12 +345,19 @@ class Machine:
 
 ARGUMENTS = {"BININT", "BININT1", "BININT2", "BINFLOAT", "BINUNICODE", "SHORT_BINSTRING", "LONG1"}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-EMPTY: dict[str, Callable[[], Any]] = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": list}
+EMPTY: dict[str, Callable[[], Any]] = {
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_LIST": list,
+    "EMPTY_DICT": dict,
+    "EMPTY_SET": list,
+}
 TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 
 
 class Builder:
-    """Puts tensors in place of views, with the numbers of their records. read: a record's bytes, whose size is known to fit."""
+    """Puts tensors in place of views, with the numbers of their records. read: a record's bytes,
+    whose size is known to fit.
+    """
 
     def __init__(self, read: Callable[[Storage], Tensor]) -> None:
         self.read = read
@@ -343,17 +393,23 @@ class Builder:
         record = self.records[key]
         held, asked = len(record) // view.dtype.itemsize, math.prod(view.shape)
         if asked > held:  # one number, shown as many: a small file could fill the memory
-            raise InputError(f"tensor {name} has {asked:,} numbers, of which the file holds {held:,}")
+            raise InputError(
+                f"tensor {name} has {asked:,} numbers, of which the file holds {held:,}"
+            )
         numbers = record[: held * view.dtype.itemsize].view(view.dtype)
         return numbers.as_strided(view.shape, view.strides, view.offset)
 
 
 class _Archive(io.FileIO):
-    """A file of which little is read at once: an archive with a huge directory of records is refused before it is read."""
+    """A file of which little is read at once: an archive with a huge directory of records is
+    refused before it is read.
+    """
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > LARGEST_READ:
-            raise Corrupt(f"its directory of records has {size:,} bytes; at most {LARGEST_READ:,} are read")
+            raise Corrupt(
+                f"its directory of records has {size:,} bytes; at most {LARGEST_READ:,} are read"
+            )
         return super().read(size) or b""
 
 
@@ -375,13 +431,23 @@ def _read_archive(path: Path, size: int) -> Any:
     with _Archive(path) as file, zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
         _check_records(entries, size)
-        pickles = [entry for entry in entries if entry.filename.count("/") == 1 and entry.filename.endswith("/data.pkl")]
+        pickles = [
+            entry
+            for entry in entries
+            if entry.filename.count("/") == 1 and entry.filename.endswith("/data.pkl")
+        ]
         if len(pickles) != 1:
             raise Corrupt("it does not have one record data.pkl")
         if pickles[0].file_size > LARGEST_PICKLE:
-            raise Corrupt(f"its pickle has {pickles[0].file_size:,} bytes; at most {LARGEST_PICKLE:,} are read")
+            raise Corrupt(
+                f"its pickle has {pickles[0].file_size:,} bytes; at most {LARGEST_PICKLE:,} are "
+                "read"
+            )
         top = pickles[0].filename.removesuffix("data.pkl")
-        if f"{top}byteorder" in archive.NameToInfo and archive.read(f"{top}byteorder")[:6] == b"big":
+        if (
+            f"{top}byteorder" in archive.NameToInfo
+            and archive.read(f"{top}byteorder")[:6] == b"big"
+        ):
             raise Corrupt("its numbers are big-endian")
 
         def unpacked(entry: zipfile.ZipInfo) -> Tensor:
@@ -400,7 +466,9 @@ def _read_archive(path: Path, size: int) -> Any:
 
 
 def _check_records(entries: list[zipfile.ZipInfo], size: int) -> None:
-    """That an archive does not unpack to more than it is. Records may be said to overlap, and torch does not compress."""
+    """That an archive does not unpack to more than it is. Records may be said to overlap, and
+    torch does not compress.
+    """
     unpacked = 0
     stored = 0
     for entry in entries:
@@ -413,7 +481,10 @@ def _check_records(entries: list[zipfile.ZipInfo], size: int) -> None:
     if stored > size:
         raise Corrupt(f"its records have {stored:,} bytes in all, and the file has {size:,}")
     if unpacked > LARGEST_UNPACKED:
-        raise Corrupt(f"it declares {unpacked:,} bytes of compressed records; at most {LARGEST_UNPACKED:,} are unpacked")
+        raise Corrupt(
+            f"it declares {unpacked:,} bytes of compressed records; at most "
+            f"{LARGEST_UNPACKED:,} are unpacked"
+        )
 
 
 def _check_record(storage: Storage, size: int) -> None:
@@ -443,7 +514,10 @@ def _read_old(path: Path) -> Any:
             file.seek(place)
             (count,) = struct.unpack("<q", file.read(8))
             if count != storages[key].count:
-                raise Corrupt(f"record {key[:40]!r} should have {storages[key].count:,} numbers and has {count:,}")
+                raise Corrupt(
+                    f"record {key[:40]!r} should have {storages[key].count:,} numbers and has "
+                    f"{count:,}"
+                )
             places[key] = place + 8
             place = places[key] + count * storages[key].dtype.itemsize
         if place > file.seek(0, io.SEEK_END):
@@ -458,7 +532,9 @@ def _read_old(path: Path) -> Any:
 
 
 def read_pickled(path: Path) -> Any:
-    """What a .pt file holds: plain values and tensors. An InputError in one line where it cannot be used."""
+    """What a .pt file holds: plain values and tensors. An InputError in one line where it cannot
+    be used.
+    """
     size = size_of(path)
     try:
         with path.open("rb") as file:
@@ -471,6 +547,10 @@ def read_pickled(path: Path) -> Any:
     except PermissionError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except Corrupt as error:
-        raise InputError(f"{path} is not a readable .pt file (truncated or corrupt): {error}") from None
+        raise InputError(
+            f"{path} is not a readable .pt file (truncated or corrupt): {error}"
+        ) from None
     except Exception as error:  # zipfile and pickletools raise many kinds for a broken file
-        raise InputError(f"{path} is not a readable .pt file (truncated or corrupt): {one_line(error)}") from None
+        raise InputError(
+            f"{path} is not a readable .pt file (truncated or corrupt): {one_line(error)}"
+        ) from None

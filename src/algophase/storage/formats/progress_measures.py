@@ -1,4 +1,6 @@
-"""Nanda et al. 2023 (progress-measures-paper): a one-layer transformer on a, b, "=", in the transposed shapes of its time."""
+"""Nanda et al. 2023 (progress-measures-paper): a one-layer transformer on a, b, "=", in the
+transposed shapes of its time.
+"""
 
 from algophase.networks import Network
 from algophase.storage.formats.answers import is_square
@@ -10,7 +12,12 @@ from algophase.storage.formats.transformer_lens import from_weights
 def is_transposed(contents: Contents) -> bool:
     """embed.W_E (width, tokens), attn.W_Q (heads, size, width), attn.W_O (width, heads * size)."""
     embed, keys = contents.shape("embed.W_E"), contents.shape("blocks.0.attn.W_Q")
-    return len(embed) == 2 and len(keys) == 3 and keys[2] == embed[0] and len(contents.shape("blocks.0.attn.W_O")) == 2
+    return (
+        len(embed) == 2
+        and len(keys) == 3
+        and keys[2] == embed[0]
+        and len(contents.shape("blocks.0.attn.W_O")) == 2
+    )
 
 
 def _fits(contents: Contents) -> bool:
@@ -30,7 +37,8 @@ def _read(contents: Contents, reading: Reading) -> Network:
 PROGRESS_MEASURES = Format(
     "progress-measures",
     "a transformer of the progress-measures paper (tokens a, b, =)",
-    "embed.W_E (width, tokens), attn.W_Q (heads, size, width), attn.W_O (width, width), pos_embed.W_pos (3, width)",
+    "embed.W_E (width, tokens), attn.W_Q (heads, size, width), attn.W_O (width, width), "
+    "pos_embed.W_pos (3, width)",
     _fits,
     _read,
     used=(

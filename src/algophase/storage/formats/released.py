@@ -1,4 +1,6 @@
-"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json beside it."""
+"""The authors' released networks: model_<id>.pt, a plain state dict, with config_<id>.json
+beside it.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,9 +8,15 @@ from typing import Any
 
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    NetworkSettings,
+    TaskSettings,
+    TransformerSettings,
+    shown,
+)
 from algophase.networks import Network
-from algophase.settings import LinearSettings, NetworkSettings, TaskSettings, TransformerSettings, shown
 from algophase.storage.formats.contents import Contents, Format, Reading
 from algophase.storage.network_files import clean_id, fill, read_json
 
@@ -34,7 +42,11 @@ def _read(contents: Contents, reading: Reading) -> Network:
         task, settings = read_config(config)
     except InputError as error:
         raise InputError(f"{beside}: {error}") from None
-    tensors = contents.tensors if isinstance(settings, LinearSettings) else _transposed_as(contents.tensors, settings, path)
+    tensors = (
+        contents.tensors
+        if isinstance(settings, LinearSettings)
+        else _transposed_as(contents.tensors, settings, path)
+    )
     network = fill(task, settings, tensors, path)
     network.id = _id(config, path)
     return network
@@ -82,7 +94,9 @@ def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None
 
 
 def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSettings]:
-    """Our settings from the authors' names. `attn_coeff` is the attention rate; `attention_dir` and `func` mean nothing."""
+    """Our settings from the authors' names. `attn_coeff` is the attention rate; `attention_dir`
+    and `func` mean nothing.
+    """
     modulus = _value(config, "C", int)
     if "model_type" in config:
         model_type = config["model_type"]
@@ -94,7 +108,9 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
         return task, LinearSettings(model=MODEL_TYPES[model_type], width=width, hidden=hidden)
     activation = _value(config, "act_fn", str, "ReLU")
     if not isinstance(activation, str) or activation not in ACTIVATION_NAMES:
-        raise InputError(f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}")
+        raise InputError(
+            f"act_fn is {shown(activation)}; choose one of {', '.join(ACTIVATION_NAMES)}"
+        )
     task = TaskSettings(
         modulus=modulus,
         separate_vocabularies=_value(config, "diff_vocab", bool, False),
@@ -111,17 +127,24 @@ def read_config(config: Mapping[str, Any]) -> tuple[TaskSettings, NetworkSetting
     return task, settings
 
 
-def _transposed_as(tensors: Mapping[str, Tensor], settings: NetworkSettings, path: Path) -> dict[str, Tensor]:
+def _transposed_as(
+    tensors: Mapping[str, Tensor], settings: NetworkSettings, path: Path
+) -> dict[str, Tensor]:
     assert isinstance(settings, TransformerSettings)
     expected = (settings.width, settings.heads * settings.head_size)
     for name, value in tensors.items():
         if name.endswith(".W_O") and value.ndim == 2 and value.shape != expected:
-            raise InputError(f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for {expected}")
+            raise InputError(
+                f"{path}: tensor {name} has shape {tuple(value.shape)}; its settings call for "
+                f"{expected}"
+            )
     return transposed(tensors)
 
 
 def transposed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """In our orientation, the unused mask left out. A tensor of the wrong rank is left as it is and named later."""
+    """In our orientation, the unused mask left out. A tensor of the wrong rank is left as it is
+    and named later.
+    """
     ours = {}
     for name, value in tensors.items():
         leaf = name.rsplit(".", 1)[-1]
@@ -133,7 +156,11 @@ def transposed(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
             value = value.transpose(1, 2)
         elif leaf == "W_O" and value.ndim == 2:
             heads = tensors.get(f"{name.removesuffix('W_O')}W_Q")
-            if heads is not None and heads.ndim == 3 and value.shape[1] == heads.shape[0] * heads.shape[1]:
+            if (
+                heads is not None
+                and heads.ndim == 3
+                and value.shape[1] == heads.shape[0] * heads.shape[1]
+            ):
                 value = value.T.unflatten(0, (heads.shape[0], heads.shape[1]))
         ours[name] = value
     return ours

@@ -1,8 +1,10 @@
-"""Before anything is trained on a GPU: the gradient check of every engine, precision and shape that is about to be used.
+"""Before anything is trained on a GPU: the gradient check of every engine, precision and shape that
+is about to be used.
 
-Most of its time goes into compiling kernels, which Triton keeps on disk. So several shapes are checked at once. A process is
-started from this file (`training.checkers`), told what to check on its standard input, and forks one process per shape: what
-is imported is imported once, and no process that uses the GPU is forked.
+Most of its time goes into compiling kernels, which Triton keeps on disk. So several shapes are
+checked at once. A process is started from this file (`training.checkers`), told what to check on
+its standard input, and forks one process per shape: what is imported is imported once, and no
+process that uses the GPU is forked.
 """
 
 import contextlib
@@ -16,9 +18,9 @@ from typing import Any
 
 import torch
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings
 from algophase.networks.stacking import stack_key
-from algophase.settings import RunSettings
 from algophase.training.check import checkers
 from algophase.training.check.gradient_check import quick, telling_run
 from algophase.training.engines.flat import Flat
@@ -31,16 +33,28 @@ FEWEST, MOST = 3, 16  # shapes: fewer are checked sooner than processes start; p
 
 
 def check_planned(groups: Sequence[Group]) -> None:
-    """Raises `InputError` if a gradient is wrong. The yardstick, and anything on a CPU, is not checked here."""
+    """Raises `InputError` if a gradient is wrong. The yardstick, and anything on a CPU, is not
+    checked here.
+    """
     checks: dict[object, tuple[RunSettings, Group]] = {}
     for group in groups:
         if group.device.type == "cuda" and group.engine != "plain":
             run = telling_run(group.runs)
-            key = (group.engine, group.precision, stack_key(run), group.engine_class.padded(group.runs, group.device))
+            key = (
+                group.engine,
+                group.precision,
+                stack_key(run),
+                group.engine_class.padded(group.runs, group.device),
+            )
             checks.setdefault(key, (run, group))
     # the largest first: their kernels take longest
     jobs = [
-        {"run": run.to_dict(), "engine": group.engine, "device": str(group.device), "precision": group.precision}
+        {
+            "run": run.to_dict(),
+            "engine": group.engine,
+            "device": str(group.device),
+            "precision": group.precision,
+        }
         for run, group in sorted(checks.values(), key=lambda check: -run_parameters(check[0]))
     ]
     if len(jobs) < FEWEST or (os.cpu_count() or 1) < FEWEST or not checkers.FORKS:
@@ -57,7 +71,9 @@ def _check(job: dict[str, Any]) -> None:
 
 
 def _check_at_once(jobs: Sequence[dict[str, Any]], device: torch.device) -> None:
-    """In processes of their own. What one says is wrong is raised here; a crash gives its last line."""
+    """In processes of their own. What one says is wrong is raised here; a crash gives its last
+    line.
+    """
     checker = checkers.take()
     try:
         assert checker.stdin is not None
@@ -69,20 +85,28 @@ def _check_at_once(jobs: Sequence[dict[str, Any]], device: torch.device) -> None
         found, errors = checker.communicate()
         if checker.returncode != 0:
             last = (found.strip() or errors.strip()).splitlines()[-1:]
-            raise InputError(last[0] if last else f"checking gradients ended with exit code {checker.returncode}")
+            raise InputError(
+                last[0] if last else f"checking gradients ended with exit code {checker.returncode}"
+            )
     finally:
         checkers.end(checker)
 
 
 def _warm_up(device: torch.device) -> None:
-    """What the first ensemble needs on the GPU, made ready while others check: context, library, the optimiser's kernels."""
+    """What the first ensemble needs on the GPU, made ready while others check: context, library,
+    the optimiser's kernels.
+    """
     square = torch.ones(16, 16, device=device)
     torch.mm(square, square)
     if missing_triton() is None:
         weights = Flat(1, {"weights": (32,)}, device, torch.float32)
         optimizer = AdamW(weights, [RunSettings()], fused=True, two_launches=True)
         with torch.cuda.device(device):
-            optimizer.epoch(weights.like(), torch.zeros(1, device=device), torch.zeros(1, dtype=torch.int64, device=device))
+            optimizer.epoch(
+                weights.like(),
+                torch.zeros(1, device=device),
+                torch.zeros(1, dtype=torch.int64, device=device),
+            )
     torch.cuda.synchronize(device)
 
 
@@ -100,7 +124,9 @@ def main() -> None:
     if not told:  # nothing is to be checked
         return
     jobs = json.loads(told)
-    with ProcessPoolExecutor(min(len(jobs), MOST, os.cpu_count() or 1), get_context("fork")) as pool:
+    with ProcessPoolExecutor(
+        min(len(jobs), MOST, os.cpu_count() or 1), get_context("fork")
+    ) as pool:
         complaints = list(filter(None, pool.map(_complaint, jobs)))
     if complaints:
         print(complaints[0])

@@ -1,7 +1,8 @@
-"""The process that checks gradients, started ahead: until it can begin it takes seconds, most of them to import PyTorch.
+"""The process that checks gradients, started ahead: until it can begin it takes seconds, most of
+them to import PyTorch.
 
-It needs no PyTorch here, so that a command can start it before it imports its own. It waits for its standard input, and ends
-when that is closed.
+It needs no PyTorch here, so that a command can start it before it imports its own. It waits for its
+standard input, and ends when that is closed.
 """
 
 import atexit
@@ -18,7 +19,9 @@ _ready: list[subprocess.Popen[str]] = []
 
 
 def start_early() -> None:
-    """Where the machine seems to have a GPU. Started in vain, it is ended by the check, or with this process."""
+    """Where the machine seems to have a GPU. Started in vain, it is ended by the check, or with
+    this process.
+    """
     if FORKS and not _ready and any(Path(gpu).exists() for gpu in GPUS):
         _ready.append(_start())
 
@@ -43,7 +46,11 @@ def end(checker: subprocess.Popen[str]) -> None:
 
 
 def _start() -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "OMP_NUM_THREADS": "1",
+    }
     return subprocess.Popen(
         [sys.executable, "-m", "algophase.training.check.check_planned"],
         env=environment,

@@ -1,19 +1,22 @@
-"""Per-parameter comparison of an engine's loss and gradient with `plain` in float64: no engine is trusted before it.
+"""Per-parameter comparison of an engine's loss and gradient with `plain` in float64: no engine is
+trusted before it.
 
-A ReLU has no derivative at 0, and rounding decides on which side a pre-activation within it falls. One such flip among N
-hidden values moves a gradient by about 1 / sqrt(N) of its norm, far more than rounding itself (7e-4 at p = 59, width
-128). So the cases here use, for each network, the first seed that keeps its pre-activations away from 0 in float32, and
-TF32, which flips hundreds, is held tightly with GELU and loosely with ReLU. A wrong formula, as opposed to rounding, moves
-a gradient by far more than either.
+A ReLU has no derivative at 0, and rounding decides on which side a pre-activation within it falls.
+One such flip among N hidden values moves a gradient by about 1 / sqrt(N) of its norm, far more than
+rounding itself (7e-4 at p = 59, width 128). So the cases here use, for each network, the first seed
+that keeps its pre-activations away from 0 in float32, and TF32, which flips hundreds, is held
+tightly with GELU and loosely with ReLU. A wrong formula, as opposed to rounding, moves a gradient
+by far more than either.
 
-Trained states (`training.states`) have their own tolerances: the network is what it is, kinks and all. There a parameter's
-error is relative to its gradient's norm or to a thousandth of the whole gradient's, whichever is larger, and the whole
-gradient's cosine with float64 counts too.
+Trained states (`training.states`) have their own tolerances: the network is what it is, kinks and
+all. There a parameter's error is relative to its gradient's norm or to a thousandth of the whole
+gradient's, whichever is larger, and the whole gradient's cosine with float64 counts too.
 
-In any state and precision, what is larger than its tolerance is held against the network itself: it may be twice what a change
-of the parameters by one rounding does to the exact gradient (`rounded`), or to that of the specification with its arithmetic
-in that precision, as no engine can be nearer (in float32 all of it, with eleven bits what enters a matrix product).
-Few networks need that (docs/engines.md names them).
+In any state and precision, what is larger than its tolerance is held against the network itself: it
+may be twice what a change of the parameters by one rounding does to the exact gradient (`rounded`),
+or to that of the specification with its arithmetic in that precision, as no engine can be nearer
+(in float32 all of it, with eleven bits what enters a matrix product). Few networks need that
+(docs/engines.md names them).
 """
 
 import os
@@ -28,16 +31,23 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LINEAR_MODELS,
+    LinearSettings,
+    RunSettings,
+    TaskSettings,
+    TransformerSettings,
+)
 from algophase.networks import initialise
 from algophase.networks.stacking import stack_key
-from algophase.settings import LINEAR_MODELS, LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.training.check.states import Parameters, states
 from algophase.training.engines.engine import PRECISIONS, Engine
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.plan import distinct_engines
 
-# Largest |g - g_plain| / |g_plain| of any parameter: (smooth activation, ReLU away from its kink, ReLU anywhere)
+# Largest |g - g_plain| / |g_plain| of any parameter: (smooth activation, ReLU away from its kink,
+# ReLU anywhere)
 TOLERANCES = {
     "float64": (1e-11, 1e-11, 1e-11),
     "float32": (2e-5, 2e-5, 5e-3),
@@ -51,9 +61,11 @@ TRAINED_TOLERANCES = {
     "tf32": (0.1, 1e-3),
     "half": (0.05, 5e-4),
 }
-# If more: WORTH times the most that WAYS roundings, of the parameters alone or of all that is multiplied too, do to the exact
-# gradient. Late in training, with eleven bits, that is 0.3 at p = 59, widths 12 to 33, and 0.05 to 0.16 for the gallery's
-# networks of width 128. One way may miss the hidden unit next to its kink that another turns over, so several are tried.
+# If more: WORTH times the most that WAYS roundings, of the parameters alone or of all that is
+#     multiplied too, do to the exact
+# gradient. Late in training, with eleven bits, that is 0.3 at p = 59, widths 12 to 33, and 0.05 to
+# 0.16 for the gallery's networks of width 128. One way may miss the hidden unit next to its kink
+# that another turns over, so several are tried.
 ELEVEN_BITS, WORTH, WAYS = ("tf32", "half"), 2.0, 8
 SMALL_GRADIENT = 1e-3  # of the whole gradient's norm
 KINK = 5e-7  # pre-activations closer to 0 than this, relative to their size, may flip in float32
@@ -62,7 +74,9 @@ MOST_PROCESSES = 16
 
 
 class Agreement(NamedTuple):
-    """The parameter that agrees least, its relative error, and the lowest cosine of a whole gradient with float64's."""
+    """The parameter that agrees least, its relative error, and the lowest cosine of a whole
+    gradient with float64's.
+    """
 
     parameter: str
     error: float
@@ -85,7 +99,9 @@ class Comparison:
     found: Agreement
     tolerance: float
     cosine_gap: float = float("inf")  # the most that the cosine may lack of 1
-    sensitive: bool = False  # the stated tolerances were exceeded, and the network's own sensitivity was measured
+    sensitive: bool = (
+        False  # the stated tolerances were exceeded, and the network's own sensitivity was measured
+    )
 
     @property
     def passed(self) -> bool:
@@ -102,7 +118,9 @@ class Expected(NamedTuple):
 class Yardstick:
     """The exact gradients of some networks in any state. Each plain engine is built once."""
 
-    def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str = "float64") -> None:
+    def __init__(
+        self, runs: Sequence[RunSettings], device: torch.device, precision: str = "float64"
+    ) -> None:
         self.engines = [PlainEngine([run], device, precision) for run in runs]
 
     def at(self, state: Sequence[Parameters]) -> list[Expected]:
@@ -110,13 +128,19 @@ class Yardstick:
         for engine, values in zip(self.engines, state, strict=True):
             engine.put([values])
             loss = engine.loss_and_gradient().item()
-            found.append(Expected(loss, {name: value[0].clone() for name, value in engine.gradients.items()}))
+            found.append(
+                Expected(loss, {name: value[0].clone() for name, value in engine.gradients.items()})
+            )
         return found
 
 
-def expected(runs: Sequence[RunSettings], device: torch.device, state: Sequence[Parameters] | None = None) -> list[Expected]:
+def expected(
+    runs: Sequence[RunSettings], device: torch.device, state: Sequence[Parameters] | None = None
+) -> list[Expected]:
     """What every engine must find, for the networks' own starts or a state of theirs."""
-    return Yardstick(runs, device).at([dict(initialise(run).named_parameters()) for run in runs] if state is None else state)
+    return Yardstick(runs, device).at(
+        [dict(initialise(run).named_parameters()) for run in runs] if state is None else state
+    )
 
 
 def compare(
@@ -127,22 +151,31 @@ def compare(
     state: Sequence[Parameters] | None = None,
     wanted: Sequence[Expected] | None = None,
 ) -> Agreement:
-    """The least agreeing parameter of all networks of an ensemble; the loss counts as one. state: trained parameters, which
-    are held less tightly where a gradient is small."""
-    return compare_built(engine_class(list(runs), device, precision), state, wanted or expected(runs, device, state))
+    """The least agreeing parameter of all networks of an ensemble; the loss counts as one. state:
+    trained parameters, which are held less tightly where a gradient is small."""
+    return compare_built(
+        engine_class(list(runs), device, precision), state, wanted or expected(runs, device, state)
+    )
 
 
-def compare_built(engine: Engine, state: Sequence[Parameters] | None, wanted: Sequence[Expected]) -> Agreement:
+def compare_built(
+    engine: Engine, state: Sequence[Parameters] | None, wanted: Sequence[Expected]
+) -> Agreement:
     """The same for an engine that is there. Without a state it must be at its start."""
     if state is not None:
         engine.put(state)
     losses = engine.loss_and_gradient()
     gradients = engine.export(engine.gradients)
-    ours = [Expected(loss.item(), {name: value[i] for name, value in gradients.items()}) for i, loss in enumerate(losses)]
+    ours = [
+        Expected(loss.item(), {name: value[i] for name, value in gradients.items()})
+        for i, loss in enumerate(losses)
+    ]
     return _agreement(ours, wanted, trained=state is not None)
 
 
-def _agreement(found: Sequence[Expected], wanted: Sequence[Expected], *, trained: bool) -> Agreement:
+def _agreement(
+    found: Sequence[Expected], wanted: Sequence[Expected], *, trained: bool
+) -> Agreement:
     worst, where, cosine = 0.0, "none", 1.0
     for (loss, gradient), one in zip(found, wanted, strict=True):
         errors = {"loss": abs(loss - one.loss) / one.loss}
@@ -153,8 +186,13 @@ def _agreement(found: Sequence[Expected], wanted: Sequence[Expected], *, trained
             ours = gradient[name].double()
             inside = ours[size]
             norm = max(right.norm().item(), SMALL_GRADIENT * whole if trained else 0.0)
-            # a gradient that is exactly zero (queries under constant attention) must be exactly zero here too
-            errors[name] = (inside - right).norm().item() / norm if norm > 0 else (0.0 if not ours.any() else float("inf"))
+            # a gradient that is exactly zero (queries under constant attention) must be exactly
+            # zero here too
+            errors[name] = (
+                (inside - right).norm().item() / norm
+                if norm > 0
+                else (0.0 if not ours.any() else float("inf"))
+            )
             padding = ours.norm().item() ** 2 - inside.norm().item() ** 2
             if padding > 1e-12 * max(norm, 1e-30) ** 2 and padding > 0:
                 errors[f"{name} (padding)"] = float("inf")
@@ -163,15 +201,22 @@ def _agreement(found: Sequence[Expected], wanted: Sequence[Expected], *, trained
         for name, error in errors.items():
             if not error <= worst:  # NaN wins
                 worst, where = error, name
-        similarity = product / (whole * ours_squared**0.5) if whole > 0 and ours_squared > 0 else float(whole == ours_squared)
+        similarity = (
+            product / (whole * ours_squared**0.5)
+            if whole > 0 and ours_squared > 0
+            else float(whole == ours_squared)
+        )
         if not similarity >= cosine:
             cosine = similarity
     return Agreement(where, worst, cosine)
 
 
-def rounded(state: Sequence[Mapping[str, Tensor]], precision: str, way: int = 0) -> list[Parameters]:
-    """Parameters in float64, each changed by one rounding of a precision. With eleven bits they are rounded to nearest as
-    multiples of 1, 8/9, 8/10, ...; in float32, whose numbers they are already, a random sign says which way they move."""
+def rounded(
+    state: Sequence[Mapping[str, Tensor]], precision: str, way: int = 0
+) -> list[Parameters]:
+    """Parameters in float64, each changed by one rounding of a precision. With eleven bits they are
+    rounded to nearest as multiples of 1, 8/9, 8/10, ...; in float32, whose numbers they are
+    already, a random sign says which way they move."""
     random = torch.Generator().manual_seed(way)
 
     def changed(value: Tensor) -> Tensor:
@@ -190,16 +235,24 @@ def _eleven_bits(value: Tensor, way: int) -> Tensor:
 
 
 class ElevenBitProducts(TorchDispatchMode):
-    """While entered, both operands of every matrix product are rounded to eleven bits, forwards and backwards; sums are not."""
+    """While entered, both operands of every matrix product are rounded to eleven bits, forwards
+    and backwards; sums are not.
+    """
 
-    PRODUCTS = frozenset(getattr(torch.ops.aten, name).default for name in ("mm", "bmm", "addmm", "baddbmm"))
+    PRODUCTS = frozenset(
+        getattr(torch.ops.aten, name).default for name in ("mm", "bmm", "addmm", "baddbmm")
+    )
 
     def __init__(self, way: int) -> None:
         super().__init__()
         self.way = way
 
     def __torch_dispatch__(
-        self, operation: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        operation: Any,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if operation in self.PRODUCTS:
             args = (*args[:-2], *(_eleven_bits(operand, self.way) for operand in args[-2:]))
@@ -207,7 +260,9 @@ class ElevenBitProducts(TorchDispatchMode):
 
 
 def away_from_kinks(run: RunSettings) -> RunSettings:
-    """The same run with the first seed, from its own on, whose hidden pre-activations all stay clear of 0."""
+    """The same run with the first seed, from its own on, whose hidden pre-activations all stay
+    clear of 0.
+    """
     for seed in range(run.seed, run.seed + MOST_SEEDS):
         candidate = replace(run, seed=seed)
         network = initialise(candidate).double()
@@ -216,7 +271,10 @@ def away_from_kinks(run: RunSettings) -> RunSettings:
         hidden = [value for name, value in cache.items() if name.endswith("hook_pre")]
         if all(value.abs().min() > KINK * value.square().mean().sqrt() for value in hidden):
             return candidate
-    raise InputError(f"no seed from {run.seed} to {run.seed + MOST_SEEDS - 1} keeps every pre-activation of this network off 0")
+    raise InputError(
+        f"no seed from {run.seed} to {run.seed + MOST_SEEDS - 1} keeps every pre-activation of "
+        "this network off 0"
+    )
 
 
 def _smooth(run: RunSettings) -> bool:
@@ -224,25 +282,38 @@ def _smooth(run: RunSettings) -> bool:
 
 
 def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
-    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once, moduli 7 and 12 (and 23,
-    59, 113)."""
+    """Awkward ensembles of every architecture: rates 0, 0.37 and 1 and several widths at once,
+    moduli 7 and 12 (and 23, 59, 113)."""
     rates = (0.0, 0.37, 1.0)
     widths = (12, 16, 9) if small else (33, 20, 12)
     for p in (7, 12) if small else (7, 12, 23, 59, 113):
         for activation in ("relu", "gelu"):
-            yield f"1 layer, p {p}, {activation}", _transformers(TaskSettings(modulus=p), rates, widths, 1, activation)
+            yield (
+                f"1 layer, p {p}, {activation}",
+                _transformers(TaskSettings(modulus=p), rates, widths, 1, activation),
+            )
     for layers in (2,) if small else (2, 4):
         for p in (7,) if small else (7, 23):
-            yield f"{layers} layers, p {p}, relu", _transformers(TaskSettings(modulus=p), rates, widths, layers, "relu")
+            yield (
+                f"{layers} layers, p {p}, relu",
+                _transformers(TaskSettings(modulus=p), rates, widths, layers, "relu"),
+            )
         if not small:
-            yield f"{layers} layers, p 59, gelu", _transformers(TaskSettings(), rates, widths, layers, "gelu")
+            yield (
+                f"{layers} layers, p 59, gelu",
+                _transformers(TaskSettings(), rates, widths, layers, "gelu"),
+            )
     p = 7 if small else 59
     equals = TaskSettings(modulus=p, equals_sign=True)
     layouts = {
         "separate vocabularies": TaskSettings(modulus=p, separate_vocabularies=True),
         "equals sign": equals,
-        "separate, equals sign": TaskSettings(modulus=p, separate_vocabularies=True, equals_sign=True),
-        "equals sign, outputs of numbers": TaskSettings(modulus=p, equals_sign=True, outputs="modulus"),
+        "separate, equals sign": TaskSettings(
+            modulus=p, separate_vocabularies=True, equals_sign=True
+        ),
+        "equals sign, outputs of numbers": TaskSettings(
+            modulus=p, equals_sign=True, outputs="modulus"
+        ),
         "subtraction": TaskSettings(modulus=p, operation="subtract"),
         "multiplication": TaskSettings.multiplication(p, equals_sign=True),
     }
@@ -251,18 +322,30 @@ def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:
     yield f"1 layer, p {p}, relu, equals sign", _transformers(equals, rates, widths, 1, "relu")
     if not small:
         yield "2 layers, p 59, equals sign", _transformers(equals, rates, widths, 2, "gelu")
-        yield "4 layers, p 59, width 128", _transformers(TaskSettings(), rates, (128, 128, 128), 4, "gelu")
+        yield (
+            "4 layers, p 59, width 128",
+            _transformers(TaskSettings(), rates, (128, 128, 128), 4, "gelu"),
+        )
         wide = {"": TaskSettings(), ", equals sign": equals}
         for name, task in wide.items():
-            yield f"1 layer, p 59, width 128{name}", _transformers(task, rates, (128, 128, 128), 1, "gelu")
+            yield (
+                f"1 layer, p 59, width 128{name}",
+                _transformers(task, rates, (128, 128, 128), 1, "gelu"),
+            )
             yield f"1 layer, p 59, width 512{name}", _transformers(task, (0.37,), (512,), 1, "gelu")
-        yield "1 layer, p 113, equals sign", _transformers(TaskSettings(113, equals_sign=True), rates, widths, 1, "gelu")
+        yield (
+            "1 layer, p 113, equals sign",
+            _transformers(TaskSettings(113, equals_sign=True), rates, widths, 1, "gelu"),
+        )
     for model in LINEAR_MODELS:
         size = (12, 10) if small else (256, 256)
         settings = LinearSettings(model=model, width=size[0], hidden=size[1])
         yield (
             f"linear {model}, p {p}",
-            [RunSettings(task=TaskSettings(modulus=p), network=settings, seed=seed) for seed in (1, 1001)],
+            [
+                RunSettings(task=TaskSettings(modulus=p), network=settings, seed=seed)
+                for seed in (1, 1001)
+            ],
         )
 
 
@@ -270,7 +353,11 @@ def _transformers(
     task: TaskSettings, rates: Sequence[float], widths: Sequence[int], layers: int, activation: str
 ) -> list[RunSettings]:
     return [
-        RunSettings(task=task, network=TransformerSettings(width, layers, 4, activation, rate), seed=1000 * index)
+        RunSettings(
+            task=task,
+            network=TransformerSettings(width, layers, 4, activation, rate),
+            seed=1000 * index,
+        )
         for index, (rate, width) in enumerate(zip(rates, widths, strict=True))
     ]
 
@@ -286,71 +373,114 @@ def check(
         runs = [run if _smooth(run) else away_from_kinks(run) for run in ensemble]
         assert len({stack_key(run) for run in runs}) == 1
         able = [engine for engine in engines if engine.unsupported(runs[0], device) is None]
-        wanted = [(engine, one) for engine in able for one in precisions if one in engine.precisions(device)]
+        wanted = [
+            (engine, one)
+            for engine in able
+            for one in precisions
+            if one in engine.precisions(device)
+        ]
         if wanted:
             build = partial(_built, wanted, runs, device)
             yield from in_every_state(runs, device, build, case, off_kinks=True)
 
 
-def _built(wanted: Sequence[tuple[type[Engine], str]], runs: Sequence[RunSettings], device: torch.device) -> list[Engine]:
+def _built(
+    wanted: Sequence[tuple[type[Engine], str]], runs: Sequence[RunSettings], device: torch.device
+) -> list[Engine]:
     return [engine(runs, device, precision) for engine, precision in wanted]
 
 
 def check_all(device: torch.device, small: bool) -> Iterator[Comparison]:
-    """`check` of every engine, precision and case. On a GPU, where most of the time is spent on compiling kernels, several
-    processes take a case at a time."""
+    """`check` of every engine, precision and case. On a GPU, where most of the time is spent on
+    compiling kernels, several processes take a case at a time."""
     if device.type != "cuda":
         yield from check(distinct_engines(), device, PRECISIONS, cases(small))
         return
     names = [name for name, _ in cases(small)]
-    with ProcessPoolExecutor(min(MOST_PROCESSES, len(names), os.cpu_count() or 1), get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        min(MOST_PROCESSES, len(names), os.cpu_count() or 1), get_context("spawn")
+    ) as pool:
         for found in pool.map(partial(_check_case, device=device, small=small), names):
             yield from found
 
 
 def _check_case(case: str, device: torch.device, small: bool) -> list[Comparison]:
     torch.set_num_threads(1)
-    return list(check(distinct_engines(), device, PRECISIONS, [(name, runs) for name, runs in cases(small) if name == case]))
+    return list(
+        check(
+            distinct_engines(),
+            device,
+            PRECISIONS,
+            [(name, runs) for name, runs in cases(small) if name == case],
+        )
+    )
 
 
 def in_every_state(
-    runs: Sequence[RunSettings], device: torch.device, build: Callable[[], Sequence[Engine]], case: str, *, off_kinks: bool
+    runs: Sequence[RunSettings],
+    device: torch.device,
+    build: Callable[[], Sequence[Engine]],
+    case: str,
+    *,
+    off_kinks: bool,
 ) -> Iterator[Comparison]:
-    """build: makes engines of these runs, each at its start. On a GPU, where that mostly waits for a compiler, the states are
-    made meanwhile."""
+    """build: makes engines of these runs, each at its start. On a GPU, where that mostly waits for
+    a compiler, the states are made meanwhile."""
     with ThreadPoolExecutor(1) as pool:
         building = pool.submit(build) if device.type == "cuda" else None
         yardstick, found = Yardstick(runs, device), states(runs, device)
-        allowed = {name: _Allowed(yardstick, runs[0], name, state, off_kinks) for name, state in found.items()}
+        allowed = {
+            name: _Allowed(yardstick, runs[0], name, state, off_kinks)
+            for name, state in found.items()
+        }
         engines = build() if building is None else building.result()
     for name, state in found.items():
         for engine in engines:
-            agreement = compare_built(engine, None if name == "start" else state, allowed[name].wanted)
+            agreement = compare_built(
+                engine, None if name == "start" else state, allowed[name].wanted
+            )
             limits = allowed[name].limits(engine.precision, agreement)
-            yield Comparison(engine.name, str(device), engine.precision, case, name, agreement, *limits)
+            yield Comparison(
+                engine.name, str(device), engine.precision, case, name, agreement, *limits
+            )
 
 
 class _Allowed:
     """What an ensemble's gradients may be off by in one state."""
 
-    def __init__(self, yardstick: Yardstick, run: RunSettings, name: str, state: Sequence[Parameters], off_kinks: bool) -> None:
+    def __init__(
+        self,
+        yardstick: Yardstick,
+        run: RunSettings,
+        name: str,
+        state: Sequence[Parameters],
+        off_kinks: bool,
+    ) -> None:
         self.yardstick, self.state, self.trained = yardstick, state, name != "start"
         self.column = 0 if _smooth(run) else 1 if off_kinks else 2
         self.wanted = yardstick.at(state)
         self._moved: dict[bool, Agreement] = {}
 
     def limits(self, precision: str, found: Agreement) -> tuple[float, float, bool]:
-        """Largest error of a parameter, the most that the whole gradient's cosine may lack of 1, and whether what was found is
-        so large that the network's own sensitivity decides. It is measured only then."""
-        stated = TRAINED_TOLERANCES[precision] if self.trained else (TOLERANCES[precision][self.column], float("inf"))
-        if precision == "float64" or found.within(*stated):  # the yardstick is no more exact than float64
+        """Largest error of a parameter, the most that the whole gradient's cosine may lack of 1,
+        and whether what was found is so large that the network's own sensitivity decides. It is
+        measured only then."""
+        stated = (
+            TRAINED_TOLERANCES[precision]
+            if self.trained
+            else (TOLERANCES[precision][self.column], float("inf"))
+        )
+        if precision == "float64" or found.within(
+            *stated
+        ):  # the yardstick is no more exact than float64
             return *stated, False
         _, moved, cosine = self._sensitivity(precision)
         return max(stated[0], WORTH * moved), max(stated[1], WORTH**2 * (1 - cosine)), True
 
     def _sensitivity(self, precision: str) -> Agreement:
-        """The most that roundings of the parameters alone do to the exact gradient. They count twice, also for the
-        specification in that arithmetic, as no engine can be nearer: with four layers, rounding on the way weighs more."""
+        """The most that roundings of the parameters alone do to the exact gradient. They count
+        twice, also for the specification in that arithmetic, as no engine can be nearer: with four
+        layers, rounding on the way weighs more."""
         bits = precision in ELEVEN_BITS
         if bits not in self._moved:
             changed = [rounded(self.state, precision, way) for way in range(WAYS)]
@@ -372,21 +502,34 @@ class _Allowed:
 def telling_run(runs: Sequence[RunSettings]) -> RunSettings:
     """The run of an ensemble to check by: the widest, and of those the one with most attention.
 
-    Constant attention has no gradient in queries and keys, so a run at rate 0 would pass with those wrong.
+    Constant attention has no gradient in queries and keys, so a run at rate 0 would pass with those
+    wrong.
     """
-    return max(runs, key=lambda run: (getattr(run.network, "width", 0), getattr(run.network, "attention_rate", 0.0)))
+    return max(
+        runs,
+        key=lambda run: (
+            getattr(run.network, "width", 0),
+            getattr(run.network, "attention_rate", 0.0),
+        ),
+    )
 
 
-def quick(run: RunSettings, engine: type[Engine], device: torch.device, precision: str) -> list[Comparison]:
-    """The very run, engine, shape and precision about to be used, in every state. Raises if a gradient is wrong."""
+def quick(
+    run: RunSettings, engine: type[Engine], device: torch.device, precision: str
+) -> list[Comparison]:
+    """The very run, engine, shape and precision about to be used, in every state. Raises if a
+    gradient is wrong.
+    """
     results = []
     build = partial(_built, [(engine, precision)], [run], device)
     for result in in_every_state([run], device, build, f"run {run.run_id}", off_kinks=False):
         if not result.passed:
             found = result.found
             raise InputError(
-                f"the {engine.name} engine gives a wrong gradient on {device} in {precision} ({result.state}): "
-                f"{found.parameter} is off by {found.error:.1e} of its norm, {result.tolerance:.0e} is allowed; its cosine is "
+                f"the {engine.name} engine gives a wrong gradient on {device} in {precision} "
+                f"({result.state}): "
+                f"{found.parameter} is off by {found.error:.1e} of its norm, "
+                f"{result.tolerance:.0e} is allowed; its cosine is "
                 f"{found.cosine:.6f}; nothing was trained. Choose another engine or precision"
             )
         results.append(result)

@@ -1,8 +1,10 @@
-"""States of a network at which its gradient is checked: an engine must be right from the first epoch to the last.
+"""States of a network at which its gradient is checked: an engine must be right from the first
+epoch to the last.
 
-Late in training a gradient is the small difference of large terms, and rounding that nobody sees at the start can be all
-there is of it. So an ensemble is trained here for a few hundred quick steps, in float32, without weight decay and without
-kernels of our own. A network that diverges at that rate is trained at the largest half, quarter, ... at which it does not.
+Late in training a gradient is the small difference of large terms, and rounding that nobody sees at
+the start can be all there is of it. So an ensemble is trained here for a few hundred quick steps,
+in float32, without weight decay and without kernels of our own. A network that diverges at that
+rate is trained at the largest half, quarter, ... at which it does not.
 
     start             as drawn from the seed
     middle            after 100 steps
@@ -18,9 +20,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from algophase.core.settings import LinearSettings, RunSettings, TrainingSettings
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
-from algophase.settings import LinearSettings, RunSettings, TrainingSettings
 from algophase.training.engines.plain import PlainEngine
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import ENGINES, choose_engine
@@ -42,10 +44,15 @@ def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[
     found = {"start": start, "middle": middle, "late": late}
     if not isinstance(runs[0].network, LinearSettings):
         found["dead attention"] = [
-            {name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0) for name, value in values.items()}
+            {
+                name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0)
+                for name, value in values.items()
+            }
             for values in late
         ]
-    found["near divergence"] = [_enlarged(run, values) for run, values in zip(runs, start, strict=True)]
+    found["near divergence"] = [
+        _enlarged(run, values) for run, values in zip(runs, start, strict=True)
+    ]
     return found
 
 
@@ -54,8 +61,10 @@ def _parameters(network: torch.nn.Module) -> Parameters:
 
 
 def _enlarged(run: RunSettings, values: Parameters) -> Parameters:
-    """A logit passes the embedding, the unembedding and four matrices of every layer. Doubled, four layers have 2^18 times the
-    logits: so far from any training that every rounding gives another gradient, and no mistake would show."""
+    """A logit passes the embedding, the unembedding and four matrices of every layer. Doubled, four
+    layers have 2^18 times the
+    logits: so far from any training that every rounding gives another gradient, and no mistake
+        would show."""
     factor = 2 ** (6 / (2 + 4 * getattr(run.network, "layers", 1)))
     return {name: factor * value for name, value in values.items()}
 
@@ -63,22 +72,34 @@ def _enlarged(run: RunSettings, values: Parameters) -> Parameters:
 def _trained(
     runs: Sequence[RunSettings], device: torch.device, training: TrainingSettings
 ) -> tuple[list[Parameters], list[Parameters]]:
-    """After `MIDDLE` and after `LATE` steps. Networks that have more loss then than at their start begin again at half the
+    """After `MIDDLE` and after `LATE` steps. Networks that have more loss then than at their start
+    begin again at half the
     rate: what diverges is no state of training, and rounding says nothing about an engine there."""
     quick = [replace(run, training=training) for run in runs]
-    engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(quick, device, "float32")
+    engine = ENGINES[choose_engine(runs[0], "auto", device, "float32")](runs[0])(
+        quick, device, "float32"
+    )
     engine.kernels = False  # they would have to be compiled, for a few hundred steps
-    optimizer, diverged_at = AdamW(engine.parameters, quick), torch.full((len(runs),), -1, device=device)
+    optimizer, diverged_at = (
+        AdamW(engine.parameters, quick),
+        torch.full((len(runs),), -1, device=device),
+    )
     taken, losses = [], []
     for step in range(LATE + 1):
         loss = engine.loss_and_gradient()
         if step in (0, MIDDLE, LATE):
             losses.append(loss.tolist())
             stacked = {name: value.cpu() for name, value in engine.export().items()}
-            taken.append([_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)])
+            taken.append(
+                [_parameters(take_out(stacked, index, run)) for index, run in enumerate(runs)]
+            )
         optimizer.epoch(engine.gradients, loss, diverged_at)
     _, middle, late = taken
-    astray = [place for place, (start, *after) in enumerate(zip(*losses, strict=True)) if not all(x < start for x in after)]
+    astray = [
+        place
+        for place, (start, *after) in enumerate(zip(*losses, strict=True))
+        if not all(x < start for x in after)
+    ]
     slower = replace(training, learning_rate=training.learning_rate / 2)
     if astray and slower.learning_rate >= LOWEST_RATE:
         found = _trained([runs[place] for place in astray], device, slower)
@@ -88,10 +109,14 @@ def _trained(
 
 
 def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Parameters:
-    """The same network with its logits scaled, by an eighth to eight, so that its loss is `LATE_LOSS` if that is in reach."""
+    """The same network with its logits scaled, by an eighth to eight, so that its loss is
+    `LATE_LOSS` if that is in reach.
+    """
     unembedding = "unembed.weight" if isinstance(run.network, LinearSettings) else "unembed.W_U"
     engine, low, high = PlainEngine([run], device, "float64"), -3.0, 3.0
-    for _ in range(12):  # a network whose training pairs are all right has the less loss, the larger its logits
+    for _ in range(
+        12
+    ):  # a network whose training pairs are all right has the less loss, the larger its logits
         middle = (low + high) / 2
         found = {**values, unembedding: values[unembedding] * 2**middle}
         engine.put([found])

@@ -1,1 +1,3 @@
-"""Engines: each gives the loss and the gradient of an ensemble of networks, as `plain` defines them."""
+"""Engines: each gives the loss and the gradient of an ensemble of networks, as `plain` defines
+them.
+"""

@@ -1,4 +1,6 @@
-"""relu(x + b) with a leading axis over networks: plain torch, or one Triton kernel each way on a GPU."""
+"""relu(x + b) with a leading axis over networks: plain torch, or one Triton kernel each way on a
+GPU.
+"""
 
 from typing import Any
 

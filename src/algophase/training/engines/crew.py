@@ -1,9 +1,13 @@
-"""A few threads that share out the pieces of an epoch on a CPU, each computing with one PyTorch thread.
+"""A few threads that share out the pieces of an epoch on a CPU, each computing with one PyTorch
+thread.
 
-OpenMP gives every thread an equal share and waits for the slowest, many times an epoch. Beside another program the slowest
-is the one that shares its core. Here whoever is free takes the next piece. A piece that is overdue, because the system put
-its thread aside, is not waited for: the caller computes it again. Which pieces there are never depends on the threads, and
-their results are put together in a fixed order, so the bits are the same for any number of threads and any load.
+OpenMP gives every thread an equal share and waits for the slowest, many times an epoch. Beside
+another program the slowest is the one that shares its core. Here whoever is free takes the next
+piece. A piece that is overdue, because the system put
+its thread aside, is not waited for: the caller computes it again. Which pieces there are never
+    depends on the threads, and
+their results are put together in a fixed order, so the bits are the same for any number of threads
+and any load.
 """
 
 import os
@@ -14,15 +18,18 @@ from typing import Any, Generic, TypeVar
 
 import torch
 
-OVERDUE = 1.5  # times the longest piece of the caller's own: from then on another thread's piece is computed again
+# Times the longest piece of the caller's own: from then on another thread's piece is computed again
+OVERDUE = 1.5
 
 T = TypeVar("T")
 
 
 class Crew:
-    """The calling thread and up to `limit - 1` helpers; `count` of them work, which may be changed between two calls.
+    """The calling thread and up to `limit - 1` helpers; `count` of them work, which may be changed
+    between two calls.
 
-    Helpers are shared by all crews of a process. Where another thread uses them already, the caller works alone.
+    Helpers are shared by all crews of a process. Where another thread uses them already, the caller
+    works alone.
     """
 
     def __init__(self, limit: int) -> None:
@@ -31,7 +38,8 @@ class Crew:
     def run(self, pieces: Sequence[Callable[[], T]], *, twice: bool = False) -> list[T]:
         """What the pieces return, in their order. An exception in one is raised here.
 
-        twice: whether a piece may be computed twice, also at the same time. It must not write to what others read.
+        twice: whether a piece may be computed twice, also at the same time. It must not write to
+            what others read.
         """
         helpers = min(self.count, len(pieces)) - 1
         if helpers < 1 or not _helpers.taken.acquire(blocking=False):
@@ -50,7 +58,9 @@ class _Batch(Generic[T]):
 
     def __init__(self, pieces: Sequence[Callable[[], T]], twice: bool) -> None:
         self.pieces, self.twice = pieces, twice
-        self.places = iter(range(len(pieces)))  # a step of it is one operation of the interpreter: none is handed out twice
+        self.places = iter(
+            range(len(pieces))
+        )  # a step of it is one operation of the interpreter: none is handed out twice
         self.found: dict[int, T] = {}
         self.begun: dict[int, float] = {}
         self.errors: list[BaseException] = []
@@ -96,7 +106,9 @@ class _Batch(Generic[T]):
     def _await(self, longest: float) -> None:
         """Until every piece is found. The bits of a piece are the same whoever computes it."""
         while len(self.found) < len(self.pieces) and not self.errors:
-            late = min(self.begun.keys() - self.found.keys(), key=self.begun.__getitem__, default=None)
+            late = min(
+                self.begun.keys() - self.found.keys(), key=self.begun.__getitem__, default=None
+            )
             if not self.twice or longest == 0 or late is None:
                 self.complete.acquire()
                 return
@@ -123,7 +135,8 @@ class _Helper(threading.Thread):
             self.bell.release()
 
     def run(self) -> None:
-        torch.get_num_threads()  # PyTorch sets up a thread when it is first asked, and would overwrite what was set before
+        # PyTorch sets up a thread when it is first asked, and would overwrite what was set before
+        torch.get_num_threads()
         torch.set_num_threads(1)
         self.prepared.set()
         while True:
@@ -148,7 +161,9 @@ class _Helpers:
     def first(self, count: int) -> list[_Helper]:
         while len(self.threads) < count:
             self.threads.append(_Helper())
-            torch.set_num_threads(torch.get_num_threads())  # so that the next new thread of the program does as we do
+            torch.set_num_threads(
+                torch.get_num_threads()
+            )  # so that the next new thread of the program does as we do
         return self.threads[:count]
 
 

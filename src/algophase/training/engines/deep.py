@@ -1,9 +1,13 @@
-"""Transformers of two layers or more with products in half precision: forward and backward in Triton kernels.
+"""Transformers of two layers or more with products in half precision: forward and backward in
+Triton kernels.
 
-Only training pairs go through the network, padded with pairs of weight zero. The first layer's queries, keys and values are
-tables over tokens; the last layer serves the last position only. Operands of products over pairs are float16, rounded to
-nearest: weights and stream in fixed units, gradients scaled by powers of two (`kernels.scaling`). Parameters, moments, their
-gradients, the residual stream, sums, softmax and loss are float32. Hidden units never leave the chip.
+Only training pairs go through the network, padded with pairs of weight zero. The first layer's
+queries, keys and values are tables over tokens; the last layer serves the last position only.
+Operands of products over pairs are float16, rounded to
+nearest: weights and stream in fixed units, gradients scaled by powers of two (`kernels.scaling`).
+    Parameters, moments, their
+gradients, the residual stream, sums, softmax and loss are float32. Hidden units never leave the
+chip.
 """
 
 from collections.abc import Sequence
@@ -12,8 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.networks.stacking import power_of_two
-from algophase.settings import RunSettings, TransformerSettings
 from algophase.training.engines.compiling import compile_for
 from algophase.training.engines.engine import run_values
 from algophase.training.engines.flat import Flat
@@ -26,7 +30,9 @@ BLOCK = 2048  # parameters a program takes
 
 
 class Tiles(NamedTuple):
-    """How the rows of an MLP are cut up: so that nothing spills and two programs share a multiprocessor, up to width 128."""
+    """How the rows of an MLP are cut up: so that nothing spills and two programs share a
+    multiprocessor, up to width 128.
+    """
 
     rows: int  # a program takes
     hidden: int  # units at a time
@@ -38,7 +44,11 @@ def row_tiles(channels: int, outputs: int, gelu: bool, back: bool) -> Tiles:
     """Of the kernels by rows, with so many channels at most; back: of `deep_back`."""
     if channels > 128:
         return Tiles(64, 32, 8, 2)
-    return Tiles(64, 32, 4, 3 if outputs <= 64 else 2) if gelu or outputs > 64 else Tiles(64, 64, 4, 3 if back else 2)
+    return (
+        Tiles(64, 32, 4, 3 if outputs <= 64 else 2)
+        if gelu or outputs > 64
+        else Tiles(64, 64, 4, 3 if back else 2)
+    )
 
 
 def unit_tiles(channels: int, gelu: bool) -> Tiles:
@@ -53,7 +63,9 @@ def attention_warps(size: int, positions: int) -> int:
 
 
 class Layer(NamedTuple):
-    """What a layer leaves for the next and for its own gradient: (n, rows, channels) of every position that asks."""
+    """What a layer leaves for the next and for its own gradient: (n, rows, channels) of every
+    position that asks.
+    """
 
     z: Tensor
     u: Tensor
@@ -85,7 +97,10 @@ class DeepTransformer(InHalf):
         width = round_width(network.width)
         if max(width, _channels(width, network.heads)) > MOST_CHANNELS:
             heads = f" in {network.heads} heads" if width <= MOST_CHANNELS else ""
-            return f"in half precision it takes widths up to {MOST_CHANNELS} with several layers, not {network.width}{heads}"
+            return (
+                f"in half precision it takes widths up to {MOST_CHANNELS} with several "
+                f"layers, not {network.width}{heads}"
+            )
         return cls.beyond(run, device)
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
@@ -96,16 +111,28 @@ class DeepTransformer(InHalf):
         self._prepare()
 
     def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
-        """Heads and their size are padded to powers of two, outputs too: padding is exactly zero and stays so."""
+        """Heads and their size are padded to powers of two, outputs too: padding is exactly zero
+        and stays so.
+        """
         heads, d, size = shapes["blocks.0.attn.W_Q"]
         heads, size = power_of_two(heads, 1), power_of_two(size)
-        layout: dict[str, tuple[int, ...]] = {"embed": shapes["embed.W_E"], "pos": shapes["pos_embed.W_pos"]}
+        layout: dict[str, tuple[int, ...]] = {
+            "embed": shapes["embed.W_E"],
+            "pos": shapes["pos_embed.W_pos"],
+        }
         for layer in range(self.settings.layers):
             layout[f"QKV {layer}"] = (d, 3, heads, size)
             layout[f"O {layer}"] = (heads, size, d)
-            layout |= {f"{name} {layer}": (4 * d, d) for name in ("W_in", "W_out")}  # W_in transposed
+            layout |= {
+                f"{name} {layer}": (4 * d, d) for name in ("W_in", "W_out")
+            }  # W_in transposed
             layout |= {f"b_in {layer}": (4 * d,), f"b_out {layer}": (d,)}
-        return Flat(self.count, {**layout, "U": (d, power_of_two(self.task.logits, TILE))}, self.device, self.dtype)
+        return Flat(
+            self.count,
+            {**layout, "U": (d, power_of_two(self.task.logits, TILE))},
+            self.device,
+            self.dtype,
+        )
 
     def load(self, stacked: dict[str, Tensor]) -> None:
         for name, part in self.export().items():
@@ -115,26 +142,43 @@ class DeepTransformer(InHalf):
         P, heads, size = values or self.parameters, self.settings.heads, self.settings.head_size
         found = {"embed.W_E": P["embed"], "pos_embed.W_pos": P["pos"]}
         for layer in range(self.settings.layers):
-            qkv, block = P[f"QKV {layer}"][:, :, :, :heads, :size].transpose(1, 3), f"blocks.{layer}"  # (n, h, 3, d, e)
-            found |= {f"{block}.attn.W_{name}": qkv[:, :, index] for index, name in enumerate("QKV")}
+            qkv, block = (
+                P[f"QKV {layer}"][:, :, :, :heads, :size].transpose(1, 3),
+                f"blocks.{layer}",
+            )  # (n, h, 3, d, e)
+            found |= {
+                f"{block}.attn.W_{name}": qkv[:, :, index] for index, name in enumerate("QKV")
+            }
             found[f"{block}.attn.W_O"] = P[f"O {layer}"][:, :heads, :size]
             found[f"{block}.mlp.W_in"] = P[f"W_in {layer}"].mT
-            found |= {f"{block}.mlp.{name}": P[f"{name} {layer}"] for name in ("b_in", "W_out", "b_out")}
+            found |= {
+                f"{block}.mlp.{name}": P[f"{name} {layer}"] for name in ("b_in", "W_out", "b_out")
+            }
         return {**found, "unembed.W_U": P["U"][:, :, : self.task.logits]}
 
     def _prepare(self) -> None:
         p, d, positions = self.modulus, self.settings.width, self.task.context
         heads, size = self.parameters.shapes["O 0"][:2]
-        self.channels, self.across, outputs = heads * size, power_of_two(p), self.parameters.shapes["U"][1]
+        self.channels, self.across, outputs = (
+            heads * size,
+            power_of_two(p),
+            self.parameters.shapes["U"][1],
+        )
         flat = self.weights.flatten(1)
-        pairs = (flat > 0).nonzero()[:, 1].view(self.count, -1)  # every network has as many training pairs
+        pairs = (
+            (flat > 0).nonzero()[:, 1].view(self.count, -1)
+        )  # every network has as many training pairs
         self.pairs = -(-pairs.shape[1] // (TILE * PARTS)) * TILE * PARTS  # padded
         self.tokens, self.pair_labels = self._picked(pairs)
         self.pair_weights = self._new(self.pairs)
         self.pair_weights[:, : pairs.shape[1]] = flat.gather(1, pairs)
         self.half = Flat(self.count, self.parameters.shapes, self.device, torch.float16)
         shapes = self.parameters.shapes
-        self.partial = Flat(self.count * PARTS, shapes, self.device, self.dtype) if PARTS > 1 else self.gradients
+        self.partial = (
+            Flat(self.count * PARTS, shapes, self.device, self.dtype)
+            if PARTS > 1
+            else self.gradients
+        )
         self.x = self._new(positions, self.across, d)
         self.tables = self._new(positions, 3, self.across, self.channels)
         self.d_tables = self._new(PARTS, positions, self.across, 3 * self.channels + d)
@@ -142,16 +186,25 @@ class DeepTransformer(InHalf):
         self.slope = self._new(self.pairs, outputs, dtype=torch.float16)
         self.e_slope = self._new(self.pairs // TILE, dtype=torch.int32)
         self.tile_loss, self.loss = self._new(self.pairs // self._of_rows()["ROWS"]), self._new()
-        everything = torch.arange(p * p, device=self.device).expand(self.count, -1).split(self.pairs, dim=1)
+        everything = (
+            torch.arange(p * p, device=self.device).expand(self.count, -1).split(self.pairs, dim=1)
+        )
         self.pair_loss = self._new(len(everything), self.pairs).transpose(0, 1).contiguous()
         self.pair_right = torch.zeros_like(self.pair_loss, dtype=torch.int8)
         self.first_steps, self.forward_steps = self._first(), self._forward(self.tokens)
-        self.last_step = self._last(self.tokens, self.pair_labels, (self.tile_loss, self.pair_right[0]), judge=False)
+        self.last_step = self._last(
+            self.tokens, self.pair_labels, (self.tile_loss, self.pair_right[0]), judge=False
+        )
         self.judging = []
         for some, loss, right in zip(everything, self.pair_loss, self.pair_right, strict=True):
             tokens, labels = self._picked(some)
-            self.judging += [*self._forward(tokens), self._last(tokens, labels, (loss, right), judge=True)]
-        self.backward_steps = [(self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))]
+            self.judging += [
+                *self._forward(tokens),
+                self._last(tokens, labels, (loss, right), judge=True),
+            ]
+        self.backward_steps = [
+            (self._back(layer), self._sums(layer)) for layer in reversed(range(len(self.layers)))
+        ]
         self.final_steps = self._final()
         compile_for(self.device, self.steps.values())
 
@@ -171,7 +224,10 @@ class DeepTransformer(InHalf):
         d, c, half, tiles = self.settings.width, self.channels, torch.float16, self.pairs // TILE
         asking, heads = self._asking(layer), self.parameters.shapes["O 0"][0]
         rows, every = asking * self.pairs, self.task.context * self.pairs
-        last, bits = layer == self.settings.layers - 1, 0 if self.settings.activation == "gelu" else self._of_rows()["BM"]
+        last, bits = (
+            layer == self.settings.layers - 1,
+            0 if self.settings.activation == "gelu" else self._of_rows()["BM"],
+        )
 
         def gradient(width: int) -> tuple[Tensor, Tensor]:
             return self._new(rows, width, dtype=half), self._new(asking * tiles, dtype=torch.int32)
@@ -181,7 +237,9 @@ class DeepTransformer(InHalf):
             self._new(rows, d, dtype=half),
             self._new(0 if last else rows, d),
             self._new(rows, d, dtype=half),
-            self._new(0 if last else rows, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32),
+            self._new(
+                0 if last else rows, bits, dtype=torch.int8 if 4 * d <= 8 * bits else torch.int32
+            ),
             *gradient(d),
             *gradient(d),
             *gradient(c),
@@ -191,10 +249,17 @@ class DeepTransformer(InHalf):
 
     def _weights(self, layer: int, *names: str) -> tuple[Tensor, ...]:
         """Matrices in half precision, biases as they are."""
-        return tuple((self.parameters if name[0] == "b" else self.half)[f"{name} {layer}"] for name in names)
+        return tuple(
+            (self.parameters if name[0] == "b" else self.half)[f"{name} {layer}"] for name in names
+        )
 
     def _sizes(self) -> dict[str, Any]:
-        return {"T": self.pairs, "S": self.task.context, "PA": self.across, "D": self.settings.width}
+        return {
+            "T": self.pairs,
+            "S": self.task.context,
+            "PA": self.across,
+            "D": self.settings.width,
+        }
 
     @property
     def size(self) -> int:
@@ -203,7 +268,8 @@ class DeepTransformer(InHalf):
     def _tokens(self) -> dict[str, int]:
         """What the kernels of tables know: where tensors start, and which tokens there are."""
         starts = {
-            f"AT_{name.split()[0].upper()}": int(self.parameters[name].storage_offset()) for name in ("embed", "pos", "QKV 0")
+            f"AT_{name.split()[0].upper()}": int(self.parameters[name].storage_offset())
+            for name in ("embed", "pos", "QKV 0")
         }
         return {
             **starts,
@@ -232,16 +298,30 @@ class DeepTransformer(InHalf):
         options = {**tokens, "BK": min(32, d), "num_stages": 1}
         return [
             Step(
-                to_half, (-(-count // BLOCK),), (self.parameters.flat, self.half.flat, count), {"BLOCK": BLOCK, "num_warps": 4}
+                to_half,
+                (-(-count // BLOCK),),
+                (self.parameters.flat, self.half.flat, count),
+                {"BLOCK": BLOCK, "num_warps": 4},
             ),
-            Step(deep_tables, (roles, self.count), (self.parameters.flat, self.x, self.tables, self.size), options),
+            Step(
+                deep_tables,
+                (roles, self.count),
+                (self.parameters.flat, self.x, self.tables, self.size),
+                options,
+            ),
         ]
 
     def _attention(self, layer: int, tokens: Tensor) -> tuple[tuple[Tensor, ...], dict[str, Any]]:
         """What attention reads, and its sizes."""
         source = self.layers[layer - 1].y_half if layer else self.tables
         heads, size = self.parameters.shapes["O 0"][:2]
-        sizes = {**self._sizes(), "SQ": self._asking(layer), "H": heads, "E": size, "FIRST": layer == 0}
+        sizes = {
+            **self._sizes(),
+            "SQ": self._asking(layer),
+            "H": heads,
+            "E": size,
+            "FIRST": layer == 0,
+        }
         return (self.rate, self.scale, source, tokens, *self._weights(layer, "QKV")), sizes
 
     def _forward(self, tokens: Tensor) -> list[Step]:
@@ -253,7 +333,14 @@ class DeepTransformer(InHalf):
         for layer, held in enumerate(self.layers):
             read, sizes = self._attention(layer, tokens)
             options = {**sizes, "STAGES": 1, "num_warps": attention_warps(sizes["E"], sizes["S"])}
-            steps.append(Step(deep_attend, (self.pairs // TILE, self.count), (*read, held.z, self.size), options))
+            steps.append(
+                Step(
+                    deep_attend,
+                    (self.pairs // TILE, self.count),
+                    (*read, held.z, self.size),
+                    options,
+                )
+            )
             if layer < len(self.layers) - 1:
                 stream = self.layers[layer - 1].y if layer else self.x
                 weights = self._weights(layer, "O", "W_in", "b_in", "W_out", "b_out")
@@ -262,13 +349,25 @@ class DeepTransformer(InHalf):
                     Step(
                         deep_forward,
                         (held.z.shape[1] // of_rows["ROWS"], self.count),
-                        (stream, tokens, held.z, *weights, held.u, held.active, held.y, held.y_half, self.size),
+                        (
+                            stream,
+                            tokens,
+                            held.z,
+                            *weights,
+                            held.u,
+                            held.active,
+                            held.y,
+                            held.y_half,
+                            self.size,
+                        ),
                         {**self._sizes(), **of_rows, "FIRST": layer == 0},
                     )
                 )
         return steps
 
-    def _last(self, tokens: Tensor, labels: Tensor, found: tuple[Tensor, Tensor], *, judge: bool) -> Step:
+    def _last(
+        self, tokens: Tensor, labels: Tensor, found: tuple[Tensor, Tensor], *, judge: bool
+    ) -> Step:
         """The last layer after its attention: to the loss, and back."""
         from algophase.training.kernels.deep_rows import deep_last
 
@@ -279,12 +378,24 @@ class DeepTransformer(InHalf):
         return Step(
             deep_last,
             (self.pairs // of_rows["ROWS"], self.count),
-            (self.layers[-2].y, tokens, held.z, *weights, labels, self.pair_weights, *written, *found, self.size),
+            (
+                self.layers[-2].y,
+                tokens,
+                held.z,
+                *weights,
+                labels,
+                self.pair_weights,
+                *written,
+                *found,
+                self.size,
+            ),
             {**self._sizes(), **of_rows, **outputs},
         )
 
     def _back(self, layer: int) -> list[Step]:
-        """From the gradients of the layer above to those of this one. The last MLP's part is `deep_last`."""
+        """From the gradients of the layer above to those of this one. The last MLP's part is
+        `deep_last`.
+        """
         from algophase.training.kernels.deep_attend import deep_attend_back
         from algophase.training.kernels.deep_rows import deep_back
 
@@ -293,7 +404,13 @@ class DeepTransformer(InHalf):
         if layer < len(self.layers) - 1:
             above, of_rows, heads = self.layers[layer + 1], self._of_rows(back=True), sizes["H"]
             weights = self._weights(layer, "O", "W_in", "b_in", "W_out")
-            of_above = (above.du, above.e_du, above.d_qkv, above.e_qkv, *self._weights(layer + 1, "QKV"))
+            of_above = (
+                above.du,
+                above.e_du,
+                above.d_qkv,
+                above.e_qkv,
+                *self._weights(layer + 1, "QKV"),
+            )
             asking = {"T": self.pairs, "S": self.task.context, "SQ": self._asking(layer + 1)}
             steps.append(
                 Step(
@@ -305,47 +422,95 @@ class DeepTransformer(InHalf):
             )
         written = (held.dz, held.e_dz, held.d_qkv, held.e_qkv)
         options = {**sizes, "STAGES": 1, "num_warps": attention_warps(sizes["E"], sizes["S"])}
-        steps.append(Step(deep_attend_back, (self.pairs // TILE, self.count), (*read, *written, self.size), options))
+        steps.append(
+            Step(
+                deep_attend_back,
+                (self.pairs // TILE, self.count),
+                (*read, *written, self.size),
+                options,
+            )
+        )
         return steps
 
     def _sums(self, layer: int) -> list[Step]:
         """The gradients of a layer's matrices, once `_back` has gone by."""
         from algophase.training.kernels.deep_sums import deep_units
 
-        held, d, c, gelu = self.layers[layer], self.settings.width, self.channels, self.settings.activation == "gelu"
+        held, d, c, gelu = (
+            self.layers[layer],
+            self.settings.width,
+            self.channels,
+            self.settings.activation == "gelu",
+        )
         tiles, rows, heads = unit_tiles(d, gelu), held.dy.shape[1], self.parameters.shapes["O 0"][0]
-        sizes = {"ALL": rows, "D": d, "M": 4 * d, "GELU": gelu, "PARTS": PARTS, "TILES_P": power_of_two(rows // TILE)}
+        sizes = {
+            "ALL": rows,
+            "D": d,
+            "M": 4 * d,
+            "GELU": gelu,
+            "PARTS": PARTS,
+            "TILES_P": power_of_two(rows // TILE),
+        }
         D = [self.partial[f"{name} {layer}"] for name in ("W_in", "b_in", "W_out", "b_out")]
         steps = [
             Step(
                 deep_units,
                 (4 * d // tiles.hidden + 1, PARTS, self.count),
-                (held.u, held.dy, held.e_dy, *self._weights(layer, "W_in", "b_in", "W_out"), *D, self.size),
+                (
+                    held.u,
+                    held.dy,
+                    held.e_dy,
+                    *self._weights(layer, "W_in", "b_in", "W_out"),
+                    *D,
+                    self.size,
+                ),
                 sizes | _options(tiles),
             ),
             self._outer(held.z, held.du, held.e_du, self.partial[f"O {layer}"], d),
         ]
         if layer == len(self.layers) - 1:
-            steps.append(self._outer(held.y_half, self.slope, self.e_slope, self.partial["U"], self.slope.shape[2]))
+            steps.append(
+                self._outer(
+                    held.y_half, self.slope, self.e_slope, self.partial["U"], self.slope.shape[2]
+                )
+            )
         if layer == 0:
             steps.append(self._outer(self.tokens, held.d_qkv, held.e_qkv, self.d_tables, 3 * c + d))
-            steps.append(self._outer(self.tokens, held.du, held.e_du, self.d_tables[..., 3 * c :], 3 * c + d))
+            steps.append(
+                self._outer(self.tokens, held.du, held.e_du, self.d_tables[..., 3 * c :], 3 * c + d)
+            )
             return steps
-        x, out, queries = self.layers[layer - 1].y_half, self.partial[f"QKV {layer}"].flatten(2), held.d_qkv[..., :c]
+        x, out, queries = (
+            self.layers[layer - 1].y_half,
+            self.partial[f"QKV {layer}"].flatten(2),
+            held.d_qkv[..., :c],
+        )
         if rows < x.shape[1]:  # only the last position has a query
-            steps.append(self._outer(x, queries, held.e_qkv[:, :heads], out, 3 * c, skipped=x.shape[1] - rows))
-            steps.append(self._outer(x, held.d_qkv[..., c:], held.e_qkv[:, heads:], out[..., c:], 3 * c))
+            steps.append(
+                self._outer(
+                    x, queries, held.e_qkv[:, :heads], out, 3 * c, skipped=x.shape[1] - rows
+                )
+            )
+            steps.append(
+                self._outer(x, held.d_qkv[..., c:], held.e_qkv[:, heads:], out[..., c:], 3 * c)
+            )
         else:
             steps.append(self._outer(x, held.d_qkv, held.e_qkv, out, 3 * c))
         return steps
 
-    def _outer(self, a: Tensor, b: Tensor, exponents: Tensor, out: Tensor, row: int, skipped: int = 0) -> Step:
-        """out = a^T b over rows, or over the rows of each token and position; b, exponents and out may be some of the columns.
+    def _outer(
+        self, a: Tensor, b: Tensor, exponents: Tensor, out: Tensor, row: int, skipped: int = 0
+    ) -> Step:
+        """out = a^T b over rows, or over the rows of each token and position; b, exponents and out
+        may be some of the columns.
         row: from one row of out to the next."""
         from algophase.training.kernels.deep_sums import deep_outer
 
         hot, every, columns = a.dtype == torch.int32, b.shape[1], b.shape[2]
-        of_a, groups = self.across if hot else a.shape[2], exponents.shape[1] if exponents.ndim == 3 else 1
+        of_a, groups = (
+            self.across if hot else a.shape[2],
+            exponents.shape[1] if exponents.ndim == 3 else 1,
+        )
         count, tile_a = self.task.context if hot else 1, min(128, of_a)
         tile_b = min(128 if tile_a <= 64 else 64, columns & -columns)
         return Step(
@@ -380,19 +545,38 @@ class DeepTransformer(InHalf):
         if PARTS > 1:
             grid = (-(-(self.size - first) // BLOCK), self.count)
             options = {"PARTS": PARTS, "BLOCK": BLOCK, "num_warps": 4}
-            steps.append(Step(add_up, grid, (self.partial.flat, self.gradients.flat, first, self.size), options))
+            steps.append(
+                Step(
+                    add_up,
+                    grid,
+                    (self.partial.flat, self.gradients.flat, first, self.size),
+                    options,
+                )
+            )
         roles = d // bx + 3 * self.channels // tokens["BC"] * (d // tokens["BD"]) + 1
         options = {"BX": bx, "BK": min(32, self.channels), "PARTS": PARTS}
         options |= {"TILES": loss_tiles, "TILES_P": power_of_two(loss_tiles), "num_stages": 1}
-        tensors = (self.parameters.flat, self.gradients.flat, self.d_tables, self.tile_loss, self.loss, self.size)
-        return [*steps, Step(after_deep_tables, (roles, self.count), tensors, {**tokens, **options})]
+        tensors = (
+            self.parameters.flat,
+            self.gradients.flat,
+            self.d_tables,
+            self.tile_loss,
+            self.loss,
+            self.size,
+        )
+        return [
+            *steps,
+            Step(after_deep_tables, (roles, self.count), tensors, {**tokens, **options}),
+        ]
 
     @property
     def steps(self) -> dict[str, Step]:
         """Every kernel of an epoch, in order, and `judge`."""
         back = [step for both in self.backward_steps for steps in both for step in steps]
         steps = [*self.first_steps, *self.forward_steps, self.last_step, *back, *self.final_steps]
-        return {f"{step.kernel.__name__} {place}": step for place, step in enumerate(steps)} | {"judge": self.judging[-1]}
+        return {f"{step.kernel.__name__} {place}": step for place, step in enumerate(steps)} | {
+            "judge": self.judging[-1]
+        }
 
     @torch.no_grad()
     def loss_and_gradient(self) -> Tensor:
@@ -418,7 +602,10 @@ class DeepTransformer(InHalf):
     def all_pairs(self) -> tuple[Tensor, Tensor]:
         _launch([*self.first_steps, *self.judging])
         p = self.modulus
-        loss, right = (found.transpose(0, 1).flatten(1)[:, : p * p] for found in (self.pair_loss, self.pair_right))
+        loss, right = (
+            found.transpose(0, 1).flatten(1)[:, : p * p]
+            for found in (self.pair_loss, self.pair_right)
+        )
         return loss.unflatten(1, (p, p)).clone(), right.unflatten(1, (p, p)).bool()
 
 
@@ -428,7 +615,12 @@ def _launch(steps: Sequence[Step]) -> None:
 
 
 def _options(tiles: Tiles) -> dict[str, int]:
-    return {"ROWS": tiles.rows, "BM": tiles.hidden, "STAGES": tiles.stages, "num_warps": tiles.warps}
+    return {
+        "ROWS": tiles.rows,
+        "BM": tiles.hidden,
+        "STAGES": tiles.stages,
+        "num_warps": tiles.warps,
+    }
 
 
 def _channels(width: int, heads: int) -> int:

@@ -1,8 +1,8 @@
-"""What the training loop asks of an engine: the loss and the gradient of every network in an ensemble, and how it does on
-all pairs.
+"""What the training loop asks of an engine: the loss and the gradient of every network in an
+ensemble, and how it does on all pairs.
 
-An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back under the
-specification's names.
+An engine holds its parameters in a `Flat`, in whatever layout suits it; `export` gives them back
+under the specification's names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,10 +11,16 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.networks.stacking import exact_size, padded_settings, round_size, stack, stack_initial
-from algophase.settings import NetworkSettings, RunSettings
-from algophase.task import answers, split
+from algophase.core.errors import InputError
+from algophase.core.settings import NetworkSettings, RunSettings
+from algophase.core.task import answers, split
+from algophase.networks.stacking import (
+    exact_size,
+    padded_settings,
+    round_size,
+    stack,
+    stack_initial,
+)
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.flat import Flat
 
@@ -26,14 +32,19 @@ class Engine:
     """An ensemble of runs that share a stack (see `networks.stacking`), on one device."""
 
     name: ClassVar[str]
-    kernels = False  # whether kernels of our own take the place of PyTorch's operations, in an engine that has both
-    rounds_sizes_on: ClassVar[tuple[str, ...]] = ("cuda",)  # kinds of device on which `padded` takes round sizes
+    # Whether kernels of our own take the place of PyTorch's operations, in an engine that has both
+    kernels = False
+    rounds_sizes_on: ClassVar[tuple[str, ...]] = (
+        "cuda",
+    )  # kinds of device on which `padded` takes round sizes
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         if precision not in PRECISIONS:
             raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
         self.runs, self.device, self.precision = list(runs), device, precision
-        self.crew = Crew(1)  # the threads that share its work on a CPU, for an engine that shares it out
+        self.crew = Crew(
+            1
+        )  # the threads that share its work on a CPU, for an engine that shares it out
         self.dtype = torch.float64 if precision == "float64" else torch.float32
         self.task = runs[0].task
         self.settings = self.padded(runs, device)
@@ -46,7 +57,9 @@ class Engine:
             weights[index, training] = 1 / len(training)
         self.weights = weights.view(-1, self.modulus, self.modulus).to(device, self.dtype)
         initial = stack_initial(runs, self.settings)
-        self.parameters = self.allocate({name: tuple(value.shape[1:]) for name, value in initial.items()})
+        self.parameters = self.allocate(
+            {name: tuple(value.shape[1:]) for name, value in initial.items()}
+        )
         self.gradients = self.parameters.like()
         self.load(initial)
 
@@ -64,10 +77,13 @@ class Engine:
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
         """The network that holds every run of an ensemble.
 
-        Networks that are padded to the same sizes alone may share one: then padding, which decides how sums are rounded,
-        does not depend on the company a network has. On a CPU, where sharing gains little, sizes stay as they are.
+        Networks that are padded to the same sizes alone may share one: then padding, which decides
+        how sums are rounded, does not depend on the company a network has. On a CPU, where sharing
+        gains little, sizes stay as they are.
         """
-        return padded_settings(runs, round_size if device.type in cls.rounds_sizes_on else exact_size)
+        return padded_settings(
+            runs, round_size if device.type in cls.rounds_sizes_on else exact_size
+        )
 
     @classmethod
     def block(cls, run: RunSettings) -> int:
@@ -92,11 +108,15 @@ class Engine:
         self.load(stack(networks, self.task, self.settings))
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        """Parameters (or gradients, or anything of their shape) as stacked tensors under the specification's names."""
+        """Parameters (or gradients, or anything of their shape) as stacked tensors under the
+        specification's names.
+        """
         return dict(self.parameters if values is None else values)
 
     def loss_and_gradient(self) -> Tensor:
-        """Mean cross-entropy over each network's training pairs, (n,); its gradient is left in `self.gradients`."""
+        """Mean cross-entropy over each network's training pairs, (n,); its gradient is left in
+        `self.gradients`.
+        """
         raise NotImplementedError
 
     def all_pairs(self) -> tuple[Tensor, Tensor]:
@@ -104,6 +124,8 @@ class Engine:
         raise NotImplementedError
 
 
-def run_values(runs: Sequence[RunSettings], name: str, device: torch.device, dtype: torch.dtype) -> Tensor:
+def run_values(
+    runs: Sequence[RunSettings], name: str, device: torch.device, dtype: torch.dtype
+) -> Tensor:
     """A network setting of every run, (n,)."""
     return torch.tensor([getattr(run.network, name) for run in runs], device=device, dtype=dtype)

@@ -1,7 +1,7 @@
 """Named tensors of many networks in one contiguous buffer, one row a network.
 
-An optimiser step is then a handful of operations on a single (n, size) tensor, whatever the architecture, and a
-checkpoint is one array.
+An optimiser step is then a handful of operations on a single (n, size) tensor, whatever the
+architecture, and a checkpoint is one array.
 """
 
 import math
@@ -16,7 +16,13 @@ ALIGNMENT = 32  # elements: every tensor starts on a 128-byte boundary of its ro
 class Flat(Mapping[str, Tensor]):
     """`flat` is (n, size); each name is a view (n, *shape) into it."""
 
-    def __init__(self, count: int, shapes: Mapping[str, tuple[int, ...]], device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        count: int,
+        shapes: Mapping[str, tuple[int, ...]],
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
         size = sum(math.ceil(math.prod(shape) / ALIGNMENT) * ALIGNMENT for shape in shapes.values())
         self._fill(torch.zeros(count, size, device=device, dtype=dtype), shapes)
 

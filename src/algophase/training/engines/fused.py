@@ -1,8 +1,9 @@
 """One-layer transformers with products in half precision: the gradient in nine Triton kernels.
 
-Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to nearest and where needed
-after scaling by an exact power of two (`kernels.scaling`). Tables over tokens keep 22 bits; parameters, moments, gradients,
-sums, softmax and loss are float32. Up to 256 channels, hidden units and their gradients never leave the chip.
+Rounded to float16 are the operands of the grid's matrix products and of the backward pass, each to
+nearest and where needed after scaling by an exact power of two (`kernels.scaling`). Tables over
+tokens keep 22 bits; parameters, moments, gradients, sums, softmax and loss are float32. Up to 256
+channels, hidden units and their gradients never leave the chip.
 """
 
 from collections.abc import Sequence
@@ -11,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from algophase.core.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import NetworkSettings, RunSettings, TransformerSettings
 from algophase.training.engines.compiling import compile_for
 from algophase.training.engines.engine import ONLY_ADDS
 from algophase.training.engines.flat import Flat
@@ -46,12 +47,16 @@ class FusedTransformer(InHalf, GridTransformer):
         if run.network.heads > 8:
             return f"it takes at most 8 heads, not {run.network.heads}"
         if power_of_two(run.task.modulus) * power_of_two(run.network.head_size) > MOST_OF_A_HEAD:
-            return f"heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
+            return (
+                f"heads of {run.network.head_size} channels are too large at p = {run.task.modulus}"
+            )
         return cls.beyond(run, device)
 
     @classmethod
     def padded(cls, runs: Sequence[RunSettings], device: torch.device) -> NetworkSettings:
-        """Above `WIDE` to a multiple of `WIDE_TILE`: three quarters of 512 have half of its products."""
+        """Above `WIDE` to a multiple of `WIDE_TILE`: three quarters of 512 have half of its
+        products.
+        """
         return padded_settings(runs, _round_width)
 
     @property
@@ -59,14 +64,19 @@ class FusedTransformer(InHalf, GridTransformer):
         return self.hidden + power_of_two(self.outputs, TILE)
 
     def allocate(self, shapes: dict[str, tuple[int, ...]]) -> Flat:
-        """Heads and their size are padded to powers of two: padding is exactly zero and stays so."""
+        """Heads and their size are padded to powers of two: padding is exactly zero and stays
+        so.
+        """
         heads, d, size = shapes["blocks.0.attn.W_Q"]
-        return super().allocate({**shapes, "blocks.0.attn.W_Q": (power_of_two(heads, 1), d, power_of_two(size))})
+        return super().allocate(
+            {**shapes, "blocks.0.attn.W_Q": (power_of_two(heads, 1), d, power_of_two(size))}
+        )
 
     @staticmethod
     def runs_for(across: int) -> int:
-        """Parts that the rows are cut into for sums over pairs: never by the number of networks. At p = 59 three parts take
-        2.5 s for a run alone where one takes 3.9, and 0.256 s instead of 0.244 among 512 (with all pairs as rows)."""
+        """Parts that the rows are cut into for sums over pairs: never by the number of networks. At
+        p = 59 three parts take 2.5 s for a run alone where one takes 3.9, and 0.256 s instead of
+        0.244 among 512 (with all pairs as rows)."""
         return 3 if across <= 64 else 2
 
     @staticmethod
@@ -92,16 +102,28 @@ class FusedTransformer(InHalf, GridTransformer):
         self.give = 3 - 2 * rate if equals else 2 - rate
         maps, tables, half = 2 if equals else 1, 7 if equals else 5, torch.float16
         # before the grid, ...
-        self.soft, self.tables = self._new(maps, heads, across, across), self._new(tables, across, c)
-        self.y, self.z, self.R = self._new(across, d), self._new(most, c, dtype=half), self._new(m, vp, dtype=half)
+        self.soft, self.tables = (
+            self._new(maps, heads, across, across),
+            self._new(tables, across, c),
+        )
+        self.y, self.z, self.R = (
+            self._new(across, d),
+            self._new(most, c, dtype=half),
+            self._new(m, vp, dtype=half),
+        )
         if self.wide:
-            self.IU, self.out, self.y_parts = (self._new(*shape, dtype=half) for shape in ((d, w), (c, d), (3, bp, d)))
+            self.IU, self.out, self.y_parts = (
+                self._new(*shape, dtype=half) for shape in ((d, w), (c, d), (3, bp, d))
+            )
             self.bias, self.stream = self._new(vp), self._new(most, d, dtype=half)
         else:
             self.Q, self.base = self._new(c, w, dtype=half), self._new(3, bp, w, dtype=half)
         # ... from it, ...
         self.slope, self.dz = self._new(rows, vp, dtype=half), self._new(rows, c, dtype=half)
-        self.exponent, self.dz_exponent = self._new(tiles, dtype=torch.int32), self._new(tiles, dtype=torch.int32)
+        self.exponent, self.dz_exponent = (
+            self._new(tiles, dtype=torch.int32),
+            self._new(tiles, dtype=torch.int32),
+        )
         self.tile_loss, self.loss = self._new(tiles), self._new()
         self.dR = self._new(self.row_runs, m, vp)
         programs = m // WIDE_TILE if self.wide else (m // TILE + 1) * self.row_runs
@@ -116,7 +138,10 @@ class FusedTransformer(InHalf, GridTransformer):
         self.d_score, self.d_other = self._new(heads, of_b, across), self._new(heads, of_b)
         self.d_v1, self.d_vq = self._new(GROUPS, across, c), self._new(maps, across, c)
         self.dy, self.d_tables = self._new(across, d), self._new(tables, across, c)
-        self.pair_loss, self.pair_right = self._new(self.every.count), self._new(self.every.count, dtype=torch.int8)
+        self.pair_loss, self.pair_right = (
+            self._new(self.every.count),
+            self._new(self.every.count, dtype=torch.int8),
+        )
         self.steps = self._steps()
         self.side = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None
         compile_for(self.device, self.steps.values())
@@ -129,7 +154,12 @@ class FusedTransformer(InHalf, GridTransformer):
         n, d = self.count, self.settings.width
         flat, found, size = self.parameters.flat, self.gradients.flat, self.parameters.flat.shape[1]
         c, heads = self.z.shape[2], self.soft.shape[2]
-        e, across, tiles, tables = c // heads, self.y.shape[1], self.exponent.shape[1], self.tables.shape[1]
+        e, across, tiles, tables = (
+            c // heads,
+            self.y.shape[1],
+            self.exponent.shape[1],
+            self.tables.shape[1],
+        )
         tokens = {
             "P": self.modulus,
             "SECOND": self.modulus if self.task.separate_vocabularies else 0,
@@ -148,7 +178,16 @@ class FusedTransformer(InHalf, GridTransformer):
                 read_tokens,
                 (tables * (c // bt), n),
                 (flat, self.tables, size),
-                {**self._at("EMBED", "POS", "QKV"), **tokens, "PA": across, "D": d, "C": c, "BC": bt, "BK": bk, **warps}
+                {
+                    **self._at("EMBED", "POS", "QKV"),
+                    **tokens,
+                    "PA": across,
+                    "D": d,
+                    "C": c,
+                    "BC": bt,
+                    "BK": bk,
+                    **warps,
+                }
                 | {"num_stages": 3 if self.wide else 1},
             ),
             "attend": Step(
@@ -174,7 +213,15 @@ class FusedTransformer(InHalf, GridTransformer):
                 after_rows,
                 (heads * GROUPS, n),
                 (
-                    *(self.rate, self.scale, self.soft, self.tables, self.rows.places, self.dz, self.dz_exponent),
+                    *(
+                        self.rate,
+                        self.scale,
+                        self.soft,
+                        self.tables,
+                        self.rows.places,
+                        self.dz,
+                        self.dz_exponent,
+                    ),
                     *(self.d_score, self.d_other, self.d_v1, self.d_vq),
                 ),
                 {
@@ -185,14 +232,26 @@ class FusedTransformer(InHalf, GridTransformer):
                     "TILES": tiles,
                     "GROUPS": GROUPS,
                     "STAGES": min(3, of_b["BS"] // GROUPS),
-                    "num_warps": max(1, min(8, across * e // (1024 if tokens["EQUALS"] and across > 64 else 2048))),
+                    "num_warps": max(
+                        1,
+                        min(8, across * e // (1024 if tokens["EQUALS"] and across > 64 else 2048)),
+                    ),
                 },
             ),
             "after_attention": Step(
                 after_attention,
                 (c // be + c // bc * (d // bd), n),
                 (
-                    *(flat, found, self.give, self.tables, self.d_score, self.d_other, self.d_v1, self.d_vq),
+                    *(
+                        flat,
+                        found,
+                        self.give,
+                        self.tables,
+                        self.d_score,
+                        self.d_other,
+                        self.d_v1,
+                        self.d_vq,
+                    ),
                     *(self.dy, self.d_tables, size),
                 ),
                 {
@@ -233,7 +292,9 @@ class FusedTransformer(InHalf, GridTransformer):
 
     def _at(self, *names: str) -> dict[str, int]:
         """Where tensors start in a network's row of parameters."""
-        starts = {name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()}
+        starts = {
+            name.upper(): int(view.storage_offset()) for name, view in self.parameters.items()
+        }
         return {f"AT_{name}": starts[name] for name in names}
 
     def _mix(self, rows: Rows, options: dict[str, int]) -> Step:
@@ -248,7 +309,15 @@ class FusedTransformer(InHalf, GridTransformer):
     def _core(self, rows: Rows) -> dict[str, Any]:
         (most, c), (m, vp) = self.z.shape[1:], self.R.shape[1:]
         of_base = {"S": rows.slots, "KB": rows.columns, "BP": self.y.shape[1] + rows.slots}
-        return {**of_base, "T": rows.count, "MOST": most, "M": m, "C": c, "VP": vp, "GELU": self.gelu}
+        return {
+            **of_base,
+            "T": rows.count,
+            "MOST": most,
+            "M": m,
+            "C": c,
+            "VP": vp,
+            "GELU": self.gelu,
+        }
 
     def _grid(self) -> dict[str, Step]:
         from algophase.training.kernels.after_units import after_units
@@ -257,7 +326,13 @@ class FusedTransformer(InHalf, GridTransformer):
         from algophase.training.kernels.tables import project
 
         n, tiles, core = self.count, self.exponent.shape[1], self._core(self.rows)
-        c, m, vp, d, across, counted = core["C"], core["M"], core["VP"], *self.y.shape[:0:-1], self.largest.shape[1]
+        c, m, vp, d, across, counted = (
+            core["C"],
+            core["M"],
+            core["VP"],
+            *self.y.shape[:0:-1],
+            self.largest.shape[1],
+        )
         bc, bd = min(TILE, c), min(2 * TILE, d)
         few, narrow = core["VP"] == 64, core["C"] <= 128
         warps = {"num_warps": 4 if narrow else 8}
@@ -265,21 +340,39 @@ class FusedTransformer(InHalf, GridTransformer):
 
         def of_rows(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
             slopes = (self.slope, self.exponent, self.dz, self.dz_exponent)
-            options = {"P": self.modulus, "V": self.outputs, **self._core(rows), "ROWS": tile, "JUDGE": judge}
-            # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share a multiprocessor
-            options |= {"BM": TILE if few and not self.gelu else TILE // 2, "STAGES": 3 if narrow else 2, **warps}
+            options = {
+                "P": self.modulus,
+                "V": self.outputs,
+                **self._core(rows),
+                "ROWS": tile,
+                "JUDGE": judge,
+            }
+            # with 128 outputs, or GELU, half the hidden units at a time, so that two programs share
+            # a multiprocessor
+            options |= {
+                "BM": TILE if few and not self.gelu else TILE // 2,
+                "STAGES": 3 if narrow else 2,
+                **warps,
+            }
             arguments = (*read, rows.pairs, rows.weights, *slopes, loss, self.pair_right)
             return Step(by_rows, (rows.count // tile, n), arguments, options)
 
         flat, size = self.parameters.flat, self.parameters.flat.shape[1]
-        sides = {"PA": across, "D": d, **{key: core[key] for key in ("BP", "M", "C", "VP")}, "BW": TILE, "BC": bc}
+        sides = {
+            "PA": across,
+            "D": d,
+            **{key: core[key] for key in ("BP", "M", "C", "VP")},
+            "BW": TILE,
+            "BC": bc,
+        }
         sides |= self._at("O", "IU", "B_IN", "W_OUT", "B_OUT")
         return {
             "project": Step(
                 project,
                 ((m + vp) // TILE * (1 + c // bc) + m // TILE * (vp // TILE), n),
                 (flat, self.y, self.Q, self.base, self.R, size),
-                {**sides, "BK": min(32, d)} | {"num_warps": 4 if across <= 64 else 8, "num_stages": 3 if across <= 64 else 1},
+                {**sides, "BK": min(32, d)}
+                | {"num_warps": 4 if across <= 64 else 8, "num_stages": 3 if across <= 64 else 1},
             ),
             "by_rows": of_rows(self.rows, self.tile_loss, judge=False),
             "judge": of_rows(self.every, self.pair_loss, judge=True),
@@ -305,10 +398,25 @@ class FusedTransformer(InHalf, GridTransformer):
                 after_units,
                 ((2 + c // bc + (m + vp) // TILE + m // TILE) * (d // bd), n),
                 (
-                    *(flat, self.gradients.flat, self.y, self.dQ, self.dbase, self.rows.pairs, self.dR),
+                    *(
+                        flat,
+                        self.gradients.flat,
+                        self.y,
+                        self.dQ,
+                        self.dbase,
+                        self.rows.pairs,
+                        self.dR,
+                    ),
                     *(self.largest, self.dy, size),
                 ),
-                {**sides, "T": core["T"], "BD": bd, "BB": min(64, across), "RUNS": self.row_runs, "COUNT": counted}
+                {
+                    **sides,
+                    "T": core["T"],
+                    "BD": bd,
+                    "BB": min(64, across),
+                    "RUNS": self.row_runs,
+                    "COUNT": counted,
+                }
                 | {"COUNT_P": power_of_two(counted), "num_warps": 4, "num_stages": 1},
             ),
         }
@@ -316,8 +424,17 @@ class FusedTransformer(InHalf, GridTransformer):
     def _wide_grid(self) -> dict[str, Step]:
         from algophase.training.kernels import wide
 
-        n, (m, vp), (across, d), tiles = self.count, self.R.shape[1:], self.y.shape[1:], self.columns.shape[1]
-        flat, size, counted = self.parameters.flat, self.parameters.flat.shape[1], self.largest.shape[1]
+        n, (m, vp), (across, d), tiles = (
+            self.count,
+            self.R.shape[1:],
+            self.y.shape[1:],
+            self.columns.shape[1],
+        )
+        flat, size, counted = (
+            self.parameters.flat,
+            self.parameters.flat.shape[1],
+            self.largest.shape[1],
+        )
         of_tiles = {"TILES": tiles, "TILES_P": power_of_two(tiles)}
         bd, eight = min(WIDE_TILE, d), {"num_warps": 8}
 
@@ -326,18 +443,35 @@ class FusedTransformer(InHalf, GridTransformer):
             return {name: core[name] for name in names}
 
         def stream(rows: Rows) -> Step:
-            options = some(rows, "S", "KB", "BP", "T", "MOST", "C", "D") | {"ROWS": WIDE_TILE, "BD": bd, "BK": TILE, **eight}
+            options = some(rows, "S", "KB", "BP", "T", "MOST", "C", "D") | {
+                "ROWS": WIDE_TILE,
+                "BD": bd,
+                "BK": TILE,
+                **eight,
+            }
             arguments = (self.z, self.out, self.y_parts, rows.pairs, self.stream)
-            return Step(wide.wide_stream, (rows.count // WIDE_TILE * (d // bd), n), arguments, options)
+            return Step(
+                wide.wide_stream, (rows.count // WIDE_TILE * (d // bd), n), arguments, options
+            )
 
         def hidden(rows: Rows) -> Step:
             options = self._at("B_IN") | some(rows, "MOST", "M", "D", "VP", "GELU")
             options |= {"BM": WIDE_TILE, "BK": TILE, "ROWS": WIDE_TILE, **eight}
             arguments = (self.stream, self.IU, flat, self.x, size)
-            return Step(wide.wide_hidden, (rows.count // WIDE_TILE * (m // WIDE_TILE), n), arguments, options)
+            return Step(
+                wide.wide_hidden,
+                (rows.count // WIDE_TILE * (m // WIDE_TILE), n),
+                arguments,
+                options,
+            )
 
         def logits(rows: Rows, loss: Tensor, *, judge: bool) -> Step:
-            options = {"P": self.modulus, "V": self.outputs, **some(rows, "T", "MOST", "M", "D", "VP", "GELU"), "BK": TILE}
+            options = {
+                "P": self.modulus,
+                "V": self.outputs,
+                **some(rows, "T", "MOST", "M", "D", "VP", "GELU"),
+                "BK": TILE,
+            }
             read = (self.stream, self.x, self.IU, self.R, self.bias, rows.pairs, rows.weights)
             arguments = (*read, self.slope, self.exponent, loss, self.pair_right)
             # ptxas takes seconds for three stages and 0.2 s for two
@@ -350,10 +484,28 @@ class FusedTransformer(InHalf, GridTransformer):
         def back(a: Tensor, b: Tensor, to: Tensor) -> Step:
             rows, k, columns = a.shape[1], a.shape[2], to.shape[2]
             long = across_tile(columns)
-            options = {"T": rows, "K": k, "N": columns, "ROWS": WIDE_TILE, "BN": long, "BK": TILE, **eight}
-            return Step(wide.wide_back, (rows // WIDE_TILE * (columns // long), n), (a, b, to), options)
+            options = {
+                "T": rows,
+                "K": k,
+                "N": columns,
+                "ROWS": WIDE_TILE,
+                "BN": long,
+                "BK": TILE,
+                **eight,
+            }
+            return Step(
+                wide.wide_back, (rows // WIDE_TILE * (columns // long), n), (a, b, to), options
+            )
 
-        def sums(a: Tensor, b: Tensor, to: Tensor, at: int = 0, factor: float = 1.0, *, of_r: bool = False) -> Step:
+        def sums(
+            a: Tensor,
+            b: Tensor,
+            to: Tensor,
+            at: int = 0,
+            factor: float = 1.0,
+            *,
+            of_r: bool = False,
+        ) -> Step:
             k, columns = a.shape[2], vp if of_r else b.shape[2]
             high, long = min(WIDE_TILE, k), 2 * WIDE_TILE if columns > m else across_tile(columns)
             options: dict[str, Any] = {
@@ -363,10 +515,23 @@ class FusedTransformer(InHalf, GridTransformer):
                 "FIRST_B": m if of_r else 0,
                 "N": columns,
             }
-            options |= {"AT": at, "T": b.shape[1], "BK": high, "BN": long, "ROWS": TILE, **of_tiles, "FACTOR": factor}
+            options |= {
+                "AT": at,
+                "T": b.shape[1],
+                "BK": high,
+                "BN": long,
+                "ROWS": TILE,
+                **of_tiles,
+                "FACTOR": factor,
+            }
             options |= {"GELU": self.gelu and of_r, "TOLD": of_r, **eight, "num_stages": 4}
             grid = (k // high * -(-columns // long), n)
-            return Step(wide.wide_sums, grid, (a, b, to, self.exponent, self.largest, to[0].numel()), options)
+            return Step(
+                wide.wide_sums,
+                grid,
+                (a, b, to, self.exponent, self.largest, to[0].numel()),
+                options,
+            )
 
         return {
             "project": Step(
@@ -374,7 +539,13 @@ class FusedTransformer(InHalf, GridTransformer):
                 ((m + vp + 2 * d) // TILE + m // TILE * (vp // TILE), n),
                 (flat, self.y, self.IU, self.out, self.y_parts, self.R, self.bias, size),
                 self._at("O", "IU", "W_OUT", "B_OUT")
-                | {"PA": across, **some(self.rows, "BP", "D", "C", "M", "VP"), "BW": TILE, "BK": min(32, d), "num_warps": 4},
+                | {
+                    "PA": across,
+                    **some(self.rows, "BP", "D", "C", "M", "VP"),
+                    "BW": TILE,
+                    "BK": min(32, d),
+                    "num_warps": 4,
+                },
             ),
             "stream": stream(self.rows),
             "stream_all": stream(self.every),
@@ -385,21 +556,53 @@ class FusedTransformer(InHalf, GridTransformer):
             "slopes": Step(
                 wide.wide_slopes,
                 (tiles * (m // WIDE_TILE + 1), n),
-                (self.x, self.R, self.slope, self.exponent, self.dx, self.dz_exponent, self.columns),
-                some(self.rows, "T", "MOST", "M", "VP", "GELU") | {**of_tiles, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
+                (
+                    self.x,
+                    self.R,
+                    self.slope,
+                    self.exponent,
+                    self.dx,
+                    self.dz_exponent,
+                    self.columns,
+                ),
+                some(self.rows, "T", "MOST", "M", "VP", "GELU")
+                | {**of_tiles, "BM": WIDE_TILE, "ROWS": TILE, "num_warps": 4},
             ),
             "back": back(self.dx, self.IU, self.dr),
             "back_out": back(self.dr, self.out, self.dz),
-            "by_units": sums(self.stream, self.dx, self.gradients.flat, self._at("IU")["AT_IU"], 16.0),
+            "by_units": sums(
+                self.stream, self.dx, self.gradients.flat, self._at("IU")["AT_IU"], 16.0
+            ),
             "of_r": sums(self.x, self.dx, self.dR, of_r=True),
             "of_out": sums(self.z, self.dr, self.gradients.flat, self._at("O")["AT_O"]),
             "of_y": sums(self.hot, self.dr, self.dy),
             "after_units": Step(
                 wide.wide_rest,
                 ((1 + (m + vp) // TILE) * (d // bd), n),
-                (flat, self.gradients.flat, self.columns, self.exponent, self.dR, self.largest, size),
-                {**self._at("IU", "B_IN", "W_OUT", "B_OUT"), "D": d, "M": m, "VP": vp, "BW": TILE, "BD": bd, **of_tiles}
-                | {"COUNT": counted, "COUNT_P": power_of_two(counted), "num_warps": 4, "num_stages": 1},
+                (
+                    flat,
+                    self.gradients.flat,
+                    self.columns,
+                    self.exponent,
+                    self.dR,
+                    self.largest,
+                    size,
+                ),
+                {
+                    **self._at("IU", "B_IN", "W_OUT", "B_OUT"),
+                    "D": d,
+                    "M": m,
+                    "VP": vp,
+                    "BW": TILE,
+                    "BD": bd,
+                    **of_tiles,
+                }
+                | {
+                    "COUNT": counted,
+                    "COUNT_P": power_of_two(counted),
+                    "num_warps": 4,
+                    "num_stages": 1,
+                },
             ),
         }
 
@@ -425,7 +628,10 @@ class FusedTransformer(InHalf, GridTransformer):
         self._beside(["project"], ["mix"])
         if self.wide:
             self._go("stream", "hidden", "by_rows", "slopes")
-            self._beside(["by_units", "of_r", "after_units"], ["back", "back_out", "of_out", "of_y", "after_rows"])
+            self._beside(
+                ["by_units", "of_r", "after_units"],
+                ["back", "back_out", "of_out", "of_y", "after_rows"],
+            )
         else:
             self._go("by_rows")
             self._beside(["by_units", "after_units"], ["after_rows"])
@@ -434,5 +640,14 @@ class FusedTransformer(InHalf, GridTransformer):
 
     @torch.no_grad()
     def all_pairs(self) -> tuple[Tensor, Tensor]:
-        self._go("read_tokens", "attend", "mix_all", "project", *(["stream_all", "hidden_all"] if self.wide else []), "judge")
-        return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(self.pair_right, self.modulus).bool()
+        self._go(
+            "read_tokens",
+            "attend",
+            "mix_all",
+            "project",
+            *(["stream_all", "hidden_all"] if self.wide else []),
+            "judge",
+        )
+        return self.every.to_grid(self.pair_loss, self.modulus), self.every.to_grid(
+            self.pair_right, self.modulus
+        ).bool()

@@ -1,5 +1,5 @@
-"""One-layer transformers on the grid of pairs, from tables over tokens, with the backward pass derived by hand (`grid_tables`,
-`grid_core`)."""
+"""One-layer transformers on the grid of pairs, from tables over tokens, with the backward pass
+derived by hand (`grid_tables`, `grid_core`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from algophase.settings import RunSettings, TransformerSettings
-from algophase.threads import one_thread
+from algophase.core.settings import RunSettings, TransformerSettings
+from algophase.core.threads import one_thread
 from algophase.training.engines.crew import Crew
 from algophase.training.engines.engine import Engine, run_values
 from algophase.training.engines.flat import Flat
@@ -21,13 +21,16 @@ from algophase.training.engines.grid_tables import TableMaker, Tables, Terms
 from algophase.training.engines.precision import matmul_precision
 from algophase.training.engines.sizing import SMALL, most_threads, operations
 
-AT_ONCE = 8  # networks whose strips are computed before their shares are added up, which frees their memory
+# Networks whose strips are computed before their shares are added up, which frees their memory
+AT_ONCE = 8
 
 
 class GridTransformer(Engine):
     name: ClassVar[str] = "grid"
     settings: TransformerSettings
-    output_multiple: ClassVar[int] = 16  # padded outputs: rows start on a cache line, products have round sizes
+    output_multiple: ClassVar[int] = (
+        16  # padded outputs: rows start on a cache line, products have round sizes
+    )
 
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
@@ -40,14 +43,20 @@ class GridTransformer(Engine):
         """Everything an epoch needs beside the parameters; rate and scale (n,)."""
         cost = max(map(operations, self.runs))
         size = self.count if self.device.type == "cuda" else max(1, int(SMALL / cost))
-        self.parts = [self._part(slice(start, start + size), rate, scale) for start in range(0, self.count, size)]
+        self.parts = [
+            self._part(slice(start, start + size), rate, scale)
+            for start in range(0, self.count, size)
+        ]
         pairs = int(self.weights[0].count_nonzero())
-        self.grid = Grid(self.labels, self.hidden, self.outputs, self.gelu, self.parts[0].terms, pairs)
+        self.grid = Grid(
+            self.labels, self.hidden, self.outputs, self.gelu, self.parts[0].terms, pairs
+        )
         terms = [one for part in self.parts for one in part.terms.each()]
         gradients = [one for part in self.parts for one in part.d_terms.each()]
         self.networks = list(zip(terms, gradients, map(self.grid.pairs, self.weights), strict=True))
         if self.device.type == "cpu":
-            # Allocated and freed: glibc then keeps freed memory up to that size. Pages that are new every epoch cost 1 ms.
+            # Allocated and freed: glibc then keeps freed memory up to that size. Pages that are new
+            #     every epoch cost 1 ms.
             torch.empty(2**24, dtype=torch.uint8)
         self.crew = Crew(most_threads(self.device, cost * self.count))
 
@@ -88,11 +97,18 @@ class GridTransformer(Engine):
         return Flat(self.count, layout, self.device, self.dtype)
 
     def load(self, stacked: dict[str, Tensor]) -> None:
-        P, m, heads, size = self.parameters, self.hidden, self.settings.heads, self.settings.head_size
+        P, m, heads, size = (
+            self.parameters,
+            self.hidden,
+            self.settings.heads,
+            self.settings.head_size,
+        )
         P["embed"].copy_(stacked["embed.W_E"])
         P["pos"].copy_(stacked["pos_embed.W_pos"])
         for index, name in enumerate("QKV"):
-            P["QKV"][:, :, index, :heads, :size].copy_(stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2))
+            P["QKV"][:, :, index, :heads, :size].copy_(
+                stacked[f"blocks.0.attn.W_{name}"].transpose(1, 2)
+            )
         P["O"][:, :heads, :size].copy_(stacked["blocks.0.attn.W_O"])
         P["IU"][:, :, :m].copy_(stacked["blocks.0.mlp.W_in"])
         P["IU"][:, :, m : m + self.outputs].copy_(stacked["unembed.W_U"])
@@ -100,7 +116,12 @@ class GridTransformer(Engine):
             P[name].copy_(stacked[f"blocks.0.mlp.{name}"])
 
     def export(self, values: Flat | None = None) -> dict[str, Tensor]:
-        P, m, heads, size = values or self.parameters, self.hidden, self.settings.heads, self.settings.head_size
+        P, m, heads, size = (
+            values or self.parameters,
+            self.hidden,
+            self.settings.heads,
+            self.settings.head_size,
+        )
         qkv = P["QKV"][:, :, :, :heads, :size].transpose(1, 3)  # (n, h, 3, d, e)
         return {
             "embed.W_E": P["embed"],
@@ -116,7 +137,10 @@ class GridTransformer(Engine):
     def loss_and_gradient(self) -> Tensor:
         with self._computing():
             tables = self._tables()
-            losses = [self._losses(self.networks[start : start + AT_ONCE]) for start in range(0, self.count, AT_ONCE)]
+            losses = [
+                self._losses(self.networks[start : start + AT_ONCE])
+                for start in range(0, self.count, AT_ONCE)
+            ]
             for part in self.parts:
                 part.maker.share_base(part.d_terms)
             both = zip(self.parts, tables, strict=True)
@@ -130,17 +154,28 @@ class GridTransformer(Engine):
         halves = zip(made[::2], made[1::2], strict=True)
         tables = [Tables(**vars(attended), projected=projected) for attended, projected in halves]
         both = zip(self.parts, tables, strict=True)
-        self.crew.run([half for part, part_tables in both for half in part.second_halves(part_tables)])
+        self.crew.run(
+            [half for part, part_tables in both for half in part.second_halves(part_tables)]
+        )
         return tables
 
     def _losses(self, networks: Sequence[tuple[Terms, Terms, list[Pairs]]]) -> list[Tensor]:
-        """The grid of some networks, forward and backward: their losses; the terms' gradients are left in the parts."""
-        pieces = [partial(self.grid.share, terms, pairs) for terms, _, strips in networks for pairs in strips]
+        """The grid of some networks, forward and backward: their losses; the terms' gradients
+        are left in the parts.
+        """
+        pieces = [
+            partial(self.grid.share, terms, pairs)
+            for terms, _, strips in networks
+            for pairs in strips
+        ]
         shares, count = iter(self.crew.run(pieces, twice=True)), len(self.grid.strips)
         sums: list[Callable[[], Any]] = []
         for _, gradients, strips in networks:
             own = list(islice(shares, count))
-            sums += [partial(self.grid.add_tables, own, gradients), partial(self.grid.add_rest, own, strips, gradients)]
+            sums += [
+                partial(self.grid.add_tables, own, gradients),
+                partial(self.grid.add_rest, own, strips, gradients),
+            ]
         return self.crew.run(sums)[1::2]
 
     @torch.no_grad()
@@ -148,12 +183,28 @@ class GridTransformer(Engine):
         with self._computing():
             self._tables()
             strips = self.grid.every
-            judged = self.crew.run([partial(self.grid.judge, terms, pairs) for terms, *_ in self.networks for pairs in strips])
-        losses, rights = (torch.cat(parts).view(self.count, self.modulus, -1).mT for parts in zip(*judged, strict=True))
+            judged = self.crew.run(
+                [
+                    partial(self.grid.judge, terms, pairs)
+                    for terms, *_ in self.networks
+                    for pairs in strips
+                ]
+            )
+        losses, rights = (
+            torch.cat(parts).view(self.count, self.modulus, -1).mT
+            for parts in zip(*judged, strict=True)
+        )
         return losses, rights
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        precision, threads = matmul_precision(self.device, self.precision), one_thread(self.device.type == "cpu")
-        with precision, threads, torch.inference_mode():  # which costs each operation less than no_grad
+        precision, threads = (
+            matmul_precision(self.device, self.precision),
+            one_thread(self.device.type == "cpu"),
+        )
+        with (
+            precision,
+            threads,
+            torch.inference_mode(),
+        ):  # which costs each operation less than no_grad
             yield

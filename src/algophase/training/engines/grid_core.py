@@ -3,13 +3,14 @@
     pre[b, a]    = sum_k C[b, a, k] T[row(b, a, k)]       (hidden columns and direct logits)
     logits[b, a] = act(pre[:m]) R^T + pre[m:]
 
-Of the table T (`grid_tables.Terms`) every pair takes 2 h + 1 rows: each head's of its a and of its b, and the base. Such a sum
-over a few rows is what an embedding bag is, and PyTorch's kernel for it writes the result once. The gradient of T is the same
-kind of sum, over the pairs that take a row.
+Of the table T (`grid_tables.Terms`) every pair takes 2 h + 1 rows: each head's of its a and of its
+b, and the base. Such a sum over a few rows is what an embedding bag is, and PyTorch's kernel for it
+writes the result once. The gradient of T is the same kind of sum, over the pairs that take a row.
 
-Pairs are in the order of b, then of a, and only training pairs are trained on. On a CPU they are cut into strips, some values
-of b each. A strip reads the tables and returns its share of every gradient, so that strips can be computed by any thread, in
-any order; the shares are added up in the order of b.
+Pairs are in the order of b, then of a, and only training pairs are trained on. On a CPU they are
+cut into strips, some values of b each. A strip reads the tables and returns its share of every
+gradient, so that strips can be computed by any thread, in any order; the shares are added up in the
+order of b.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,10 @@ from torch.nn.functional import embedding_bag, gelu
 from algophase.training.engines.grid_tables import Terms
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
 
-STRIP_BYTES = 7 * 2**18  # of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
+STRIP_BYTES = (
+    7 * 2**18
+    # Of a strip's pre-activations on a CPU: larger ones leave the cache, smaller ones are mostly calls
+)
 MOST_STRIPS = 12  # each has a sum for every a, and these are added up
 
 
@@ -34,14 +38,17 @@ class Share:
 
     loss: Tensor  # of its pairs (R,)
     readout: Tensor  # (v, m)
-    table: Sequence[Tensor]  # of the strip's own rows of T: those of every a, of its values of b, and of the base
+    table: Sequence[
+        Tensor
+    ]  # of the strip's own rows of T: those of every a, of its values of b, and of the base
     attention: Tensor  # of its pairs (R, 2 h)
 
 
 class Pairs:
     """Some pairs of a strip, R of them.
 
-    places: b p + a of each. rows: those of T that each takes (R, 2 h + 1). own: those that the strip may take, in ascending
+    places: b p + a of each. rows: those of T that each takes (R, 2 h + 1). own: those that the
+        strip may take, in ascending
     order, in three runs.
     """
 
@@ -50,8 +57,12 @@ class Pairs:
         self.own_sizes = [len(run) for run in own]
         self.each = rows.shape[1]
         self.rows, self.of_heads = rows.flatten(), rows[:, :-1].flatten()
-        self.starts = torch.arange(0, len(self.rows) + 1, self.each, device=rows.device, dtype=rows.dtype)
-        self.pair_of_head = (torch.arange(len(self.of_heads), device=rows.device) // (self.each - 1)).to(rows)
+        self.starts = torch.arange(
+            0, len(self.rows) + 1, self.each, device=rows.device, dtype=rows.dtype
+        )
+        self.pair_of_head = (
+            torch.arange(len(self.of_heads), device=rows.device) // (self.each - 1)
+        ).to(rows)
 
     def taken(self, coefficients: Tensor) -> Tensor:
         """(R, 2 h + 1) of the whole grid's (b, a, 2 h + 1)."""
@@ -64,16 +75,22 @@ class Pairs:
     def attention_backward(self, table: Tensor, back: Tensor) -> Tensor:
         """d weights (R, 2 h) of `sums`, given d sums; that of the base is always 1."""
         backward = torch.ops.aten._embedding_bag_per_sample_weights_backward
-        return backward(back, table, self.of_heads, self.starts, self.pair_of_head, 0).view(-1, self.each - 1)
+        return backward(back, table, self.of_heads, self.starts, self.pair_of_head, 0).view(
+            -1, self.each - 1
+        )
 
     def table_backward(self, weights: Tensor, back: Tensor) -> Sequence[Tensor]:
         """d T of `sums`, its own rows only, given d sums."""
         order, rows, starts = self._turned
-        return _bags(back, rows, starts, weights.flatten().index_select(0, order)).split(self.own_sizes)
+        return _bags(back, rows, starts, weights.flatten().index_select(0, order)).split(
+            self.own_sizes
+        )
 
     @cached_property
     def _turned(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The terms in the order of the rows they take, the pair of each, and where every row's begin."""
+        """The terms in the order of the rows they take, the pair of each, and where every row's
+        begin.
+        """
         own = torch.searchsorted(self.own, self.rows)
         order = torch.argsort(own, stable=True)
         starts = torch.bincount(own, minlength=len(self.own)).cumsum(0)
@@ -83,17 +100,21 @@ class Pairs:
 
 def _bags(table: Tensor, rows: Tensor, starts: Tensor, weights: Tensor) -> Tensor:
     """Weighted sums of successive rows of a table."""
-    return embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weights, include_last_offset=True)
+    return embedding_bag(
+        rows, table, starts, mode="sum", per_sample_weights=weights, include_last_offset=True
+    )
 
 
 class Grid:
     """Strips of one network's grid.
 
-    `hidden` m columns, then `outputs` v direct logits; `width` may pad beyond them, with zeros that cost nothing: matrix
-    products are fastest at round sizes.
+    `hidden` m columns, then `outputs` v direct logits; `width` may pad beyond them, with zeros that
+    cost nothing: matrix products are fastest at round sizes.
     """
 
-    def __init__(self, labels: Tensor, hidden: int, outputs: int, gelu: bool, like: Terms, pairs: int) -> None:
+    def __init__(
+        self, labels: Tensor, hidden: int, outputs: int, gelu: bool, like: Terms, pairs: int
+    ) -> None:
         """like: what the grid will read. pairs: how many a network is trained on."""
         self.hidden, self.outputs, self.gelu, self.weight = hidden, outputs, gelu, 1 / pairs
         self.p, self.heads, device = len(labels), like.heads, labels.device
@@ -104,16 +125,25 @@ class Grid:
         self.strips = [slice(start, stop) for start, stop in pairwise(edges)]
         self.labels = labels.T.flatten()  # (b a)
         self.whole_base = like.base.shape[1] == p
-        a, b = torch.arange(p, device=device).repeat(p)[:, None], torch.arange(p, device=device).repeat_interleave(p)[:, None]
+        a, b = (
+            torch.arange(p, device=device).repeat(p)[:, None],
+            torch.arange(p, device=device).repeat_interleave(p)[:, None],
+        )
         head = torch.arange(self.heads, device=device)
         base = 2 * p * self.heads + b * self.whole_base
-        self.rows = torch.cat([a * self.heads + head, (p + b) * self.heads + head, base], dim=1).int()
+        self.rows = torch.cat(
+            [a * self.heads + head, (p + b) * self.heads + head, base], dim=1
+        ).int()
         self.every = self.pairs(torch.ones_like(labels))
 
     def _own(self, strip: slice) -> list[Tensor]:
         """The rows of T that a strip takes: of every a, of its values of b, and the base."""
         p, heads, start, stop = self.p, self.heads, strip.start, strip.stop
-        base = (2 * p * heads + start, 2 * p * heads + stop) if self.whole_base else (2 * p * heads, 2 * p * heads + 1)
+        base = (
+            (2 * p * heads + start, 2 * p * heads + stop)
+            if self.whole_base
+            else (2 * p * heads, 2 * p * heads + 1)
+        )
         runs = [(0, p * heads), ((p + start) * heads, (p + stop) * heads), base]
         return [torch.arange(*run, device=self.labels.device, dtype=torch.int32) for run in runs]
 
@@ -127,7 +157,9 @@ class Grid:
         return made
 
     def _forward(self, t: Terms, pairs: Pairs, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these are one tensor."""
+        """Logits (R, v and padding), post- and pre-activations (R, m); with ReLU both of these
+        are one tensor.
+        """
         raw, direct = pairs.sums(t.table, weights).tensor_split((self.hidden,), dim=1)
         post = gelu(raw) if self.gelu else raw.relu_()
         return torch.addmm(direct, post, t.readout.T), post, raw
@@ -138,7 +170,9 @@ class Grid:
         logits, post, raw = self._forward(t, pairs, weights)
         loss, slope = loss_and_slope(logits[:, : self.outputs], pairs.labels)
         back = slope.new_empty(len(slope), t.table.shape[1])
-        hidden, d_logits, padding = back.tensor_split((self.hidden, self.hidden + self.outputs), dim=1)
+        hidden, d_logits, padding = back.tensor_split(
+            (self.hidden, self.hidden + self.outputs), dim=1
+        )
         torch.mul(slope, self.weight, out=d_logits)
         padding.zero_()
         d_readout = torch.mm(d_logits.T, post)

@@ -1,8 +1,10 @@
 """Linear models on the grid, with the backward pass derived by hand.
 
-The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands share it (alpha,
+The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands
+    share it (alpha,
 beta, gamma) the logits
-are symmetric in a and b, so the p (p + 1) / 2 unordered pairs are enough, each weighted by how often it is trained
+are symmetric in a and b, so the p (p + 1) / 2 unordered pairs are enough, each weighted by how
+often it is trained
 on: half the work. Models delta and alpha' have a table for each operand and take all p^2 pairs.
 
 Axes: n networks, B pairs, h hidden units, v = p outputs.
@@ -14,7 +16,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from algophase.settings import LinearSettings, RunSettings
+from algophase.core.settings import LinearSettings, RunSettings
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.loss import loss_and_right, loss_and_slope
 from algophase.training.engines.precision import matmul_precision
@@ -30,9 +32,11 @@ class GridLinear(Engine):
         self.shared = model in ("alpha", "beta", "gamma")
         self.two_layers = model in ("beta", "gamma")
         self.bias_count = 2.0 if model == "gamma" else 1.0  # gamma adds b_1 with each operand
-        a, b = (torch.triu_indices(p, p) if self.shared else torch.cartesian_prod(torch.arange(p), torch.arange(p)).T).to(
-            device
-        )
+        a, b = (
+            torch.triu_indices(p, p)
+            if self.shared
+            else torch.cartesian_prod(torch.arange(p), torch.arange(p)).T
+        ).to(device)
         self.first, self.second = a, b
         self.pair_labels = self.labels[a, b]
         weights = (
@@ -41,7 +45,8 @@ class GridLinear(Engine):
             else self.weights
         )
         self.pair_weights = weights[:, a, b]
-        # which pairs a token is in, (p, B): turns the sum over pairs into a product, the same every time
+        # which pairs a token is in, (p, B): turns the sum over pairs into a product, the same every
+        #     time
         count = torch.zeros(p, len(a), device=device, dtype=self.dtype)
         columns = torch.arange(len(a), device=device)
         count[a, columns] += 1
@@ -50,7 +55,11 @@ class GridLinear(Engine):
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
-        return None if isinstance(run.network, LinearSettings) else f"it trains linear models, not {run.network.kind} networks"
+        return (
+            None
+            if isinstance(run.network, LinearSettings)
+            else f"it trains linear models, not {run.network.kind} networks"
+        )
 
     def _halves(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Each operand's table (n, p, e) and the part of W_1 that reads it (n, h, e)."""
@@ -63,11 +72,17 @@ class GridLinear(Engine):
         return P["embed.weight"], P["embed.weight"], weight, weight
 
     def _forward(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Logits (n, B, v) and the activations of the first and of the last layer (the same where there is one)."""
+        """Logits (n, B, v) and the activations of the first and of the last layer (the same
+        where there is one).
+        """
         P = self.parameters
         table_1, table_2, read_1, read_2 = self._halves()
         x1 = torch.baddbmm(self.bias_count * P["l1.bias"][:, None], table_1, read_1.mT)
-        x2 = torch.bmm(table_2, read_2.mT) if not self.shared else x1 - self.bias_count * P["l1.bias"][:, None]
+        x2 = (
+            torch.bmm(table_2, read_2.mT)
+            if not self.shared
+            else x1 - self.bias_count * P["l1.bias"][:, None]
+        )
         if self.shared:
             hidden = x1[:, self.first].add_(x2[:, self.second]).relu_()
         else:

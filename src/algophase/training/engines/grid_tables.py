@@ -1,16 +1,18 @@
-"""The one-layer transformer as tables over tokens, and their backward pass: everything outside the p x p grid.
+"""The one-layer transformer as tables over tokens, and their backward pass: everything outside the
+p x p grid.
 
-Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two operands' embeddings (position
-added), u = v W_O the heads' outputs and A the interpolated attention of the last position, the residual stream before the
-MLP is
+Every token's query, key and value is needed once, not once per pair. With x_1, x_2 the two
+operands' embeddings (position added), u = v W_O the heads' outputs and A the interpolated attention
+of the last position, the residual stream before the MLP is
 
     two positions      x_2[b] + (2 - rate) sum_h u_2[h, b] + sum_h A_1[h, a, b] (u_1[h, a] - u_2[h, b])
     with equals sign   x_3 + (3 - 2 rate) sum_h u_3[h]
-                           + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] - u_3[h])
+                           + sum_h A_1[h, a, b] (u_1[h, a] - u_3[h]) + A_2[h, a, b] (u_2[h, b] -
+                           u_3[h])
 
-because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] + A_2 U_2[h, b] (A_2
-is -A_1 in the first). Projected through [W_in | W_U] at once, U and base become tables T_1, T_2 and G of width m + v: hidden
-pre-activations and direct logits.
+because the weights of all positions add up to a constant. Both are base[b] + sum_h A_1 U_1[h, a] +
+A_2 U_2[h, b] (A_2 is -A_1 in the first). Projected through [W_in | W_U] at once, U and base become
+tables T_1, T_2 and G of width m + v: hidden pre-activations and direct logits.
 
 Axes: n networks, s positions, d width, h heads, e head size, m hidden units, v outputs, W = m + v.
 """
@@ -21,13 +23,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from algophase.settings import TaskSettings
+from algophase.core.settings import TaskSettings
 from algophase.training.engines.flat import Flat
 
 
 @dataclass(kw_only=True)
 class Terms:
-    """What the grid reads, of n networks; the gradients it hands back have the same form. Memory is used again every epoch."""
+    """What the grid reads, of n networks; the gradients it hands back have the same form. Memory
+    is used again every epoch.
+    """
 
     coefficients: Tensor  # A_1 and A_2 of every head, and 1: (n, b, a, 2 h + 1)
     table: Tensor  # T_1[a, h], T_2[b, h] and G, one below the other: (n, 2 p h + p or 1, W)
@@ -97,14 +101,17 @@ class Tables(Attended):
 class TableMaker:
     """Forward and backward between an ensemble's parameters and its tables.
 
-    Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out (m, d), b_out (d).
+    Parameters: embed (V, d), pos (s, d), QKV (d, 3, h, e), O (h, e, d), IU (d, W), b_in (m), W_out
+        (m, d), b_out (d).
     """
 
     def __init__(self, task: TaskSettings, rate: Tensor, scale: Tensor, hidden: int) -> None:
         self.task, self.p, self.hidden = task, task.modulus, hidden
         self.rate, self.scale = rate.view(-1, 1, 1, 1), scale.view(-1, 1, 1, 1)
         self.rest, self.rate_scale = 1 - self.rate, self.rate * self.scale
-        self.total = task.context - (task.context - 1) * self.rate[:, 0]  # what a head's weights of all positions add up to
+        self.total = (
+            task.context - (task.context - 1) * self.rate[:, 0]
+        )  # what a head's weights of all positions add up to
 
     def _input(self, P: Flat, position: int) -> Tensor:
         """x_1, x_2 (n, p, d) or the equals sign's x_3 (n, 1, d), for position 0, 1 or 2."""
@@ -119,7 +126,10 @@ class TableMaker:
 
     def attend(self, P: Flat, terms: Terms) -> Attended:
         """What does not need the projection. The readout is left in the terms."""
-        p, x = self.p, torch.cat([self._input(P, position) for position in range(self.task.context)], dim=1)
+        p, x = (
+            self.p,
+            torch.cat([self._input(P, position) for position in range(self.task.context)], dim=1),
+        )
         n, rows, _ = x.shape
         heads, size = P["O"].shape[1:3]
         torch.bmm(P["IU"][:, :, self.hidden :].mT, P["W_out"].mT, out=terms.readout)
@@ -129,10 +139,22 @@ class TableMaker:
         if not self.task.equals_sign:
             own = (q * k[:, :, p:]).sum(-1)  # q_2[b] . k_2[b]
             soft_1 = torch.sigmoid((k[:, :, :p] @ q.mT - own[:, :, None, :]) * self.scale)
-            return Attended(inputs=x, queries=q, keys=k, values=v, softmax_1=soft_1, softmax_2=None, own_value=None)
+            return Attended(
+                inputs=x,
+                queries=q,
+                keys=k,
+                values=v,
+                softmax_1=soft_1,
+                softmax_2=None,
+                own_value=None,
+            )
         # one query; its scores depend on a alone, b alone, and on nothing
         scores = (k @ q.mT).squeeze(-1) * self.scale.squeeze(-1)  # (n, h, rows)
-        s1, s2, s3 = scores[:, :, :p, None], scores[:, :, None, p : 2 * p], scores[:, :, 2 * p :, None]
+        s1, s2, s3 = (
+            scores[:, :, :p, None],
+            scores[:, :, None, p : 2 * p],
+            scores[:, :, 2 * p :, None],
+        )
         top = torch.maximum(torch.maximum(s1, s2), s3)
         e1, e2, e3 = torch.exp(s1 - top), torch.exp(s2 - top), torch.exp(s3 - top)
         whole = e1 + e2 + e3
@@ -148,9 +170,13 @@ class TableMaker:
         )
 
     def project(self, P: Flat, terms: Terms) -> Tensor:
-        """W_O [W_in | W_U] (n, h, e, W): what needs no attention. The base without the heads' outputs is left in the terms."""
+        """W_O [W_in | W_U] (n, h, e, W): what needs no attention. The base without the heads'
+        outputs is left in the terms.
+        """
         heads, size = P["O"].shape[1:3]
-        bias = torch.cat([P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, self.hidden :])[:, 0]], dim=1)
+        bias = torch.cat(
+            [P["b_in"], torch.bmm(P["b_out"][:, None], P["IU"][:, :, self.hidden :])[:, 0]], dim=1
+        )
         torch.baddbmm(bias[:, None], self._input(P, self.task.context - 1), P["IU"], out=terms.base)
         return torch.bmm(P["O"].flatten(1, 2), P["IU"]).unflatten(1, (heads, size))
 
@@ -175,7 +201,9 @@ class TableMaker:
             terms.base.addcmul_(self.total, second.sum(1))
 
     def share_base(self, g: Terms) -> None:
-        """Give d tables what reaches them through the base. The two halves of the backward pass read both, and change none."""
+        """Give d tables what reaches them through the base. The two halves of the backward pass
+        read both, and change none.
+        """
         if not self.task.equals_sign:
             g.tables[:, :, self.p :].addcmul_(self.total[:, None], g.base[:, None])
 
@@ -223,7 +251,9 @@ class TableMaker:
         return self.total * g.base
 
     def _values_backward(self, t: Tables, g: Terms, out: Tensor) -> None:
-        """d v (n, h, rows, e) of T = v projected; with an equals sign of T = (v - v_3) projected."""
+        """d v (n, h, rows, e) of T = v projected; with an equals sign of T = (v - v_3)
+        projected.
+        """
         d_values = out[:, :, : 2 * self.p]
         _multiply(g.tables, t.projected.mT, d_values)
         if self.task.equals_sign:
@@ -244,8 +274,12 @@ class TableMaker:
         p, rate, asking = self.p, self.rate, self._asking
         q, k, (d_attention_1, d_attention_2) = t.queries, t.keys, g.attention
         if t.softmax_2 is None:
-            d_softmax = torch.sub(d_attention_1, d_attention_2, out=torch.empty_like(t.softmax_1))  # contiguous, unlike both
-            d_score = torch.ops.aten.sigmoid_backward(d_softmax, t.softmax_1).mul_(self.rate_scale)  # (n, h, a, b)
+            d_softmax = torch.sub(
+                d_attention_1, d_attention_2, out=torch.empty_like(t.softmax_1)
+            )  # contiguous, unlike both
+            d_score = torch.ops.aten.sigmoid_backward(d_softmax, t.softmax_1).mul_(
+                self.rate_scale
+            )  # (n, h, a, b)
             over_a = d_score.sum(2)[..., None]  # (n, h, b, 1)
             d_qkv[:, asking, 0] = (d_score.mT @ k[:, :, :p] - over_a * k[:, :, p:]).transpose(1, 2)
             d_qkv[:, :p, 1] = (d_score @ q).transpose(1, 2)
@@ -263,6 +297,8 @@ class TableMaker:
 
 
 def _multiply(left: Tensor, right: Tensor, out: Tensor) -> None:
-    """Products (n, h, ...) into memory that need not be contiguous: merging the two axes would copy it."""
+    """Products (n, h, ...) into memory that need not be contiguous: merging the two axes would
+    copy it.
+    """
     for network in zip(left, right, out, strict=True):
         torch.bmm(*network[:2], out=network[2])

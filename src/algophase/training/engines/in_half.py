@@ -1,7 +1,8 @@
-"""What the engines in half precision share: what they can take, their memory, and kernels ready to launch.
+"""What the engines in half precision share: what they can take, their memory, and kernels ready to
+launch.
 
-A network's result is the same bits in any ensemble: no program sees more than one network, sums have a fixed order, and no size
-of a kernel depends on how many networks there are.
+A network's result is the same bits in any ensemble: no program sees more than one network, sums
+have a fixed order, and no size of a kernel depends on how many networks there are.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import NetworkSettings, RunSettings
 from algophase.networks.stacking import padded_settings, power_of_two
-from algophase.settings import NetworkSettings, RunSettings
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.precision import missing_triton
 
@@ -21,8 +22,10 @@ ALIKE = 8  # networks that take about as long as one
 
 
 def round_width(width: int) -> int:
-    """Powers of two from 64 on. With Triton 3.6 a product whose right operand is 16 or 32 columns wide, outside of a loop, read
-    where it must not now and then (H200: two layers of width 16, linear models of 16 hidden units)."""
+    """Powers of two from 64 on. With Triton 3.6 a product whose right operand is 16 or 32 columns
+    wide, outside of a loop, read
+    where it must not now and then (H200: two layers of width 16, linear models of 16 hidden units).
+    """
     return power_of_two(width, 64)
 
 

@@ -1,9 +1,12 @@
-"""How is one network trained? Model, loss, optimizer and schedule, as the paper has them, in one file.
+"""How is one network trained? Model, loss, optimizer and schedule, as the paper has them, in one
+file.
 
-`train_one` is the whole of it, written to be read. Every other engine computes the same numbers for many
-networks at once and faster; each is checked against the loss and the gradient of `PlainEngine`.
+`train_one` is the whole of it, written to be read. Every other engine computes the same numbers for
+many networks at once and faster; each is checked against the loss and the gradient of
+`PlainEngine`.
 
-The recipe (section 2 and appendix F.1): all training pairs in every step (full batch), cross-entropy,
+The recipe (section 2 and appendix F.1): all training pairs in every step (full batch),
+    cross-entropy,
 AdamW with weight decay 2, learning rate 1e-3 after ten steps of warm-up, 20,000 steps.
 """
 
@@ -14,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, TrainingSettings
+from algophase.core.task import all_pairs, answers, split, tokens
 from algophase.networks import Network, initialise, template
-from algophase.settings import RunSettings, TrainingSettings
-from algophase.task import all_pairs, answers, split, tokens
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.loss import loss_and_right, weighted_cross_entropy
 
@@ -57,7 +60,9 @@ def loss_and_gradients(
     values = {name: parameter.detach().requires_grad_() for name, parameter in parameters.items()}
     logits = functional_call(network, values, (sequences,))
     weights = logits.new_full((1, len(logits)), 1 / len(logits))
-    loss = weighted_cross_entropy(logits[None], right_answers, weights)[0]  # it keeps its digits in float32
+    loss = weighted_cross_entropy(logits[None], right_answers, weights)[
+        0
+    ]  # it keeps its digits in float32
     # With attention rate 0, queries and keys are not used at all.
     found = torch.autograd.grad(loss, list(values.values()), allow_unused=True)
     gradients = {}
@@ -67,14 +72,17 @@ def loss_and_gradients(
 
 
 def learning_rate(training: TrainingSettings, step: int) -> float:
-    """The rate of a step, counted from 0. It rises linearly, so that the first step of a warm-up has rate 0."""
+    """The rate of a step, counted from 0. It rises linearly, so that the first step of a warm-up
+    has rate 0.
+    """
     if training.warmup_steps == 0:
         return training.learning_rate
     return training.learning_rate * min(step / training.warmup_steps, 1.0)
 
 
 class AdamW:
-    """Adam with decoupled weight decay. With g the gradient, r the learning rate and t the step, counted from 1:
+    """Adam with decoupled weight decay. With g the gradient, r the learning rate and t the step,
+    counted from 1:
 
     m <- beta1 m + (1 - beta1) g
     v <- beta2 v + (1 - beta2) g^2
@@ -102,14 +110,18 @@ class AdamW:
 
 
 class PlainEngine(Engine):
-    """`loss_and_gradients` as the training loop and the gradient check ask for it: an ensemble of one."""
+    """`loss_and_gradients` as the training loop and the gradient check ask for it: an ensemble
+    of one.
+    """
 
     name: ClassVar[str] = "plain"
     rounds_sizes_on: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, runs: list[RunSettings], device: torch.device, precision: str) -> None:
         if len(runs) != 1:
-            raise InputError(f"the plain engine trains one network at a time; {len(runs)} were given")
+            raise InputError(
+                f"the plain engine trains one network at a time; {len(runs)} were given"
+            )
         super().__init__(runs, device, precision)
         self.module = template(self.task, runs[0].network)
         self.sequences = tokens(self.task, all_pairs(self.modulus)).to(device)
@@ -126,7 +138,9 @@ class PlainEngine(Engine):
         return {name: value[0] for name, value in self.parameters.items()}
 
     def loss_and_gradient(self) -> Tensor:
-        loss, gradients = loss_and_gradients(self.module, self._values(), self.training_sequences, self.training_labels)
+        loss, gradients = loss_and_gradients(
+            self.module, self._values(), self.training_sequences, self.training_labels
+        )
         for name, gradient in gradients.items():
             self.gradients[name][0].copy_(gradient)
         return loss[None]

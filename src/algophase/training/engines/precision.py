@@ -1,4 +1,6 @@
-"""What the device can do: matrix-product precision on a GPU, set for a block of code and put back after it; Triton or none."""
+"""What the device can do: matrix-product precision on a GPU, set for a block of code and put
+back after it; Triton or none.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

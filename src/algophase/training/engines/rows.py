@@ -1,7 +1,9 @@
 """Pairs as rows, in the order in which the fused kernels take them.
 
-Only training pairs are trained on: in the order of b, then of a, so that the rows of a tile have few successive b, and the sums
-over a of one b are sums over rows that follow each other. All pairs are another list, which is judged now and then.
+Only training pairs are trained on: in the order of b, then of a, so that the rows of a tile have
+    few successive b, and the sums
+over a of one b are sums over rows that follow each other. All pairs are another list, which is
+judged now and then.
 """
 
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.stacking import power_of_two
 
 END = 255  # stands for b behind the last row
@@ -20,8 +22,10 @@ BEYOND = 16  # entries there
 class Rows:
     """For n networks, T rows each, a multiple of a tile.
 
-    pairs: a + 256 b, (n, T + 16). weights: 1 / number of training pairs, 0 in padding, (n, T). places: the row of b and a, the
-    last row where there is none, (n, b, a) padded to powers of two. slots: how many successive b a tile has at most.
+    pairs: a + 256 b, (n, T + 16). weights: 1 / number of training pairs, 0 in padding, (n, T).
+        places: the row of b and a, the
+    last row where there is none, (n, b, a) padded to powers of two. slots: how many successive b a
+    tile has at most.
     """
 
     pairs: Tensor
@@ -50,12 +54,16 @@ class Rows:
 
     def all_hot(self, across: int) -> Tensor:
         """(n, T, across) float16: the one-hot of b itself."""
-        return (torch.arange(across, device=self.pairs.device) == self.pairs[:, : self.count, None] // 256).half()
+        return (
+            torch.arange(across, device=self.pairs.device)
+            == self.pairs[:, : self.count, None] // 256
+        ).half()
 
 
 def slots_for(p: int, pairs: int, tile: int) -> int:
-    """Enough for any tile of training pairs drawn at random: all but the first and the last b of a tile are whole, and together
-    they would have far fewer pairs than usual. Never more than p are needed."""
+    """Enough for any tile of training pairs drawn at random: all but the first and the last b of a
+    tile are whole, and together they would have far fewer pairs than usual. Never more than p are
+    needed."""
     slots = 4
     while slots < p and 2 * (slots - 1) * pairs < 3 * tile * p:
         slots *= 2
@@ -63,7 +71,8 @@ def slots_for(p: int, pairs: int, tile: int) -> int:
 
 
 def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
-    """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a multiple of runs, at least two
+    """Pairs of weight other than 0 in weights (n, a, b); every network has as many. Tiles are a
+    multiple of runs, at least two
     for each (see `in_half.round_width`: one would be no loop), and the last row is padding."""
     n, p, _ = weights.shape
     flat = weights.transpose(1, 2).flatten(1)  # b, then a
@@ -73,14 +82,24 @@ def lay_out(weights: Tensor, tile: int, slots: int, runs: int = 1) -> Rows:
     b, row = chosen // p, torch.arange(count, device=weights.device)
     rows = row.expand(n, -1)
     if bool((b - b[:, row // tile * tile] >= slots).any()):
-        rows = torch.stack([_with_gaps(one.tolist(), tile, slots) for one in b.cpu()]).to(weights.device)
+        rows = torch.stack([_with_gaps(one.tolist(), tile, slots) for one in b.cpu()]).to(
+            weights.device
+        )
     total = tiles * tile
     if int(rows.max()) >= total - 1:
-        raise InputError("the training pairs are spread too unevenly for the fused engine; choose the engine grid")
+        raise InputError(
+            "the training pairs are spread too unevenly for the fused engine; choose the engine "
+            "grid"
+        )
     # padding repeats the last pair of its tile, or of the network
     places = weights.new_full((n, power_of_two(p), power_of_two(p)), total - 1, dtype=torch.int32)
     places[torch.arange(n, device=b.device)[:, None], b, chosen % p] = rows.int()
-    taken = weights.new_full((n, total), -1, dtype=torch.int64).scatter_(1, rows, chosen).cummax(1).values
+    taken = (
+        weights.new_full((n, total), -1, dtype=torch.int64)
+        .scatter_(1, rows, chosen)
+        .cummax(1)
+        .values
+    )
     filled = weights.new_zeros(n, total).scatter_(1, rows, flat.gather(1, chosen))
     pairs = weights.new_full((n, total + BEYOND), END * 256, dtype=torch.int32)
     pairs[:, :total] = (taken % p + taken // p * 256).int()

@@ -1,8 +1,10 @@
-"""Any architecture, many networks at once: the specification with a leading axis over networks, and autograd.
+"""Any architecture, many networks at once: the specification with a leading axis over networks, and
+autograd.
 
-Only training pairs go through the network. The first layer's queries, keys and values are computed once per token and
-position and then gathered; attention over two or three positions is one operation (`attend`), and so are the MLP's bias and
-ReLU (`bias_relu`); the last layer serves the last position only. On a GPU memory traffic is what costs (docs/notes/tuning.md).
+Only training pairs go through the network. The first layer's queries, keys and values are computed
+once per token and position and then gathered; attention over two or three positions is one
+operation (`attend`), and so are the MLP's bias and ReLU (`bias_relu`); the last layer serves the
+last position only. On a GPU memory traffic is what costs (docs/notes/tuning.md).
 """
 
 from collections.abc import Sequence
@@ -12,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings
+from algophase.core.settings import LinearSettings, RunSettings, TransformerSettings
 from algophase.training.engines.attend import attend
 from algophase.training.engines.bias_relu import bias_relu
 from algophase.training.engines.engine import Engine, run_values
@@ -28,7 +30,9 @@ class StackedEngine(Engine):
     def __init__(self, runs: Sequence[RunSettings], device: torch.device, precision: str) -> None:
         super().__init__(runs, device, precision)
         flat = self.weights.flatten(1)
-        self.pairs = (flat > 0).nonzero()[:, 1].view(self.count, -1)  # (n, B): every network has as many training pairs
+        self.pairs = (
+            (flat > 0).nonzero()[:, 1].view(self.count, -1)
+        )  # (n, B): every network has as many training pairs
         first, second = self.pairs // self.modulus, self.pairs % self.modulus
         self.places = self._places(first, second)
         self.pair_labels = self.labels[first, second]
@@ -36,7 +40,9 @@ class StackedEngine(Engine):
         if isinstance(self.settings, TransformerSettings):
             self.rate = run_values(runs, "attention_rate", device, self.dtype)
             self.scale = run_values(runs, "head_size", device, self.dtype).rsqrt()
-        self.kernels = device.type == "cuda" and self.dtype == torch.float32 and missing_triton() is None
+        self.kernels = (
+            device.type == "cuda" and self.dtype == torch.float32 and missing_triton() is None
+        )
 
     @classmethod
     def unsupported(cls, run: RunSettings, device: torch.device) -> str | None:
@@ -45,7 +51,8 @@ class StackedEngine(Engine):
         return f"it trains transformers and linear models, not {run.network.kind} networks"
 
     def _places(self, first: Tensor, second: Tensor) -> Tensor:
-        """One-hot rows (n, s, B, padded p) that pick, for operands (n, B), each position's row of its table.
+        """One-hot rows (n, s, B, padded p) that pick, for operands (n, B), each position's row of
+        its table.
 
         Gathering is a product with them: its backward adds up in a fixed order.
         """
@@ -63,9 +70,13 @@ class StackedEngine(Engine):
 
     def loss_and_gradient(self) -> Tensor:
         with matmul_precision(self.device, self.precision), torch.enable_grad():
-            values = {name: value.detach().requires_grad_() for name, value in self.parameters.items()}
+            values = {
+                name: value.detach().requires_grad_() for name, value in self.parameters.items()
+            }
             logits = self.logits(values, self.places)
-            loss = weighted_cross_entropy(logits, self.pair_labels, self.pair_weights, fused=self.kernels)
+            loss = weighted_cross_entropy(
+                logits, self.pair_labels, self.pair_weights, fused=self.kernels
+            )
             gradients = torch.autograd.grad(loss.sum(), list(values.values()))
         for name, gradient in zip(values, gradients, strict=True):
             self.gradients[name].copy_(gradient)
@@ -83,26 +94,37 @@ class StackedEngine(Engine):
         losses, rights = zip(*judged, strict=True)
         return torch.stack(losses, dim=1), torch.stack(rights, dim=1)
 
-    def _transformer_logits(self, P: Parameters, settings: TransformerSettings, places: Tensor) -> Tensor:
+    def _transformer_logits(
+        self, P: Parameters, settings: TransformerSettings, places: Tensor
+    ) -> Tensor:
         n, _, count, _ = places.shape
         tables = self._tables(P)  # (n, s, padded p, d)
         x = _gather(places, tables)  # (n, s, B, d)
         for layer in range(settings.layers):
-            query, key, value = (P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV")  # (n, d, h, e)
-            # Only the last position asks in the last layer; elsewhere queries are made together with keys and values.
+            query, key, value = (
+                P[f"blocks.{layer}.attn.W_{name}"].transpose(1, 2) for name in "QKV"
+            )  # (n, d, h, e)
+            # Only the last position asks in the last layer; elsewhere queries are made together
+            # with keys and values.
             last = layer == settings.layers - 1
             joint = torch.cat([key, value] if last else [query, key, value], dim=2).flatten(2)
             asking = x[:, -1:] if last else x
             if layer == 0:  # once per token, then gathered
                 joint_rows = _gather(places, _times(tables, joint))
-                q = _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2))) if last else None
+                q = (
+                    _gather(places[:, -1:], _times(tables[:, -1:], query.flatten(2)))
+                    if last
+                    else None
+                )
             elif last:
                 joint_rows, asking = _TimesAndLast.apply(x, joint)
                 q = _times(asking, query.flatten(2))
             else:
                 joint_rows, q = _times(x, joint), None
             z = attend(q, joint_rows, settings.heads, self.rate, self.scale, fused=self.kernels)
-            x = self._after_attention(P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2))
+            x = self._after_attention(
+                P, settings, f"blocks.{layer}", asking.flatten(1, 2), z.flatten(1, 2)
+            )
             x = x.view(n, -1, count, settings.width)
         unembed = P["unembed.W_U"]
         outputs = unembed.shape[2]
@@ -118,7 +140,9 @@ class StackedEngine(Engine):
             tables.append(embed[:, -1:].expand(-1, p, -1))  # the same whatever is picked
         return _padded_rows(torch.stack(tables, dim=1) + pos[:, :, None])
 
-    def _after_attention(self, P: Parameters, settings: TransformerSettings, prefix: str, x: Tensor, z: Tensor) -> Tensor:
+    def _after_attention(
+        self, P: Parameters, settings: TransformerSettings, prefix: str, x: Tensor, z: Tensor
+    ) -> Tensor:
         """Output projection and MLP: x (n, rows, d), z (n, rows, h * e) -> (n, rows, d)."""
         middle = torch.baddbmm(x, z, P[f"{prefix}.attn.W_O"].flatten(1, 2))
         pre, bias = torch.bmm(middle, P[f"{prefix}.mlp.W_in"]), P[f"{prefix}.mlp.b_in"]
@@ -128,8 +152,8 @@ class StackedEngine(Engine):
 
 
 class _TimesAndLast(torch.autograd.Function):
-    """`_times` and the last position of x, (n, 1, B, d). Slicing alone would go back through a tensor of zeros as large as x,
-    and another addition."""
+    """`_times` and the last position of x, (n, 1, B, d). Slicing alone would go back through a
+    tensor of zeros as large as x, and another addition."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
@@ -146,7 +170,9 @@ class _TimesAndLast(torch.autograd.Function):
 
 
 def _padded(count: int) -> int:
-    """A library's products are slow where rows do not begin at multiples of 16 bytes, as with an odd modulus."""
+    """A library's products are slow where rows do not begin at multiples of 16 bytes, as with an
+    odd modulus.
+    """
     return -(-count // 8) * 8
 
 
@@ -169,7 +195,10 @@ def linear_logits(P: Parameters, model: str, places: Tensor) -> Tensor:
     """Appendix E with a leading axis over networks."""
     table_1 = P["embed1.weight"] if model == "alpha-prime" else P["embed.weight"]
     table_2 = P["embed2.weight"] if model == "alpha-prime" else P["embed.weight"]
-    x1, x2 = (torch.bmm(places[:, place], _padded_rows(table)) for place, table in enumerate((table_1, table_2)))
+    x1, x2 = (
+        torch.bmm(places[:, place], _padded_rows(table))
+        for place, table in enumerate((table_1, table_2))
+    )
     bias, weight = P["l1.bias"][:, None], P["l1.weight"].mT
     if model == "delta":
         hidden = torch.baddbmm(bias, torch.cat([x1, x2], dim=2), weight)

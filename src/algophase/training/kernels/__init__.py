@@ -1,1 +1,3 @@
-"""The grid in Triton, one file an operation. Importing this package needs Triton; nothing else in algophase does."""
+"""The grid in Triton, one file an operation. Importing this package needs Triton; nothing else
+in algophase does.
+"""

@@ -1,5 +1,5 @@
-"""One AdamW step in a single pass over parameters, gradients and moments, and one launch for what it
-needs to know of every network. Formula and reference: training/run/optimizer.py."""
+"""One AdamW step in a single pass over parameters, gradients and moments, and one launch for what
+it needs to know of every network. Formula and reference: training/run/optimizer.py."""
 
 import torch
 import triton
@@ -19,7 +19,12 @@ def _coefficients(LOSS, SETTINGS, STEPS, ALIVE, DIVERGED_AT, COEFFICIENTS):
     alive = tl.where(finite, tl.load(ALIVE + network), 0.0)
     tl.store(ALIVE + network, alive)
     SETTINGS += network * 6
-    rate, decay, beta1, beta2 = tl.load(SETTINGS), tl.load(SETTINGS + 1), tl.load(SETTINGS + 2), tl.load(SETTINGS + 3)
+    rate, decay, beta1, beta2 = (
+        tl.load(SETTINGS),
+        tl.load(SETTINGS + 1),
+        tl.load(SETTINGS + 2),
+        tl.load(SETTINGS + 3),
+    )
     epsilon, warmup = tl.load(SETTINGS + 4), tl.load(SETTINGS + 5)
     warm = tl.where(warmup > 0, tl.minimum(steps / tl.maximum(warmup, 1.0), 1.0), 1.0)
     rate *= warm * alive
@@ -35,16 +40,33 @@ def _coefficients(LOSS, SETTINGS, STEPS, ALIVE, DIVERGED_AT, COEFFICIENTS):
 
 
 @triton.jit
-def _adamw(PARAMETER, GRADIENT, FIRST, SECOND, COEFFICIENTS, STEPS, size, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+def _adamw(
+    PARAMETER,
+    GRADIENT,
+    FIRST,
+    SECOND,
+    COEFFICIENTS,
+    STEPS,
+    size,
+    COUNT: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
     network = tl.program_id(1).to(tl.int64)
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     place = network * size + i
     COEFFICIENTS += network * 7
-    shrink, step_size, correction = tl.load(COEFFICIENTS), tl.load(COEFFICIENTS + 1), tl.load(COEFFICIENTS + 2)
+    shrink, step_size, correction = (
+        tl.load(COEFFICIENTS),
+        tl.load(COEFFICIENTS + 1),
+        tl.load(COEFFICIENTS + 2),
+    )
     keep_1, keep_2 = tl.load(COEFFICIENTS + 3), tl.load(COEFFICIENTS + 4)
     epsilon, alive = tl.load(COEFFICIENTS + 5), tl.load(COEFFICIENTS + 6)
     inside = i < tl.where(alive > 0.0, size, 0)  # a frozen network is left alone
-    parameter, gradient = tl.load(PARAMETER + place, mask=inside), tl.load(GRADIENT + place, mask=inside)
+    parameter, gradient = (
+        tl.load(PARAMETER + place, mask=inside),
+        tl.load(GRADIENT + place, mask=inside),
+    )
     first, second = tl.load(FIRST + place, mask=inside), tl.load(SECOND + place, mask=inside)
     first = first + keep_1 * (gradient - first)
     second = second * (1.0 - keep_2) + keep_2 * gradient * gradient
@@ -52,12 +74,17 @@ def _adamw(PARAMETER, GRADIENT, FIRST, SECOND, COEFFICIENTS, STEPS, size, COUNT:
     tl.store(PARAMETER + place, parameter * shrink - update, mask=inside)
     tl.store(FIRST + place, first, mask=inside)
     tl.store(SECOND + place, second, mask=inside)
-    tl.store(STEPS, tl.load(STEPS) + COUNT, mask=tl.program_id(0) + tl.program_id(1) == 0)  # nothing here reads them
+    tl.store(
+        STEPS, tl.load(STEPS) + COUNT, mask=tl.program_id(0) + tl.program_id(1) == 0
+    )  # nothing here reads them
 
 
-def coefficients(loss: Tensor, settings: Tensor, steps: Tensor, alive: Tensor, diverged_at: Tensor, out: Tensor) -> None:
-    """out (n, 7) as `adamw` takes it, from settings (n, 6): rate, decay, b1, b2, epsilon, warm-up, float64. Networks whose loss
-    (n,) is not finite are frozen in alive (n,) and diverged_at (n,)."""
+def coefficients(
+    loss: Tensor, settings: Tensor, steps: Tensor, alive: Tensor, diverged_at: Tensor, out: Tensor
+) -> None:
+    """out (n, 7) as `adamw` takes it, from settings (n, 6): rate, decay, b1, b2, epsilon, warm-up,
+    float64. Networks whose loss (n,) is not finite are frozen in alive (n,) and diverged_at (n,).
+    """
     _coefficients[(len(loss),)](loss, settings, steps, alive, diverged_at, out, num_warps=1)
 
 
@@ -71,10 +98,22 @@ def adamw(
     *,
     count: bool = False,
 ) -> None:
-    """Update (n, size) tensors in place. coefficients (n, 7): shrink, step size, correction, 1 - b1, 1 - b2, epsilon, alive.
+    """Update (n, size) tensors in place. coefficients (n, 7): shrink, step size, correction, 1 -
+    b1, 1 - b2, epsilon, alive.
     count: add one to the steps."""
     n, size = parameters.shape
     assert coefficients.shape == (n, 7)
     assert coefficients.dtype == torch.float32
     grid = (triton.cdiv(size, BLOCK), n)
-    _adamw[grid](parameters, gradients, first, second, coefficients, steps, size, COUNT=int(count), BLOCK=BLOCK, num_warps=4)
+    _adamw[grid](
+        parameters,
+        gradients,
+        first,
+        second,
+        coefficients,
+        steps,
+        size,
+        COUNT=int(count),
+        BLOCK=BLOCK,
+        num_warps=4,
+    )

@@ -1,4 +1,5 @@
-"""From dz (`by_rows`) back through the mix, the softmax and the scores to embeddings, positions, queries, keys and values.
+"""From dz (`by_rows`) back through the mix, the softmax and the scores to embeddings, positions,
+queries, keys and values.
 
     dv_1[a] = sum_b A_1 dz;   g_1 = rate dz . (v_1[a] - v_q[b])   [dv_2, g_2 alike];   dv_q[b] = -sum_a (A_1 [+ A_2]) dz
     mean = S_1 g_1 [+ S_2 g_2];   e_i[a, b] = scale S_i (g_i - mean), and minus the sum of the others for the asking position
@@ -22,7 +23,8 @@ def after_rows(
     SCALE,
     SOFT,  # (n, maps, H, PA, PA)
     TABLES,  # (n, TABLE_COUNT, PA, C)
-    PLACES,  # (n, PA, PA) int32: the row of b and a, the last one, which is padding, where it is in none
+    # (n, PA, PA) int32: the row of b and a, the last one, which is padding, where it is in none
+    PLACES,
     DZ,  # (n, T, C) float16, scaled
     DZ_EXPONENT,  # (n, TILES)
     D_SCORE,  # out (n, H, BS, PA) float32: e_1, b by a
@@ -62,7 +64,10 @@ def after_rows(
     for step in tl.range(0, EACH, num_stages=STAGES):
         b = group * EACH + step
         row = tl.load(PLACES + b * PA)
-        dz = tl.load(DZ + row[:, None] * C + e[None, :]).to(tl.float32) * down(tl.load(DZ_EXPONENT + row // ROWS))[:, None]
+        dz = (
+            tl.load(DZ + row[:, None] * C + e[None, :]).to(tl.float32)
+            * down(tl.load(DZ_EXPONENT + row // ROWS))[:, None]
+        )
         soft = tl.load(SOFT + b * PA)
         vq = tl.load(V + (PA + b) * C + e)
         weighted = (rate * soft + (1.0 - rate))[:, None] * dz
@@ -112,7 +117,9 @@ def after_attention(
     BK: tl.constexpr,
     GROUPS: tl.constexpr,
 ):
-    """Roles: BE columns of one head's tables; BC rows and BD columns of W_O, what reaches it through y."""
+    """Roles: BE columns of one head's tables; BC rows and BD columns of W_O, what reaches it
+    through y.
+    """
     C: tl.constexpr = H * E
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
     network = tl.program_id(1).to(tl.int64)
@@ -127,7 +134,11 @@ def after_attention(
         e = tl.program_id(0) * BE + tl.arange(0, BE)
         of_h = i[:, None] * C + e[None, :]
         inside = (i < P)[:, None]
-        score = tl.load(D_SCORE + ((network * H + h) * BS + i[:, None]) * PA + i[None, :], mask=inside, other=0.0)
+        score = tl.load(
+            D_SCORE + ((network * H + h) * BS + i[:, None]) * PA + i[None, :],
+            mask=inside,
+            other=0.0,
+        )
         over = tl.sum(score, axis=1)[:, None]  # of each b
         score, back = scaled(score)
         q = tl.load(TABLES + of_h)
@@ -140,16 +151,24 @@ def after_attention(
             dq += other * tl.load(TABLES + 5 * PA * C + of_h)
             over += other
             tl.store(D_TABLES + 5 * PA * C + of_h, other * q)
-            tl.store(D_TABLES + 6 * PA * C + of_h, tl.load(D_VQ + (network * MAPS + 1) * PA * C + of_h))
+            tl.store(
+                D_TABLES + 6 * PA * C + of_h, tl.load(D_VQ + (network * MAPS + 1) * PA * C + of_h)
+            )
         tl.store(D_TABLES + of_h, dq - over * tl.load(TABLES + 2 * PA * C + of_h))
         tl.store(D_TABLES + 2 * PA * C + of_h, -over * q)
-        tl.store(D_TABLES + 3 * PA * C + of_h, parts(D_V1, network * GROUPS * PA * C + of_h, PA * C, GROUPS))
+        tl.store(
+            D_TABLES + 3 * PA * C + of_h,
+            parts(D_V1, network * GROUPS * PA * C + of_h, PA * C, GROUPS),
+        )
         through_y = tl.zeros((PA, BE), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + e[:, None] * D + d[None, :])
             through_y += rounded_product(tl.load(DY + i[:, None] * D + d[None, :]), tl.trans(o))
-        tl.store(D_TABLES + 4 * PA * C + of_h, tl.load(D_VQ + network * MAPS * PA * C + of_h) + give * through_y)
+        tl.store(
+            D_TABLES + 4 * PA * C + of_h,
+            tl.load(D_VQ + network * MAPS * PA * C + of_h) + give * through_y,
+        )
     else:
         role = tl.program_id(0) - C // BE
         c, d = role % (C // BC) * BC + tl.arange(0, BC), role // (C // BC) * BD + tl.arange(0, BD)
@@ -184,7 +203,9 @@ def after_tables(
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
 ):
-    """Roles: BX columns of embeddings and positions; BD rows and BC columns of W_Q, W_K or W_V; the loss."""
+    """Roles: BX columns of embeddings and positions; BD rows and BC columns of W_Q, W_K or W_V;
+    the loss.
+    """
     MAPS: tl.constexpr = 2 if EQUALS > 0 else 1
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
@@ -203,10 +224,16 @@ def after_tables(
             w_q, back_q = scaled(tl.load(QKV))
             w_k, back_k = scaled(tl.load(QKV + C))
             w_v, back_v = scaled(tl.load(QKV + 2 * C))
-            dxq += _onto(PLACE, w_q, back_q) + _onto(PLACE + 2 * PA * C, w_k, back_k) + _onto(PLACE + 4 * PA * C, w_v, back_v)
+            dxq += (
+                _onto(PLACE, w_q, back_q)
+                + _onto(PLACE + 2 * PA * C, w_k, back_k)
+                + _onto(PLACE + 4 * PA * C, w_v, back_v)
+            )
             dx1 += _onto(PLACE + PA * C, w_k, back_k) + _onto(PLACE + 3 * PA * C, w_v, back_v)
             if EQUALS > 0:
-                dx2 += _onto(PLACE + 5 * PA * C, w_k, back_k) + _onto(PLACE + 6 * PA * C, w_v, back_v)
+                dx2 += _onto(PLACE + 5 * PA * C, w_k, back_k) + _onto(
+                    PLACE + 6 * PA * C, w_v, back_v
+                )
         inside = (i < P)[:, None]
         dx1, dxq = tl.where(inside, dx1, 0.0), tl.where(inside, dxq, 0.0)
         if EQUALS > 0:
@@ -232,9 +259,16 @@ def after_tables(
         for position in range(1 + MAPS):
             if (matrix > 0) | (position == MAPS):  # only the asking position has a query
                 # q, k_1, k_q, v_1, v_q, k_2, v_2
-                of_position = tl.where(position == MAPS, 2 * matrix, tl.where(position == 0, 2 * matrix - 1, 4 + matrix))
+                of_position = tl.where(
+                    position == MAPS,
+                    2 * matrix,
+                    tl.where(position == 0, 2 * matrix - 1, 4 + matrix),
+                )
                 x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-                total += rounded_product(tl.trans(x), tl.load(D_TABLES + (of_position * PA + i[:, None]) * C + c[None, :]))
+                total += rounded_product(
+                    tl.trans(x),
+                    tl.load(D_TABLES + (of_position * PA + i[:, None]) * C + c[None, :]),
+                )
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :], total)
     else:
         add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)

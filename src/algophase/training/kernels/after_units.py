@@ -1,9 +1,11 @@
-"""From the sums over pairs (`by_units`) to the gradients of IU = [W_in | W_U], W_out, the biases and part of W_O.
+"""From the sums over pairs (`by_units`) to the gradients of IU = [W_in | W_U], W_out, the biases
+and part of W_O.
 
     dIU = y^T dbase + W_O^T dQ;   dW_U += W_out^T dR + b_out^T db;   db = sum_b dbase
     dy = dbase IU^T;   dW_O = dQ IU^T [+ give v_q^T dy, in `after_attention`];   dW_out = dR W_U^T
 
-Operands are float16. dQ, dbase and dR share one power of two: that of the largest element in any of them.
+Operands are float16. dQ, dbase and dR share one power of two: that of the largest element in any of
+them.
 """
 
 import triton
@@ -13,12 +15,16 @@ from algophase.training.kernels.scaling import down, parts, up
 
 
 @triton.jit
-def _base(DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr):
+def _base(
+    DBASE, PAIRS, b, w, T: tl.constexpr, W: tl.constexpr, BP: tl.constexpr, RUNS: tl.constexpr
+):
     """dbase of some b and columns (b, w): a sum, and what the run before left of it."""
     found = tl.load(DBASE + b[:, None] * W + w[None, :])
     for run in tl.static_range(1, RUNS):
         cut = tl.load(PAIRS + run * (T // RUNS)) // 256
-        found += tl.where((b == cut)[:, None], tl.load(DBASE + (BP + run - 1) * W + w)[None, :], 0.0)
+        found += tl.where(
+            (b == cut)[:, None], tl.load(DBASE + (BP + run - 1) * W + w)[None, :], 0.0
+        )
     return found
 
 
@@ -54,7 +60,9 @@ def after_units(
     COUNT: tl.constexpr,
     COUNT_P: tl.constexpr,
 ):
-    """BD columns or rows of D at a time. Roles: y; b_out; rows of W_O; columns of IU; rows of W_out."""
+    """BD columns or rows of D at a time. Roles: y; b_out; rows of W_O; columns of IU; rows of
+    W_out.
+    """
     W: tl.constexpr = M + VP
     ROLES: tl.constexpr = 2 + C // BC + W // BW + M // BW
     role = tl.program_id(0) % ROLES
@@ -85,7 +93,9 @@ def after_units(
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
             column = tl.sum(_base(DBASE, PAIRS, i, w, T, W, BP, RUNS), axis=0)
-            d_b_out += tl.sum(tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1)
+            d_b_out += tl.sum(
+                tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1
+            )
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
     elif role < 2 + C // BC:
         c = (role - 2) * BC + tl.arange(0, BC)

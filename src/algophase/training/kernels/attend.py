@@ -1,13 +1,16 @@
-"""Attention over two or three positions, for the stacked engine: scores, interpolated softmax and mixing in one pass each way.
+"""Attention over two or three positions, for the stacked engine: scores, interpolated softmax and
+mixing in one pass each way.
 
     w_s = softmax_s(scale q . k_s),   z = sum_s (rate w_s + 1 - rate) v_s
 
 backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
                                       dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the asking positions)
 
-Reference: `attend_reference` in training/engines/attend.py. Each program owns its rows and one head;
+Reference: `attend_reference` in training/engines/attend.py. Each program owns its rows and one
+    head;
 nothing is added across programs.
-Queries, keys and values may be columns of one tensor: a row of theirs is ROW_Q or ROW_K numbers from the next.
+Queries, keys and values may be columns of one tensor: a row of theirs is ROW_Q or ROW_K numbers
+from the next.
 """
 
 import torch
@@ -141,12 +144,23 @@ def _launch(q: Tensor, k: Tensor, heads: int) -> tuple[tuple[int, int, int], dic
     n, asking, rows, width = q.shape
     size = width // heads
     grid = (triton.cdiv(rows, ROWS), heads, n)
-    sizes = {"C": width, "E": size, "EP": triton.next_power_of_2(size), "S": k.shape[1], "SQ": asking, "ROWS": ROWS}
+    sizes = {
+        "C": width,
+        "E": size,
+        "EP": triton.next_power_of_2(size),
+        "S": k.shape[1],
+        "SQ": asking,
+        "ROWS": ROWS,
+    }
     return grid, {"ROW_Q": q.stride(2), "ROW_K": k.stride(2), **sizes}
 
 
-def attend_forward(q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor) -> Tensor:
-    """z (n, asking, B, C) from q (n, asking, B, C) and k, v (n, s, B, C): columns of contiguous tensors."""
+def attend_forward(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, rate: Tensor, scale: Tensor
+) -> Tensor:
+    """z (n, asking, B, C) from q (n, asking, B, C) and k, v (n, s, B, C): columns of contiguous
+    tensors.
+    """
     grid, sizes = _launch(q, k, heads)
     z = torch.empty(q.shape, device=q.device, dtype=q.dtype)
     _forward[grid](q, k, v, z, rate, scale, q.shape[2], **sizes, num_warps=4)

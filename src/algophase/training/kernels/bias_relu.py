@@ -1,8 +1,10 @@
-"""relu(x + b) over the rows of every network, for the stacked engine: one pass each way, bias gradient included.
+"""relu(x + b) over the rows of every network, for the stacked engine: one pass each way, bias
+gradient included.
 
 backward, with y the output:   dx = dy where y > 0, else 0;   db = sum over rows of dx
 
-Reference: `bias_relu_reference` in training/engines/bias_relu.py. A program adds up the rows it owns;
+Reference: `bias_relu_reference` in training/engines/bias_relu.py. A program adds up the rows it
+    owns;
 these sums are then added in a fixed order.
 """
 
@@ -30,7 +32,9 @@ def _forward(X, BIAS, rows, columns, COLUMNS: tl.constexpr, ROWS: tl.constexpr, 
 
 
 @triton.jit
-def _backward(Y, dY, dX, SUMS, rows, columns, COLUMNS: tl.constexpr, ROWS: tl.constexpr, PART: tl.constexpr):
+def _backward(
+    Y, dY, dX, SUMS, rows, columns, COLUMNS: tl.constexpr, ROWS: tl.constexpr, PART: tl.constexpr
+):
     network = tl.program_id(2).to(tl.int64)
     c = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     total = tl.zeros((COLUMNS,), tl.float32)
@@ -42,13 +46,21 @@ def _backward(Y, dY, dX, SUMS, rows, columns, COLUMNS: tl.constexpr, ROWS: tl.co
         dx = tl.where(y > 0.0, tl.load(dY + place, mask=inside, other=0.0), 0.0)
         tl.store(dX + place, dx, mask=inside)
         total += tl.sum(dx, axis=0)
-    tl.store(SUMS + (network * tl.num_programs(0) + tl.program_id(0)) * columns + c, total, mask=c < columns)
+    tl.store(
+        SUMS + (network * tl.num_programs(0) + tl.program_id(0)) * columns + c,
+        total,
+        mask=c < columns,
+    )
 
 
 def _launch(x: Tensor) -> tuple[tuple[int, int, int], dict[str, int]]:
     n, rows, columns = x.shape
     width = min(COLUMNS, triton.next_power_of_2(columns))
-    return (triton.cdiv(rows, PART), triton.cdiv(columns, width), n), {"COLUMNS": width, "ROWS": ROWS, "PART": PART}
+    return (triton.cdiv(rows, PART), triton.cdiv(columns, width), n), {
+        "COLUMNS": width,
+        "ROWS": ROWS,
+        "PART": PART,
+    }
 
 
 def bias_relu_forward(x: Tensor, bias: Tensor) -> None:

@@ -1,14 +1,17 @@
-"""The grid by rows: each pair from z to its loss and back to dz, in one kernel. Hidden units never leave the chip.
+"""The grid by rows: each pair from z to its loss and back to dz, in one kernel. Hidden units never
+leave the chip.
 
     x = z Q + base[b];   logits = act(x[:m]) R + x[m:];   slope = d loss / d logits
     dx = (slope R^T) act'(x);   dz = dx Q^T
 
-A program takes ROWS rows, which have at most S successive b (`training.rows`), so the base joins the product as KB >= 3 S more
-columns: the one-hot of b modulo S, three times, against the base in three parts. Operands are float16, sums float32. The slope
+A program takes ROWS rows, which have at most S successive b (`training.rows`), so the base joins
+the product as KB >= 3 S more
+columns: the one-hot of b modulo S, three times, against the base in three parts. Operands are
+    float16, sums float32. The slope
 and dz of a program are scaled by powers of two of its own.
 
-ReLU keeps one bit of each hidden unit on the way forward; GELU computes x again on the way back. JUDGE stops at the loss of
-each row, and whether the label's logit is strictly the largest.
+ReLU keeps one bit of each hidden unit on the way forward; GELU computes x again on the way back.
+JUDGE stops at the loss of each row, and whether the label's logit is strictly the largest.
 """
 
 import triton
@@ -54,7 +57,9 @@ def to_loss(
     ROWS: tl.constexpr,
     JUDGE: tl.constexpr,
 ):
-    """Loss of a tile of rows, stored, and its slope: float16 with the largest in [1, 2), and its exponent. JUDGE: see above."""
+    """Loss of a tile of rows, stored, and its slope: float16 with the largest in [1, 2), and its
+    exponent. JUDGE: see above.
+    """
     row, v = tile * ROWS + tl.arange(0, ROWS), tl.arange(0, VP)
     is_label = v[None, :] == label[:, None]
     loss, slope = weighted_loss(logits, is_label, v[None, :] >= V, weight)
@@ -111,7 +116,9 @@ def by_rows(
     Q += network * C * W
     R += network * M * VP
     pair = tl.load(PAIRS + row)
-    BASE += network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
+    BASE += (
+        network * 3 * BP * W + of_base(tl.load(PAIRS + tile * ROWS) // 256, j, S, BP)[:, None] * W
+    )
     z = tl.load(Z + row[:, None] * C + k[None, :])
     of_b = one_hot(pair // 256, j, S)
     direct = tl.load(Q + k[:, None] * W + M + v[None, :])
@@ -131,7 +138,9 @@ def by_rows(
 
     weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
-    s, top = to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
+    s, top = to_loss(
+        logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
+    )
     if not JUDGE:
         dz = tl.dot(s, tl.trans(tl.load(Q + k[:, None] * W + M + v[None, :])))
         for step in tl.range(0, M // BM, num_stages=STAGES):
@@ -148,4 +157,6 @@ def by_rows(
             dz = tl.dot(dx.to(tl.float16), tl.trans(q), dz)
         top_dz = exponent(dz)
         tl.store(DZ_EXPONENT + network * TILES + tile, top_dz + top - 127)
-        tl.store(DZ + network * T * C + row[:, None] * C + k[None, :], (dz * up(top_dz)).to(tl.float16))
+        tl.store(
+            DZ + network * T * C + row[:, None] * C + k[None, :], (dz * up(top_dz)).to(tl.float16)
+        )

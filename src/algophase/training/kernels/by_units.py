@@ -1,13 +1,15 @@
-"""The grid by hidden units: sums over all pairs, from the slope that `by_rows` left. Everything is transposed, so that what one
-product leaves in registers is the next one's left operand, and hidden units are computed again rather than read.
+"""The grid by hidden units: sums over all pairs, from the slope that `by_rows` left. Everything is
+transposed, so that what one product leaves in registers is the next one's left operand, and hidden
+units are computed again rather than read.
 
     x^T = Q^T z^T + base^T;   dx^T = (R slope^T) act'(x^T)
     dQ^T = dx^T z;   dR = act(x^T) slope;   dbase^T = sum_a dx^T
 
-A program takes BM units and a run of rows; those of the last tile take the direct logits, whose dx is the slope. dbase is a
-product with the one-hot of b modulo S (`by_rows`): rows come in the order of b, so a sum is stored when its b is over, and the
-one that a run leaves unfinished in a row of its own, after the BP others.
-The slope's powers of two differ between tiles of rows: products carry the network's largest, and the power between is exact.
+A program takes BM units and a run of rows; those of the last tile take the direct logits, whose dx
+is the slope. dbase is a product with the one-hot of b modulo S (`by_rows`): rows come in the order
+of b, so a sum is stored when its b is over, and the one that a run leaves unfinished in a row of
+its own, after the BP others. The slope's powers of two differ between tiles of rows: products carry
+the network's largest, and the power between is exact.
 """
 
 import triton
@@ -19,9 +21,21 @@ from algophase.training.kernels.scaling import exponent, power
 
 
 @triton.jit
-def put_down(DBASE, db, top_db, whole, PAIRS, step, j, m, S: tl.constexpr, W: tl.constexpr, ROWS: tl.constexpr):
-    """After a tile of rows: store the sums (units, KB) of every b that the next tile has none of, and begin them anew. Returns
-    them and the largest of their sizes so far."""
+def put_down(
+    DBASE,
+    db,
+    top_db,
+    whole,
+    PAIRS,
+    step,
+    j,
+    m,
+    S: tl.constexpr,
+    W: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """After a tile of rows: store the sums (units, KB) of every b that the next tile has none of,
+    and begin them anew. Returns them and the largest of their sizes so far."""
     b = b_of(tl.load(PAIRS + step * ROWS) // 256, j % S, S)
     over = (b < tl.load(PAIRS + (step + 1) * ROWS) // 256)[None, :]
     slot = (j < S)[None, :]
@@ -43,7 +57,8 @@ def by_units(
     DQ,  # out (n, RUNS, W, C) float32
     DBASE,  # out (n, BP + RUNS, W) float32
     DR,  # out (n, RUNS, M, VP) float32
-    LARGEST,  # out (n, M / BM + 1, RUNS) int32: exponent of the largest element that a program wrote
+    # Out (n, M / BM + 1, RUNS) int32: exponent of the largest element that a program wrote
+    LARGEST,
     S: tl.constexpr,
     KB: tl.constexpr,
     BP: tl.constexpr,
@@ -61,7 +76,9 @@ def by_units(
     STAGES: tl.constexpr,
 ):
     W: tl.constexpr = M + VP
-    LENGTH: tl.constexpr = T // ROWS // RUNS  # RUNS divides it: products overlap only if the number of steps is constant
+    LENGTH: tl.constexpr = (
+        T // ROWS // RUNS
+    )  # RUNS divides it: products overlap only if the number of steps is constant
     PER_TILE: tl.constexpr = T // ROWS // TILES
     tile, run = tl.program_id(0), tl.program_id(1)
     network = tl.program_id(2).to(tl.int64)
@@ -98,7 +115,11 @@ def by_units(
             z = tl.load(Z + row[:, None] * C + k[None, :])
             s = tl.load(SLOPE + row[:, None] * VP + v[None, :])
             hot = tl.load(HOT + row[:, None] * KB + j[None, :])
-            base = tl.load(BASE + of_base(tl.load(PAIRS + step * ROWS) // 256, j, S, BP)[:, None] * W + m[None, :])
+            base = tl.load(
+                BASE
+                + of_base(tl.load(PAIRS + step * ROWS) // 256, j, S, BP)[:, None] * W
+                + m[None, :]
+            )
             factor = power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
             x = tl.dot(q, tl.trans(z), tl.dot(tl.trans(base), tl.trans(hot)))
             d = tl.dot(r, tl.trans(s))
@@ -118,7 +139,9 @@ def by_units(
         dr, dq = dr * whole, dq * whole
         tl.store(DR + m[:, None] * VP + v[None, :], dr)
         tl.store(DQ + m[:, None] * C + k[None, :], dq)
-        tl.store(LARGEST, tl.maximum(tl.maximum(exponent(dq), exponent(dr)), exponent(top_db * whole)))
+        tl.store(
+            LARGEST, tl.maximum(tl.maximum(exponent(dq), exponent(dr)), exponent(top_db * whole))
+        )
     else:
         w = M + v
         direct = tl.zeros((VP, C), tl.float32)
@@ -129,10 +152,14 @@ def by_units(
             row = step * ROWS + i
             z = tl.load(Z + row[:, None] * C + k[None, :])
             turned = tl.trans(tl.load(SLOPE + row[:, None] * VP + v[None, :]))
-            turned = (turned.to(tl.float32) * power(tl.load(EXPONENT + step // PER_TILE) - top + 127)).to(tl.float16)
+            turned = (
+                turned.to(tl.float32) * power(tl.load(EXPONENT + step // PER_TILE) - top + 127)
+            ).to(tl.float16)
             direct = tl.dot(turned, z, direct)
             db_direct = tl.dot(turned, tl.load(HOT + row[:, None] * KB + j[None, :]), db_direct)
-            db_direct, top_direct = put_down(DBASE, db_direct, top_direct, whole, PAIRS, step, j, w, S, W, ROWS)
+            db_direct, top_direct = put_down(
+                DBASE, db_direct, top_direct, whole, PAIRS, step, j, w, S, W, ROWS
+            )
         tl.store(DBASE + (BP + run) * W + w[:, None] + 0 * j[None, :], db_direct * whole, mask=left)
         direct = direct * whole
         tl.store(DQ + w[:, None] * C + k[None, :], direct)

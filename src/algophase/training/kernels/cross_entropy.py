@@ -1,7 +1,8 @@
-"""Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel (training/engines/loss.py).
+"""Weighted cross-entropy of rows of logits and its slope, in the form that does not cancel
+(training/engines/loss.py).
 
-Part of `by_rows`, and for the stacked engine a kernel of its own: one pass in place of a dozen. Reference:
-`loss_and_slope` in training/engines/loss.py.
+Part of `by_rows`, and for the stacked engine a kernel of its own: one pass in place of a dozen.
+Reference: `loss_and_slope` in training/engines/loss.py.
 """
 
 import torch
@@ -14,14 +15,18 @@ TILE = 2048  # logits a program holds
 
 @triton.jit
 def weighted_loss(logits, is_label, outside, weight):
-    """Loss (rows,) and slope (rows, columns), both times weight (rows,). outside: columns that are no output."""
+    """Loss (rows,) and slope (rows, columns), both times weight (rows,). outside: columns that
+    are no output.
+    """
     at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
     margin = tl.where(is_label | outside, -float("inf"), logits - at_label[:, None])
     shift = tl.maximum(tl.max(margin, axis=1), 0.0)
     wrong = tl.exp(margin - shift[:, None])
     total = tl.sum(wrong, axis=1)
     whole = total + tl.exp(-shift)
-    slope = (wrong / whole[:, None] - tl.where(is_label, (total / whole)[:, None], 0.0)) * weight[:, None]
+    slope = (wrong / whole[:, None] - tl.where(is_label, (total / whole)[:, None], 0.0)) * weight[
+        :, None
+    ]
     # log1p(total) by its series where total is tiny: log(1 + total) would have no digits left
     small = total * (1.0 - total * (0.5 - total * (0.3333333333333333 - 0.25 * total)))
     loss = tl.where((shift == 0.0) & (total < 0.01), small, shift + tl.log(whole)) * weight
@@ -32,7 +37,9 @@ def weighted_loss(logits, is_label, outside, weight):
 def judge(logits, is_label, loss, LOSS, RIGHT, row, V: tl.constexpr, VP: tl.constexpr):
     """Store the loss of each row, and whether the label's logit is strictly the largest."""
     at_label = tl.sum(tl.where(is_label, logits, 0.0), axis=1)
-    below = tl.sum(((logits < at_label[:, None]) & (tl.arange(0, VP)[None, :] < V)).to(tl.int32), axis=1)
+    below = tl.sum(
+        ((logits < at_label[:, None]) & (tl.arange(0, VP)[None, :] < V)).to(tl.int32), axis=1
+    )
     tl.store(LOSS + row, loss)
     tl.store(RIGHT + row, (below == V - 1).to(tl.int8))
 
@@ -41,12 +48,24 @@ def judge(logits, is_label, loss, LOSS, RIGHT, row, V: tl.constexpr, VP: tl.cons
 def add_up_loss(TILE_LOSS, LOSS, network, TILES: tl.constexpr, TILES_P: tl.constexpr):
     """A network's loss from that of its tiles."""
     t = tl.arange(0, TILES_P)
-    tl.store(LOSS + network, tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0))
+    tl.store(
+        LOSS + network,
+        tl.sum(tl.load(TILE_LOSS + network * TILES + t, mask=t < TILES, other=0.0), axis=0),
+    )
 
 
 @triton.jit
 def _cross_entropy(
-    LOGITS, LABELS, WEIGHTS, LOSS, SLOPE, rows, ROW: tl.constexpr, V: tl.constexpr, VP: tl.constexpr, ROWS: tl.constexpr
+    LOGITS,
+    LABELS,
+    WEIGHTS,
+    LOSS,
+    SLOPE,
+    rows,
+    ROW: tl.constexpr,
+    V: tl.constexpr,
+    VP: tl.constexpr,
+    ROWS: tl.constexpr,
 ):
     r = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     v = tl.arange(0, VP)
@@ -61,12 +80,15 @@ def _cross_entropy(
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Weighted loss (n, B) and slope (n, B, outputs) for logits (n, B, outputs), the first columns of a contiguous tensor, and
-    contiguous labels and weights (n, B)."""
+    """Weighted loss (n, B) and slope (n, B, outputs) for logits (n, B, outputs), the first columns
+    of a contiguous tensor, and contiguous labels and weights (n, B)."""
     n, rows, outputs = logits.shape
     columns = triton.next_power_of_2(outputs)
     at_a_time = max(1, TILE // columns)
-    loss, slope = torch.empty_like(weights), torch.empty(n, rows, outputs, device=logits.device, dtype=logits.dtype)
+    loss, slope = (
+        torch.empty_like(weights),
+        torch.empty(n, rows, outputs, device=logits.device, dtype=logits.dtype),
+    )
     _cross_entropy[(triton.cdiv(n * rows, at_a_time),)](
         logits,
         labels,

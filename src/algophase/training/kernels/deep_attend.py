@@ -1,12 +1,14 @@
-"""Attention of a deep network, a tile of pairs at a time: queries, keys and values are made in registers, both ways.
+"""Attention of a deep network, a tile of pairs at a time: queries, keys and values are made in
+registers, both ways.
 
     w_s = softmax_s(scale q . k_s),   z = sum_s (rate w_s + 1 - rate) v_s
 
 backward, with g_s = rate dz . v_s:   dv_s = (rate w_s + 1 - rate) dz,   e_s = scale w_s (g_s - sum_t w_t g_t),
                                       dq = sum_s e_s k_s,   dk_s = e_s q      (dk and dv summed over the positions that ask)
 
-S positions, of which the last SQ ask. Rows are pairs by position: row = position T + pair. In the FIRST layer queries, keys and
-values come from tables over tokens (`deep_tables`), and go back into them (`deep_sums`). Units: `scaling`.
+S positions, of which the last SQ ask. Rows are pairs by position: row = position T + pair. In the
+FIRST layer queries, keys and values come from tables over tokens (`deep_tables`), and go back into
+them (`deep_sums`). Units: `scaling`.
 """
 
 import triton
@@ -33,9 +35,17 @@ def _matrix(QKV, matrix, c, D: tl.constexpr, C: tl.constexpr, FIRST: tl.constexp
 
 
 @triton.jit
-def _project(SOURCE, x, w, position, matrix, PA: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr):
-    """Queries, keys or values (rows, E) float32 of a position's x (rows, D), or in the first layer of its tokens (rows,)."""
-    return tl.load(SOURCE + ((position * 3 + matrix) * PA + x[:, None]) * C + w[None, :]) if FIRST else tl.dot(x, w)
+def _project(
+    SOURCE, x, w, position, matrix, PA: tl.constexpr, C: tl.constexpr, FIRST: tl.constexpr
+):
+    """Queries, keys or values (rows, E) float32 of a position's x (rows, D), or in the first
+    layer of its tokens (rows,).
+    """
+    return (
+        tl.load(SOURCE + ((position * 3 + matrix) * PA + x[:, None]) * C + w[None, :])
+        if FIRST
+        else tl.dot(x, w)
+    )
 
 
 @triton.jit
@@ -60,7 +70,11 @@ def _pattern(q, k_0, k_1, k_2, scale, S: tl.constexpr):
     else:
         less = tl.exp(-tl.abs(s_0 - s_1))
         top, rest = 1.0 / (1.0 + less), less / (1.0 + less)
-        w_0, w_1, w_2 = tl.where(s_0 > s_1, top, rest), tl.where(s_0 > s_1, rest, top), tl.zeros_like(less)
+        w_0, w_1, w_2 = (
+            tl.where(s_0 > s_1, top, rest),
+            tl.where(s_0 > s_1, rest, top),
+            tl.zeros_like(less),
+        )
     return w_0, w_1, w_2
 
 
@@ -98,18 +112,29 @@ def deep_attend(
         c = h * E + tl.arange(0, E)
         w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
         w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST), _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST)
-        k_1, v_1 = _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST), _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST)
+        k_0, v_0 = (
+            _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST),
+            _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST),
+        )
+        k_1, v_1 = (
+            _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST),
+            _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST),
+        )
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST), _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST)
+            k_2, v_2 = (
+                _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST),
+                _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST),
+            )
         for s in tl.static_range(S - SQ, S):
             q = _project(SOURCE, _pick(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
             z = (rate * w_0 + 1.0 - rate)[:, None] * v_0 + (rate * w_1 + 1.0 - rate)[:, None] * v_1
             if S == 3:
                 z += (rate * w_2 + 1.0 - rate)[:, None] * v_2
-            tl.store(Z + ((s + SQ - S) * T + t)[:, None] * C + c[None, :], (z * STREAM).to(tl.float16))
+            tl.store(
+                Z + ((s + SQ - S) * T + t)[:, None] * C + c[None, :], (z * STREAM).to(tl.float16)
+            )
 
 
 @triton.jit
@@ -165,11 +190,20 @@ def deep_attend_back(
         c = h * E + tl.arange(0, E)
         w_q, w_k = _matrix(QKV, 0, c, D, C, FIRST), _matrix(QKV, 1, c, D, C, FIRST)
         w_v = _matrix(QKV, 2, c, D, C, FIRST)
-        k_0, v_0 = _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST), _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST)
-        k_1, v_1 = _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST), _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST)
+        k_0, v_0 = (
+            _project(SOURCE, x_0, w_k, 0, 1, PA, C, FIRST),
+            _project(SOURCE, x_0, w_v, 0, 2, PA, C, FIRST),
+        )
+        k_1, v_1 = (
+            _project(SOURCE, x_1, w_k, 1, 1, PA, C, FIRST),
+            _project(SOURCE, x_1, w_v, 1, 2, PA, C, FIRST),
+        )
         k_2, v_2 = k_1, v_1
         if S == 3:
-            k_2, v_2 = _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST), _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST)
+            k_2, v_2 = (
+                _project(SOURCE, x_2, w_k, 2, 1, PA, C, FIRST),
+                _project(SOURCE, x_2, w_v, 2, 2, PA, C, FIRST),
+            )
         dk_0 = tl.zeros((TILE, E), tl.float32)
         dk_1 = tl.zeros((TILE, E), tl.float32)
         dk_2 = tl.zeros((TILE, E), tl.float32)
@@ -180,14 +214,23 @@ def deep_attend_back(
             q = _project(SOURCE, _pick(s, x_0, x_1, x_2), w_q, s, 0, PA, C, FIRST)
             w_0, w_1, w_2 = _pattern(q, k_0, k_1, k_2, scale, S)
             factor = power(tl.load(E_DZ + (s - SKIPPED) * TILES + tile) - reference + 127)
-            dz = tl.load(DZ + ((s - SKIPPED) * T + t)[:, None] * C + c[None, :]).to(tl.float32) * factor
+            dz = (
+                tl.load(DZ + ((s - SKIPPED) * T + t)[:, None] * C + c[None, :]).to(tl.float32)
+                * factor
+            )
             dv_0 += (rate * w_0 + 1.0 - rate)[:, None] * dz
             dv_1 += (rate * w_1 + 1.0 - rate)[:, None] * dz
             if S == 3:
                 dv_2 += (rate * w_2 + 1.0 - rate)[:, None] * dz
-                g_0, g_1 = tl.sum(dz * (v_0 - v_2), axis=1), tl.sum(dz * (v_1 - v_2), axis=1)  # above g_2
+                g_0, g_1 = (
+                    tl.sum(dz * (v_0 - v_2), axis=1),
+                    tl.sum(dz * (v_1 - v_2), axis=1),
+                )  # above g_2
                 mean = w_0 * g_0 + w_1 * g_1
-                e_0, e_1 = (scale * rate * w_0 * (g_0 - mean))[:, None], (scale * rate * w_1 * (g_1 - mean))[:, None]
+                e_0, e_1 = (
+                    (scale * rate * w_0 * (g_0 - mean))[:, None],
+                    (scale * rate * w_1 * (g_1 - mean))[:, None],
+                )
                 e_2 = -(e_0 + e_1)
                 dq = e_0 * k_0 + e_1 * k_1 + e_2 * k_2
                 dk_2 += e_2 * q

@@ -7,9 +7,10 @@ The last layer goes from z to the loss and back to dz in one kernel, with
 
     logits = y W_U;   slope = d loss / d logits;   dy = slope W_U^T
 
-W_in is kept transposed, M by D as W_out is. The stream is float32; operands are float16, sums float32. A gradient of the stream
-is float16 with its largest element in [1, 2), and one exponent for each TILE rows. Units: `scaling`. ReLU keeps one bit of each
-hidden unit on the way forward; GELU computes h again on the way back.
+W_in is kept transposed, M by D as W_out is. The stream is float32; operands are float16, sums
+float32. A gradient of the stream is float16 with its largest element in [1, 2), and one exponent
+for each TILE rows. Units: `scaling`. ReLU keeps one bit of each hidden unit on the way forward;
+GELU computes h again on the way back.
 """
 
 import triton
@@ -66,13 +67,18 @@ def _mlp(
     GELU: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The stream after the hidden layer, (ROWS, D), and one bit of each hidden unit (ROWS, BM), as in `deep_forward`."""
+    """The stream after the hidden layer, (ROWS, D), and one bit of each hidden unit (ROWS, BM),
+    as in `deep_forward`.
+    """
     d = tl.arange(0, D)
     y = u + tl.load(B_OUT + d)[None, :]
     active = tl.zeros((ROWS, BM), tl.int32)
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
-        w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
+        w_in, w_out = (
+            tl.load(IN + m[:, None] * D + d[None, :]),
+            tl.load(OUT + m[:, None] * D + d[None, :]),
+        )
         h = tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :]
         if not GELU:
             active |= (h > 0.0).to(tl.int32) << step
@@ -92,7 +98,9 @@ def deep_forward(
     OUT,  # M by D float16
     B_OUT,  # D
     U,  # out (n, S T, D) float16
-    ACTIVE,  # out (n, S T, BM) int8 or int32: bit `step` says whether hidden unit step BM + column is on; not with GELU
+    # Out (n, S T, BM) int8 or int32: bit `step` says whether hidden unit step BM + column is on;
+    #     not with GELU
+    ACTIVE,
     Y,  # out (n, S T, D) float32
     Y_HALF,  # out, the same in float16
     size,
@@ -110,7 +118,9 @@ def deep_forward(
 ):
     network = tl.program_id(1).to(tl.int64)
     row, d = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
-    u, u_half = _middle(X, TOKENS, Z, W_O + network * size, U, network, row, T, S, S, PA, D, C, FIRST)
+    u, u_half = _middle(
+        X, TOKENS, Z, W_O + network * size, U, network, row, T, S, S, PA, D, C, FIRST
+    )
     IN += network * size
     OUT += network * size
     B_IN += network * size
@@ -124,9 +134,21 @@ def deep_forward(
 
 
 @triton.jit
-def _store(half, top, VALUES, EXPONENTS, network, row, ALL: tl.constexpr, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+def _store(
+    half,
+    top,
+    VALUES,
+    EXPONENTS,
+    network,
+    row,
+    ALL: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+):
     """A gradient of some rows, and its exponent."""
-    tl.store(VALUES + network * ALL * WIDTH + row[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :], half)
+    tl.store(
+        VALUES + network * ALL * WIDTH + row[:, None] * WIDTH + tl.arange(0, WIDTH)[None, :], half
+    )
     tile = tl.program_id(0) * (ROWS // TILE) + tl.arange(0, ROWS // TILE)
     tl.store(EXPONENTS + network * (ALL // TILE) + tile, tl.zeros_like(tile) + top)
 
@@ -161,10 +183,15 @@ def _back(
     du = dy.to(tl.float32) * (1.0 / (STREAM * STREAM))
     for step in tl.range(0, M // BM, num_stages=STAGES):
         m = step * BM + tl.arange(0, BM)
-        w_in, w_out = tl.load(IN + m[:, None] * D + d[None, :]), tl.load(OUT + m[:, None] * D + d[None, :])
+        w_in, w_out = (
+            tl.load(IN + m[:, None] * D + d[None, :]),
+            tl.load(OUT + m[:, None] * D + d[None, :]),
+        )
         dh = tl.dot(dy, tl.trans(w_out))
         if GELU:
-            _, steep = activate_both(tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :], GELU)
+            _, steep = activate_both(
+                tl.dot(u_half, tl.trans(w_in)) + tl.load(B_IN + m)[None, :], GELU
+            )
             dh *= steep
         else:
             dh = tl.where(((active >> step) & 1) != 0, dh, 0.0)
@@ -172,8 +199,11 @@ def _back(
     du_half, top = unit(du * (STREAM * STREAM))
     e_du = e_dy + top - 127
     _store(du_half, e_du, DU, E_DU, network, row, ALL, D, ROWS)
-    # where W_O has died, dz vanishes; its unit stays within 2^-34 of du's, so that no power between the two overflows
-    dz_half, top_dz = unit(tl.dot(du_half, tl.trans(tl.load(W_O + c[:, None] * D + d[None, :]))), 97)
+    # where W_O has died, dz vanishes; its unit stays within 2^-34 of du's, so that no power between
+    # the two overflows
+    dz_half, top_dz = unit(
+        tl.dot(du_half, tl.trans(tl.load(W_O + c[:, None] * D + d[None, :]))), 97
+    )
     _store(dz_half, e_du + top_dz - 131, DZ, E_DZ, network, row, ALL, C, ROWS)
 
 
@@ -217,7 +247,9 @@ def deep_last(
     JUDGE: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """JUDGE stops at the loss of each row, and whether the label's logit is strictly the largest."""
+    """JUDGE stops at the loss of each row, and whether the label's logit is strictly the
+    largest.
+    """
     network = tl.program_id(1).to(tl.int64)
     row, d, v = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, D), tl.arange(0, VP)
     W_O += network * size
@@ -283,7 +315,9 @@ def deep_back(
     GELU: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """dy = du + dq W_Q^T + dk W_K^T + dv W_V^T of the layer above, and on to du and dz of this one."""
+    """dy = du + dq W_Q^T + dk W_K^T + dv W_V^T of the layer above, and on to du and dz of this
+    one.
+    """
     TILES: tl.constexpr = S * T // TILE
     SKIPPED: tl.constexpr = (S - SQ) * T
     E: tl.constexpr = C // H
@@ -297,7 +331,9 @@ def deep_back(
     group, tile = tl.arange(0, HP), tl.program_id(0) * (ROWS // TILE) + tl.arange(0, ROWS // TILE)
     asks = tile * TILE >= SKIPPED
     top = tl.max(tl.load(E_DU_ABOVE + tile, mask=asks, other=0), axis=0)
-    exponents = tl.load(E_QKV + group[:, None] * TILES + tile[None, :], mask=(group < 3 * H)[:, None], other=0)
+    exponents = tl.load(
+        E_QKV + group[:, None] * TILES + tile[None, :], mask=(group < 3 * H)[:, None], other=0
+    )
     top = tl.maximum(top, tl.max(tl.max(exponents, axis=1), axis=0))
     asks = row >= SKIPPED
     factor = power(tl.load(E_DU_ABOVE + row // TILE, mask=asks, other=0) - top + 127)
@@ -316,7 +352,9 @@ def deep_back(
         active = dy
         u_half = tl.load(U + network * S * T * D + row[:, None] * D + d[None, :])
     else:
-        active = tl.load(ACTIVE + network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]).to(tl.int32)
+        active = tl.load(
+            ACTIVE + network * S * T * BM + row[:, None] * BM + tl.arange(0, BM)[None, :]
+        ).to(tl.int32)
         u_half = dy
     _back(
         dy, e_dy, u_half, active, W_O + network * size, IN + network * size, B_IN + network * size, OUT + network * size,

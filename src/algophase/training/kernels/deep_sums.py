@@ -1,12 +1,14 @@
-"""Gradients of a deep network's matrices: sums over rows, from what `deep_rows` and `deep_attend` left.
+"""Gradients of a deep network's matrices: sums over rows, from what `deep_rows` and `deep_attend`
+left.
 
     h^T = W_in^T u^T + b_in;   dh^T = (W_out dy^T) act'(h^T)
     dW_in^T = dh^T u;   db_in = sum dh;   dW_out = act(h^T) dy;   db_out = sum dy
     dW_O = z^T du;   d[W_Q | W_K | W_V] = x^T [dq | dk | dv];   dW_U = y^T slope
     of tables over tokens: the sum of du, dq, dk, dv over a token's pairs
 
-`deep_units` is transposed, so that what one product leaves in registers is the next one's left operand, and hidden units are
-computed again rather than read. Every sum is cut into PARTS, whatever the number of networks, and `add_up` adds them in order.
+`deep_units` is transposed, so that what one product leaves in registers is the next one's left
+operand, and hidden units are computed again rather than read. Every sum is cut into PARTS, whatever
+the number of networks, and `add_up` adds them in order.
 """
 
 import triton
@@ -85,7 +87,9 @@ def deep_units(
         for step in tl.range(0, STEPS, num_stages=STAGES):
             row = (part * STEPS + step) * ROWS + i
             dy = tl.load(DY + row[:, None] * D + d[None, :]).to(tl.float32)
-            d_b_out += tl.sum(dy, axis=0) * power(tl.load(E_DY + (part * STEPS + step) * ROWS // TILE))
+            d_b_out += tl.sum(dy, axis=0) * power(
+                tl.load(E_DY + (part * STEPS + step) * ROWS // TILE)
+            )
         tl.store(D_B_OUT + out + d, d_b_out)
 
 
@@ -110,7 +114,9 @@ def deep_outer(
     HOT: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """A^T B over the rows from SKIPPED on, which are cut into COUNT sums. BK rows and BN columns of the first LAST."""
+    """A^T B over the rows from SKIPPED on, which are cut into COUNT sums. BK rows and BN columns
+    of the first LAST.
+    """
     TILES: tl.constexpr = ALL // TILE
     STEPS: tl.constexpr = (ALL - SKIPPED) // (TILE * PARTS * COUNT)
     role, part = tl.program_id(0), tl.program_id(1)

@@ -1,10 +1,11 @@
-"""What a deep network does once per token, not once per pair: its inputs, and the first layer's queries, keys and values.
+"""What a deep network does once per token, not once per pair: its inputs, and the first layer's
+queries, keys and values.
 
     x_s[i] = embedding of number i at position s, with the position;   q, k, v = x W_Q, x W_K, x W_V, of every position
     back:   d[W_Q | W_K | W_V] = sum_s x_s^T [dq | dk | dv];   dx_s = du + dq W_Q^T + dk W_K^T + dv W_V^T
 
-An error made here is the same for every pair: operands keep 22 bits, as in `tables`. The equals sign is the third position's
-only token, whatever number is picked; pairs pick number 0.
+An error made here is the same for every pair: operands keep 22 bits, as in `tables`. The equals
+sign is the third position's only token, whatever number is picked; pairs pick number 0.
 """
 
 import triton
@@ -19,7 +20,9 @@ from algophase.training.kernels.tables import inputs
 def to_half(PARAMETERS, HALF, count, BLOCK: tl.constexpr):
     """Weights in float16, in their unit (`scaling`)."""
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(HALF + i, (tl.load(PARAMETERS + i, mask=i < count) * WEIGHT).to(tl.float16), mask=i < count)
+    tl.store(
+        HALF + i, (tl.load(PARAMETERS + i, mask=i < count) * WEIGHT).to(tl.float16), mask=i < count
+    )
 
 
 @triton.jit
@@ -47,13 +50,20 @@ def deep_tables(
     PARAMETERS += network * size
     i = tl.arange(0, PA)
     if tl.program_id(0) < S * 3 * (C // BC):
-        table, c = tl.program_id(0) // (C // BC), tl.program_id(0) % (C // BC) * BC + tl.arange(0, BC)
+        table, c = (
+            tl.program_id(0) // (C // BC),
+            tl.program_id(0) % (C // BC) * BC + tl.arange(0, BC),
+        )
         total = tl.zeros((PA, BC), tl.float32)
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             x = inputs(PARAMETERS, table // 3, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-            total += product(x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + table % 3 * C + c[None, :]))
-        tl.store(TABLES + network * S * 3 * PA * C + (table * PA + i[:, None]) * C + c[None, :], total)
+            total += product(
+                x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + table % 3 * C + c[None, :])
+            )
+        tl.store(
+            TABLES + network * S * 3 * PA * C + (table * PA + i[:, None]) * C + c[None, :], total
+        )
     else:
         role = tl.program_id(0) - S * 3 * (C // BC)
         position, d = role // (D // BD), role % (D // BD) * BD + tl.arange(0, BD)
@@ -87,7 +97,9 @@ def after_deep_tables(
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
 ):
-    """Roles: BX columns of embeddings and positions; BD rows and BC columns of W_Q, W_K and W_V; the loss."""
+    """Roles: BX columns of embeddings and positions; BD rows and BC columns of W_Q, W_K and W_V;
+    the loss.
+    """
     ROW: tl.constexpr = 3 * C + D
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
@@ -108,16 +120,24 @@ def after_deep_tables(
         tl.store(GRADIENTS + AT_POS + d, tl.sum(dx_0, axis=0))
         tl.store(GRADIENTS + AT_POS + D + d, tl.sum(dx_1, axis=0))
         if EQUALS > 0:
-            dx_2 = tl.sum(_input_gradient(PARAMETERS + AT_QKV, D_TABLES, 2, i, d, S, PA, D, C, BX, BK, PARTS), axis=0)
+            dx_2 = tl.sum(
+                _input_gradient(PARAMETERS + AT_QKV, D_TABLES, 2, i, d, S, PA, D, C, BX, BK, PARTS),
+                axis=0,
+            )
             tl.store(GRADIENTS + AT_EMBED + EQUALS * D + d, dx_2)
             tl.store(GRADIENTS + AT_POS + 2 * D + d, dx_2)
     elif tl.program_id(0) < D // BX + 3 * C // BC * (D // BD):
         role = tl.program_id(0) - D // BX
-        c, d = role % (3 * C // BC) * BC + tl.arange(0, BC), role // (3 * C // BC) * BD + tl.arange(0, BD)
+        c, d = (
+            role % (3 * C // BC) * BC + tl.arange(0, BC),
+            role // (3 * C // BC) * BD + tl.arange(0, BD),
+        )
         total = tl.zeros((BD, BC), tl.float32)
         for position in range(S):
             x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-            table = parts(D_TABLES, (position * PA + i[:, None]) * ROW + c[None, :], S * PA * ROW, PARTS)
+            table = parts(
+                D_TABLES, (position * PA + i[:, None]) * ROW + c[None, :], S * PA * ROW, PARTS
+            )
             total += rounded_product(tl.trans(x), table)
         tl.store(GRADIENTS + AT_QKV + d[:, None] * (3 * C) + c[None, :], total)
     else:

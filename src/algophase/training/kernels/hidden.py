@@ -6,10 +6,12 @@ import triton.language as tl
 
 @triton.jit
 def activate_both(x, GELU: tl.constexpr):
-    """relu(x), or x Phi(x) for GELU, and its slope. On a GPU a maximum would turn NaN into 0, and a network that diverges would
-    not show. For GELU, the distribution function and the slope less 1/2 are x times a polynomial in x^2 of least largest error
-    (1.7e-6 and 1.3e-5, far below what float16 keeps): no special function. Beyond 4.75 and 5 they are constant, and exactly
-    right: of units that never fire there can be so many that any slope of theirs would show in a gradient."""
+    """relu(x), or x Phi(x) for GELU, and its slope. On a GPU a maximum would turn NaN into 0, and a
+    network that diverges would not show. For GELU, the distribution function and the slope less 1/2
+    are x times a polynomial in x^2 of least largest error (1.7e-6 and 1.3e-5, far below what
+    float16 keeps): no special function. Beyond 4.75 and 5 they are constant, and exactly
+    right: of units that never fire there can be so many that any slope of theirs would show in a
+        gradient."""
     if GELU:
         near = tl.minimum(tl.maximum(x, -4.75), 4.75)
         u = near * near * 0.0886426592797784 - 1.0

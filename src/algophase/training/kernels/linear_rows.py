@@ -1,11 +1,13 @@
-"""Linear models by rows: each pair from the tables over tokens to its loss, and with two layers back to the first.
+"""Linear models by rows: each pair from the tables over tokens to its loss, and with two layers
+back to the first.
 
     x = t_1[a] + t_2[b];   y = relu(x), or relu(W_2 relu(x) + b_2);   logits = W_U y;   slope = d loss / d logits
     two layers:  dx = (W_2^T ((W_U^T slope) relu'(y))) relu'(x)
 
-x is a sum of two float32 numbers in registers. relu(x) is rounded to float16, and kept for `linear_units`; nothing else of a
-hidden unit leaves the chip. The slope and dx of a program are scaled by powers of two of its own. JUDGE stops at the loss of
-each row, and whether the label's logit is strictly the largest.
+x is a sum of two float32 numbers in registers. relu(x) is rounded to float16, and kept for
+`linear_units`; nothing else of a hidden unit leaves the chip. The slope and dx of a program are
+scaled by powers of two of its own. JUDGE stops at the loss of each row, and whether the label's
+logit is strictly the largest.
 """
 
 import triton
@@ -66,20 +68,40 @@ def linear_rows(
             m = step * BM + tl.arange(0, BM)
             w = tl.load(SECOND + m[:, None] * H + k[None, :])
             u = tl.load(READOUT + m[None, :])
-            y = tl.dot(hidden, tl.trans(w)) + tl.load(PARAMETERS + network * size + AT_B2 + m)[None, :]
+            y = (
+                tl.dot(hidden, tl.trans(w))
+                + tl.load(PARAMETERS + network * size + AT_B2 + m)[None, :]
+            )
             active |= (y > 0.0).to(tl.int32) << step
             logits = tl.dot(activate_both(y, False)[0].to(tl.float16), tl.trans(u), logits)
     else:
         for step in tl.range(0, H // BM, num_stages=STAGES):
             m = step * BM + tl.arange(0, BM)
             u = tl.load(READOUT + m[None, :])
-            hidden = activate_both(tl.load(FIRST + m[None, :]) + tl.load(OTHER + m[None, :]), False)[0].to(tl.float16)
+            hidden = activate_both(
+                tl.load(FIRST + m[None, :]) + tl.load(OTHER + m[None, :]), False
+            )[0].to(tl.float16)
             if not JUDGE:
                 tl.store(HIDDEN + m[None, :], hidden)
             logits = tl.dot(hidden, tl.trans(u), logits)
 
     weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
-    s, top = to_loss(logits, (a + b) % P, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, P, VP, ROWS, JUDGE)
+    s, top = to_loss(
+        logits,
+        (a + b) % P,
+        weight,
+        tile,
+        network,
+        SLOPE,
+        EXPONENT,
+        LOSS,
+        RIGHT,
+        T,
+        P,
+        VP,
+        ROWS,
+        JUDGE,
+    )
     if TWO_LAYERS and not JUDGE:
         dx = tl.zeros((ROWS, H), tl.float32)
         for step in tl.range(0, H // BM, num_stages=STAGES):
@@ -91,4 +113,6 @@ def linear_rows(
         dx = tl.where(hidden > 0.0, dx, 0.0)
         top_dx = exponent(dx)
         tl.store(DX_EXPONENT + network * (T // ROWS) + tile, top_dx + top - 127)
-        tl.store(DX + (network * T + row[:, None]) * H + k[None, :], (dx * up(top_dx)).to(tl.float16))
+        tl.store(
+            DX + (network * T + row[:, None]) * H + k[None, :], (dx * up(top_dx)).to(tl.float16)
+        )

@@ -3,8 +3,9 @@
     t_1[a] = W_1 E_a + bias,  t_2[b] = W_1 E_b   (delta: each operand has its half of W_1; alpha': each has its embedding)
     dW_1 = dt_1 E + dt_2 E;   dE = W_1^T dt;   db_1 = sum_a dt_1[a]
 
-Where both operands share everything (SHARED) dt is the sum of both, and a pair is in it twice. Tables keep 22 bits, as errors
-in them are the same for every pair. PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
+Where both operands share everything (SHARED) dt is the sum of both, and a pair is in it twice.
+Tables keep 22 bits, as errors in them are the same for every pair. PARAMETERS is the flat buffer,
+AT_... where a tensor starts in a network's row.
 """
 
 import triton
@@ -53,7 +54,9 @@ def linear_tables(
         total = tl.zeros((PA, BH), tl.float32)
         for k in range(0, E, BK):
             d = k + tl.arange(0, BK)
-            embedded = tl.load(EMBEDDING + i[:, None] * E + d[None, :], mask=(i < P)[:, None], other=0.0)
+            embedded = tl.load(
+                EMBEDDING + i[:, None] * E + d[None, :], mask=(i < P)[:, None], other=0.0
+            )
             total += product(embedded, tl.trans(tl.load(READER + h[:, None] * E + d[None, :])))
         place = TABLES + network * 2 * PA * H + i[:, None] * H + h[None, :]
         if operand == 0:
@@ -95,7 +98,9 @@ def after_linear_tables(
     TILES: tl.constexpr,
     TILES_P: tl.constexpr,
 ):
-    """Roles: BE columns of an embedding; BH rows and BE columns of a reader, and its bias; the loss."""
+    """Roles: BE columns of an embedding; BH rows and BE columns of a reader, and its bias; the
+    loss.
+    """
     OWN: tl.constexpr = 1 if SHARED else 2
     role = tl.program_id(0)
     network = tl.program_id(1).to(tl.int64)
@@ -112,21 +117,37 @@ def after_linear_tables(
                 for k in range(0, H, BH):
                     h = k + tl.arange(0, BH)
                     d = tl.load(D_TABLES + (operand * H + h[:, None]) * PA + i[None, :])
-                    w = tl.load(PARAMETERS + AT_W1 + (operand * (READERS - 1) * H + h[:, None]) * E + e[None, :])
+                    w = tl.load(
+                        PARAMETERS
+                        + AT_W1
+                        + (operand * (READERS - 1) * H + h[:, None]) * E
+                        + e[None, :]
+                    )
                     total += rounded_product(tl.trans(d), w)
         tl.store(GRADIENTS + AT_E + (table * P + i[:, None]) * E + e[None, :], total, mask=inside)
     elif role < (EMBEDDINGS + READERS * (H // BH)) * (E // BE):
         part = role - EMBEDDINGS * (E // BE)
-        column, unit = part % (E // BE) * BE + tl.arange(0, BE), part // (E // BE) % (H // BH) * BH + tl.arange(0, BH)
+        column, unit = (
+            part % (E // BE) * BE + tl.arange(0, BE),
+            part // (E // BE) % (H // BH) * BH + tl.arange(0, BH),
+        )
         reader = part // ((E // BE) * (H // BH))
         d_reader = tl.zeros((BH, BE), tl.float32)
         for operand in tl.static_range(OWN):
             if (operand == reader) | (READERS == 1):
                 own = tl.load(D_TABLES + (operand * H + unit[:, None]) * PA + i[None, :])
-                place = PARAMETERS + AT_E + (operand * (EMBEDDINGS - 1) * P + i[:, None]) * E + column[None, :]
+                place = (
+                    PARAMETERS
+                    + AT_E
+                    + (operand * (EMBEDDINGS - 1) * P + i[:, None]) * E
+                    + column[None, :]
+                )
                 d_reader += rounded_product(own, tl.load(place, mask=inside, other=0.0))
                 if (operand == 0) & (part % (E // BE) == 0):
-                    tl.store(GRADIENTS + AT_B1 + unit, tl.sum(own, axis=1) * (BIASES * 0.5 if SHARED else BIASES))
+                    tl.store(
+                        GRADIENTS + AT_B1 + unit,
+                        tl.sum(own, axis=1) * (BIASES * 0.5 if SHARED else BIASES),
+                    )
         tl.store(GRADIENTS + AT_W1 + (reader * H + unit[:, None]) * E + column[None, :], d_reader)
     else:
         add_up_loss(TILE_LOSS, LOSS, network, TILES, TILES_P)

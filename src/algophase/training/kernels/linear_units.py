@@ -1,12 +1,13 @@
-"""Linear models by units: sums over all pairs, from what `linear_rows` left. Units are rows here, so that what one product
-leaves in registers is the next one's left operand.
+"""Linear models by units: sums over all pairs, from what `linear_rows` left. Units are rows here,
+so that what one product leaves in registers is the next one's left operand.
 
     dW_U^T = y^T slope;   dy^T = (W_U^T slope^T) relu'(y)
     two layers:  dW_2 = dy^T relu(x);   db_2 = sum of dy;   dt from dx (`linear_tokens`)
     one layer:   dx = dy, and dt at once
 
-A token's part of dt is a sum over the pairs it is in, so dt is a product with their incidence matrix (pairs, tokens), exact in
-float16. Powers of two differ between tiles of rows: products carry the network's largest, and the power between is exact.
+A token's part of dt is a sum over the pairs it is in, so dt is a product with their incidence
+matrix (pairs, tokens), exact in float16. Powers of two differ between tiles of rows: products carry
+the network's largest, and the power between is exact.
 """
 
 import triton
@@ -137,6 +138,8 @@ def linear_tokens(
         row = step * ROWS + r
         pair = tl.load(PAIRS + row)
         factor = power(tl.load(DX_EXPONENT + step // PER_TILE) - top + 127)
-        dx = (tl.trans(tl.load(DX + row[:, None] * H + m[None, :])).to(tl.float32) * factor).to(tl.float16)
+        dx = (tl.trans(tl.load(DX + row[:, None] * H + m[None, :])).to(tl.float32) * factor).to(
+            tl.float16
+        )
         total = tl.dot(dx, is_in(pair % 256, i) + is_in(pair // 256, i), total)
     tl.store(D_TABLES + (network * H + m[:, None]) * PA + i[None, :], total * down(top))

@@ -1,10 +1,12 @@
-"""Numbers for half-precision products: float16 rounds to nearest and keeps eleven bits, but spans only 2^-14 to 2^16. So what
-may be small or large is multiplied by an exact power of two first, and the product by the one that undoes it."""
+"""Numbers for half-precision products: float16 rounds to nearest and keeps eleven bits, but spans
+only 2^-14 to 2^16. So what may be small or large is multiplied by an exact power of two first, and
+the product by the one that undoes it."""
 
 import triton
 import triton.language as tl
 
-# Deep networks: weights are kept in float16 as 16 times themselves and the stream as a sixteenth, so that a product of the two
+# Deep networks: weights are kept in float16 as 16 times themselves and the stream as a sixteenth,
+#     so that a product of the two
 # is right as it is. Weights then keep bits down to 4e-9, and the stream may grow to a million.
 WEIGHT = tl.constexpr(16.0)
 STREAM = tl.constexpr(1 / 16)
@@ -26,8 +28,8 @@ def power(biased):
 
 @triton.jit
 def up(biased):
-    """The power of two that takes a largest element of that exponent to [2^12, 2^13): float16 then keeps all eleven bits of
-    elements 2^26 times smaller, and sums of a few still fit."""
+    """The power of two that takes a largest element of that exponent to [2^12, 2^13): float16 then
+    keeps all eleven bits of elements 2^26 times smaller, and sums of a few still fit."""
     return power(tl.minimum(266 - biased, 254))
 
 
@@ -54,7 +56,9 @@ def rounded_product(a, b):
 
 @triton.jit
 def halves(x):
-    """A matrix as two in float16 that add up to 22 bits of it, and what their products are to be multiplied by."""
+    """A matrix as two in float16 that add up to 22 bits of it, and what their products are to be
+    multiplied by.
+    """
     top = exponent(x)
     x = x * up(top)
     first = x.to(tl.float16)
@@ -72,8 +76,9 @@ def product(a, b):
 
 @triton.jit
 def onto(a, b, total, rest):
-    """a b added to a product of two float32 matrices below 2^16 in size, which is total + rest / 2^11: what float16 leaves of
-    each operand is kept 2^11 times larger. Needs no look at the largest element, but elements below 1e-11 count as zero."""
+    """a b added to a product of two float32 matrices below 2^16 in size, which is total + rest /
+    2^11: what float16 leaves of each operand is kept 2^11 times larger. Needs no look at the
+    largest element, but elements below 1e-11 count as zero."""
     a_first, b_first = a.to(tl.float16), b.to(tl.float16)
     a_second = ((a - a_first.to(tl.float32)) * 2048.0).to(tl.float16)
     b_second = ((b - b_first.to(tl.float32)) * 2048.0).to(tl.float16)
@@ -92,6 +97,8 @@ def parts(START, place, stride, COUNT: tl.constexpr):
 
 @triton.jit
 def unit(x, LEAST: tl.constexpr = 0):
-    """A matrix in float16 with its largest element in [1, 2), and that element's exponent, or LEAST."""
+    """A matrix in float16 with its largest element in [1, 2), and that element's exponent, or
+    LEAST.
+    """
     top = tl.maximum(exponent(x), LEAST)
     return (x * power(254 - top)).to(tl.float16), top

@@ -1,17 +1,20 @@
-"""Everything before the grid, for the fused engine: attention, z, and the projection W_O [W_in | W_U].
+"""Everything before the grid, for the fused engine: attention, z, and the projection W_O [W_in |
+W_U].
 
-    x_1[a], x_2[b] the operands' embeddings with positions; x_q[b] of the position that attends: x_2[b], or x_3 for every b
-    q = x_q W_Q,  k_i = x_i W_K,  v_i = x_i W_V
+    x_1[a], x_2[b] the operands' embeddings with positions; x_q[b] of the position that attends:
+    x_2[b], or x_3 for every b q = x_q W_Q,  k_i = x_i W_K,  v_i = x_i W_V
     S = softmax over positions of scale q[b] . k_i;   A = rate S + 1 - rate
     z[a, b] = A_1 (v_1[a] - v_q[b])  [+ A_2 (v_2[b] - v_q[b]) with an equals sign]
     y[b] = x_q[b] + give v_q[b] W_O,  give = 2 - rate  [3 - 2 rate];   base = y IU + bias
     Q = W_O IU,   R = W_out W_U
 
-Pairs are T rows in the order of b (`training.rows`): PAIRS (n, T + 16) has a + 256 b of each, padding included.
+Pairs are T rows in the order of b (`training.rows`): PAIRS (n, T + 16) has a + 256 b of each,
+padding included.
 
-An error made here is the same for every pair, so it does not average out in a gradient, and late in training gradients are
-small differences. These products are small, too: each operand is two float16 numbers that add up to 22 bits. Only the results
-that the grid multiplies, z, Q and R, are rounded to float16; the base is three.
+An error made here is the same for every pair, so it does not average out in a gradient, and late in
+training gradients are small differences. These products are small, too: each operand is two float16
+numbers that add up to 22 bits. Only the results that the grid multiplies, z, Q and R, are rounded
+to float16; the base is three.
 
 PARAMETERS is the flat buffer, AT_... where a tensor starts in a network's row.
 """
@@ -35,12 +38,16 @@ def inputs(
     EQUALS: tl.constexpr,
     D: tl.constexpr,
 ):
-    """Rows i and columns d of x_1, x_2 or x_3 (position 0, 1, 2), zero in padding. SECOND: the first token of the second
-    operand; EQUALS: the equals sign's token, or 0."""
+    """Rows i and columns d of x_1, x_2 or x_3 (position 0, 1, 2), zero in padding. SECOND: the
+    first token of the second operand; EQUALS: the equals sign's token, or 0."""
     token = tl.where(position == 0, i, tl.where(position == 1, SECOND + i, EQUALS))
     inside = (i < P)[:, None]
-    embedded = tl.load(PARAMETERS + AT_EMBED + token[:, None] * D + d[None, :], mask=inside, other=0.0)
-    return tl.where(inside, embedded + tl.load(PARAMETERS + AT_POS + position * D + d)[None, :], 0.0)
+    embedded = tl.load(
+        PARAMETERS + AT_EMBED + token[:, None] * D + d[None, :], mask=inside, other=0.0
+    )
+    return tl.where(
+        inside, embedded + tl.load(PARAMETERS + AT_POS + position * D + d)[None, :], 0.0
+    )
 
 
 @triton.jit
@@ -72,8 +79,15 @@ def read_tokens(
     for k in range(0, D, BK):
         d = k + tl.arange(0, BK)
         x = inputs(PARAMETERS, position, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)
-        total += product(x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :]))
-    tl.store(TABLES + ((network * tl.num_programs(0) // (C // BC) + table) * PA + i[:, None]) * C + c[None, :], total)
+        total += product(
+            x, tl.load(PARAMETERS + AT_QKV + d[:, None] * (3 * C) + matrix * C + c[None, :])
+        )
+    tl.store(
+        TABLES
+        + ((network * tl.num_programs(0) // (C // BC) + table) * PA + i[:, None]) * C
+        + c[None, :],
+        total,
+    )
 
 
 @triton.jit
@@ -138,8 +152,12 @@ def attend(
             c = k + tl.arange(0, BK)
             v = tl.load(TABLES + (4 * PA + i[:, None]) * C + c[None, :])
             total += product(v, tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :]))
-        x = inputs(PARAMETERS, MAPS, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D)  # the asking position
-        tl.store(Y + (network * PA + i[:, None]) * D + d[None, :], x + tl.load(GIVE + network) * total)
+        x = inputs(
+            PARAMETERS, MAPS, i, d, AT_EMBED, AT_POS, P, SECOND, EQUALS, D
+        )  # the asking position
+        tl.store(
+            Y + (network * PA + i[:, None]) * D + d[None, :], x + tl.load(GIVE + network) * total
+        )
 
 
 @triton.jit
@@ -166,7 +184,10 @@ def mix(
     pair = tl.load(PAIRS + network * (T + 16) + row)
     a, b = pair % 256, pair // 256
     V = TABLES + (network * (3 + 2 * MAPS) + 3) * PA * C + h[None, :, None] * E + e[None, None, :]
-    v1, vq = tl.load(V + a[:, None, None] * C), tl.load(V + (PA + b)[:, None, None] * C)  # (ROWS, H, E)
+    v1, vq = (
+        tl.load(V + a[:, None, None] * C),
+        tl.load(V + (PA + b)[:, None, None] * C),
+    )  # (ROWS, H, E)
     SOFT += (network * MAPS * H + h[None, :]) * PA * PA + (b * PA + a)[:, None]  # (ROWS, H)
     z = (rate * tl.load(SOFT) + (1.0 - rate))[:, :, None] * (v1 - vq)
     if EQUALS > 0:
@@ -196,7 +217,9 @@ def readout(
     for k in range(0, D, BK):
         d = k + tl.arange(0, BK)
         w_out = tl.load(PARAMETERS + AT_W_OUT + m[:, None] * D + d[None, :])
-        r, rest = onto(w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * (M + VP) + M + v[None, :]), r, rest)
+        r, rest = onto(
+            w_out, tl.load(PARAMETERS + AT_IU + d[:, None] * (M + VP) + M + v[None, :]), r, rest
+        )
     tl.store(R + m[:, None] * VP + v[None, :], (r + rest / 2048.0).to(tl.float16))
 
 
@@ -234,7 +257,9 @@ def project(
     BC: tl.constexpr,
     BK: tl.constexpr,
 ):
-    """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden units and BW outputs."""
+    """Roles: the base, BW columns at a time; Q, BC rows and BW columns at a time; R, BW hidden
+    units and BW outputs.
+    """
     W: tl.constexpr = M + VP
     network = tl.program_id(1).to(tl.int64)
     PARAMETERS += network * size
@@ -246,7 +271,9 @@ def project(
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             iu = tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :])
-            base, rest = onto(tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest)
+            base, rest = onto(
+                tl.load(Y + (network * PA + i[:, None]) * D + d[None, :]), iu, base, rest
+            )
             bias += tl.sum(tl.load(PARAMETERS + AT_B_OUT + d)[:, None] * iu, axis=0)
         if tl.program_id(0) < M // BW:
             bias = tl.load(PARAMETERS + AT_B_IN + w)
@@ -260,8 +287,12 @@ def project(
         for k in range(0, D, BK):
             d = k + tl.arange(0, BK)
             o = tl.load(PARAMETERS + AT_O + c[:, None] * D + d[None, :])
-            q, rest_q = onto(o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q)
-        tl.store(Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16))
+            q, rest_q = onto(
+                o, tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]), q, rest_q
+            )
+        tl.store(
+            Q + (network * C + c[:, None]) * W + w[None, :], (q + rest_q / 2048.0).to(tl.float16)
+        )
     else:
         role = tl.program_id(0) - (1 + C // BC) * (W // BW)
         readout(PARAMETERS, R + network * M * VP, role, AT_IU, AT_W_OUT, D, M, VP, BW, BK)

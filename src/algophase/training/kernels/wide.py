@@ -1,5 +1,6 @@
-"""The grid for wide networks, whose z does not fit into the registers of a program: `by_rows` and `by_units` as plain products
-tile by tile, with hidden units and dx in memory, in float16. W_O IU is not multiplied out: that would take more than it saves.
+"""The grid for wide networks, whose z does not fit into the registers of a program: `by_rows` and
+`by_units` as plain products tile by tile, with hidden units and dx in memory, in float16. W_O IU is
+not multiplied out: that would take more than it saves.
 
     wide_weights  W_O, IU and y in float16, R, and what b_out adds to the logits
     wide_stream   r = y[b] + z W_O
@@ -10,9 +11,9 @@ tile by tile, with hidden units and dx in memory, in float16. W_O IU is not mult
     wide_sums     dIU = r^T dx;   dW_O = z^T dr;   dy = one-hot(b)^T dr;   dR = act(x)^T slope
     wide_rest     the rest of dW_U, dW_out, and the biases'
 
-Rows and the slope's scales are those of `by_rows`; y joins a product as the base does there. r is kept as a sixteenth, weights
-as 16 times themselves (`scaling`); dx, dr and dz carry the power of two of the network's largest slope, so that sums over pairs
-need no other.
+Rows and the slope's scales are those of `by_rows`; y joins a product as the base does there. r is
+kept as a sixteenth, weights as 16 times themselves (`scaling`); dx, dr and dz carry the power of
+two of the network's largest slope, so that sums over pairs need no other.
 """
 
 import triton
@@ -47,7 +48,9 @@ def wide_weights(
     BW: tl.constexpr,
     BK: tl.constexpr,
 ):
-    """Roles: BW columns of IU; BW columns of W_O; BW columns of y; BW hidden units and BW outputs of R."""
+    """Roles: BW columns of IU; BW columns of W_O; BW columns of y; BW hidden units and BW
+    outputs of R.
+    """
     W: tl.constexpr = M + VP
     network = tl.program_id(1).to(tl.int64)
     role = tl.program_id(0)
@@ -72,7 +75,18 @@ def wide_weights(
         y = tl.load(Y + (network * PA + i[:, None]) * D + d[None, :])
         in_parts(PARTS + (network * 3 * BP + i[:, None]) * D + d[None, :], y * WEIGHT, BP * D)
     else:
-        readout(PARAMETERS, R + network * M * VP, role - (W + 2 * D) // BW, AT_IU, AT_W_OUT, D, M, VP, BW, BK)
+        readout(
+            PARAMETERS,
+            R + network * M * VP,
+            role - (W + 2 * D) // BW,
+            AT_IU,
+            AT_W_OUT,
+            D,
+            M,
+            VP,
+            BW,
+            BK,
+        )
 
 
 @triton.jit
@@ -105,8 +119,14 @@ def wide_stream(
     r = tl.dot(one_hot(tl.load(PAIRS + row) // 256, j, S), tl.load(PARTS + d[None, :]))
     for first_c in range(0, C, BK):
         c = first_c + tl.arange(0, BK)
-        r = tl.dot(tl.load(Z + row[:, None] * C + c[None, :]), tl.load(OUT + c[:, None] * D + d[None, :]), r)
-    tl.store(STREAM + (network * MOST + row[:, None]) * D + d[None, :], (r * (1 / 256)).to(tl.float16))
+        r = tl.dot(
+            tl.load(Z + row[:, None] * C + c[None, :]),
+            tl.load(OUT + c[:, None] * D + d[None, :]),
+            r,
+        )
+    tl.store(
+        STREAM + (network * MOST + row[:, None]) * D + d[None, :], (r * (1 / 256)).to(tl.float16)
+    )
 
 
 @triton.jit
@@ -136,7 +156,11 @@ def wide_hidden(
     x = tl.zeros((ROWS, BM), tl.float32)
     for first in range(0, D, BK):
         d = first + tl.arange(0, BK)
-        x = tl.dot(tl.load(STREAM + row[:, None] * D + d[None, :]), tl.load(IU + d[:, None] * W + m[None, :]), x)
+        x = tl.dot(
+            tl.load(STREAM + row[:, None] * D + d[None, :]),
+            tl.load(IU + d[:, None] * W + m[None, :]),
+            x,
+        )
     x += tl.load(PARAMETERS + network * size + AT_B_IN + m)[None, :]
     if not GELU:
         x, _ = activate_both(x, GELU)
@@ -189,7 +213,9 @@ def wide_logits(
     pair = tl.load(PAIRS + network * (T + 16) + row)
     weight = tl.full((ROWS,), 1.0, tl.float32) if JUDGE else tl.load(WEIGHTS + network * T + row)
     label = (pair % 256 + pair // 256) % P
-    to_loss(logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE)
+    to_loss(
+        logits, label, weight, tile, network, SLOPE, EXPONENT, LOSS, RIGHT, T, V, VP, ROWS, JUDGE
+    )
 
 
 @triton.jit
@@ -235,7 +261,9 @@ def wide_slopes(
     if unit < M // BM:
         m = unit * BM + tl.arange(0, BM)
         r = tl.trans(tl.load(R + (network * M + m[:, None]) * VP + v[None, :]))
-        _, steep = activate_both(tl.load(X + (network * MOST + row[:, None]) * M + m[None, :]).to(tl.float32), GELU)
+        _, steep = activate_both(
+            tl.load(X + (network * MOST + row[:, None]) * M + m[None, :]).to(tl.float32), GELU
+        )
         dx = tl.dot(s, r) * (steep * factor)
         tl.store(DX + row[:, None] * W + m[None, :], dx.to(tl.float16))
         tl.store(COLUMNS + m, tl.sum(dx, axis=0))
@@ -284,7 +312,8 @@ def wide_sums(
     B,  # (n, T, WB) float16: N columns from FIRST_B on
     OUT,  # out (n, size) float32, K by N from AT on
     EXPONENT,
-    LARGEST,  # out (n, programs) int32 with TOLD: exponent of the largest element that a program wrote
+    # Out (n, programs) int32 with TOLD: exponent of the largest element that a program wrote
+    LARGEST,
     size,
     A_ROWS: tl.constexpr,
     K: tl.constexpr,
@@ -326,7 +355,9 @@ def wide_sums(
 def _columns(COLUMNS, w, W: tl.constexpr, TILES: tl.constexpr, TILES_P: tl.constexpr):
     """Sums of dx over all rows."""
     t = tl.arange(0, TILES_P)
-    return tl.sum(tl.load(COLUMNS + t[:, None] * W + w[None, :], mask=(t < TILES)[:, None], other=0.0), axis=0)
+    return tl.sum(
+        tl.load(COLUMNS + t[:, None] * W + w[None, :], mask=(t < TILES)[:, None], other=0.0), axis=0
+    )
 
 
 @triton.jit
@@ -352,7 +383,9 @@ def wide_rest(
     COUNT: tl.constexpr,
     COUNT_P: tl.constexpr,
 ):
-    """BD rows or columns of D at a time. Roles: b_out; columns of W_U, which `wide_sums` has begun; rows of W_out, and b_in."""
+    """BD rows or columns of D at a time. Roles: b_out; columns of W_U, which `wide_sums` has
+    begun; rows of W_out, and b_in.
+    """
     W: tl.constexpr = M + VP
     ROLES: tl.constexpr = 1 + W // BW
     role = tl.program_id(0) % ROLES
@@ -369,7 +402,9 @@ def wide_rest(
         for k in range(0, VP, BW):
             w = M + k + tl.arange(0, BW)
             column = _columns(COLUMNS, w, W, TILES, TILES_P) * whole
-            d_b_out += tl.sum(tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1)
+            d_b_out += tl.sum(
+                tl.load(PARAMETERS + AT_IU + d[:, None] * W + w[None, :]) * column[None, :], axis=1
+            )
         tl.store(GRADIENTS + AT_B_OUT + d, d_b_out)
     elif role <= VP // BW:
         v = (role - 1) * BW + tl.arange(0, BW)

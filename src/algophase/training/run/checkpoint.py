@@ -1,4 +1,5 @@
-"""A whole ensemble as data: what it is, how far it is, and every number needed to go on as if nothing had happened.
+"""A whole ensemble as data: what it is, how far it is, and every number needed to go on as if
+nothing had happened.
 
 Where checkpoints are kept is the business of a `Checkpointer` (files: `storage.checkpoints`).
 """
@@ -11,16 +12,18 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from algophase.errors import InputError
-from algophase.settings import RunSettings, shown
+from algophase.core.errors import InputError
+from algophase.core.settings import RunSettings, shown
 from algophase.training.run.plan import Group, retired
 
 
 @dataclass(frozen=True)
 class Description:
-    """What must be equal for a checkpoint to be continued, and how far it is. Everything here is JSON.
+    """What must be equal for a checkpoint to be continued, and how far it is. Everything here is
+    JSON.
 
-    watching: what the loop was asked to record (`loop.Watch`); layout: shapes of the engine's parameters.
+    watching: what the loop was asked to record (`loop.Watch`); layout: shapes of the engine's
+        parameters.
     """
 
     runs: tuple[RunSettings, ...]
@@ -34,7 +37,11 @@ class Description:
     history_epochs: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {**vars(self), "runs": [run.to_dict() for run in self.runs], "history_epochs": list(self.history_epochs)}
+        return {
+            **vars(self),
+            "runs": [run.to_dict() for run in self.runs],
+            "history_epochs": list(self.history_epochs),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Description":
@@ -48,7 +55,12 @@ class Description:
         for name in names:
             if name not in data:
                 raise InputError(f"its {name} is missing")
-        _require("runs", data["runs"], isinstance(data["runs"], list) and data["runs"], "a list of run settings")
+        _require(
+            "runs",
+            data["runs"],
+            isinstance(data["runs"], list) and data["runs"],
+            "a list of run settings",
+        )
         runs = tuple(RunSettings.from_dict(run) for run in data["runs"])
         for name in ("engine", "device_type", "precision"):
             _require(name, data[name], isinstance(data[name], str), "text")
@@ -56,10 +68,17 @@ class Description:
             _require(name, data[name], isinstance(data[name], Mapping), "a JSON object")
         epoch, seconds, history = data["epoch"], data["seconds"], data["history_epochs"]
         last = min(run.training.epochs for run in runs)
-        _require("epoch", epoch, _is_integer(epoch) and 0 <= epoch <= last, f"an integer from 0 to {last}")
+        _require(
+            "epoch",
+            epoch,
+            _is_integer(epoch) and 0 <= epoch <= last,
+            f"an integer from 0 to {last}",
+        )
         number = _is_integer(seconds) or isinstance(seconds, float)
         _require("seconds", seconds, number and 0 <= seconds < math.inf, "a number of at least 0")
-        ascending = isinstance(history, list) and all(_is_integer(point) and 0 <= point <= epoch for point in history)
+        ascending = isinstance(history, list) and all(
+            _is_integer(point) and 0 <= point <= epoch for point in history
+        )
         ascending = ascending and all(one < other for one, other in pairwise(history))
         _require("history_epochs", history, ascending, f"ascending integers from 0 to {epoch}")
         return cls(**{**data, "runs": runs, "history_epochs": tuple(history)})
@@ -100,7 +119,8 @@ class Checkpoint:
 class Checkpointer(Protocol):
     """Keeps the checkpoints of interrupted ensembles.
 
-    every_seconds: how often a running ensemble is saved. to_the_end: whether it is saved once more when it is trained, until
+    every_seconds: how often a running ensemble is saved. to_the_end: whether it is saved once more
+        when it is trained, until
     its outcome is.
     """
 

@@ -1,8 +1,9 @@
-"""Training one ensemble: an epoch is one call (on a GPU one replayed CUDA graph), all else happens between chunks of epochs.
+"""Training one ensemble: an epoch is one call (on a GPU one replayed CUDA graph), all else happens
+between chunks of epochs.
 
-A chunk ends at the next epoch at which something is recorded, or after about half a second, whichever is first: progress,
-Ctrl-C and checkpoints are then timely, and the host does nothing inside a chunk but start epochs. No number depends on
-where chunks end.
+A chunk ends at the next epoch at which something is recorded, or after about half a second,
+whichever is first: progress, Ctrl-C and checkpoints are then timely, and the host does nothing
+inside a chunk but start epochs. No number depends on where chunks end.
 """
 
 import logging
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.errors import InputError
+from algophase.core.errors import InputError
 from algophase.networks.stacking import take_out
 from algophase.training.engines.precision import missing_triton
 from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
@@ -34,8 +35,9 @@ CHUNK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class EarlyStop:
-    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss below `training_loss`
-    at the last `points` history points. Networks that diverged are not waited for. Without validation pairs the loss decides.
+    """Stop an ensemble once each of its networks has had validation accuracy 1 and a training loss
+    below `training_loss` at the last `points` history points. Networks that diverged are not waited
+    for. Without validation pairs the loss decides.
 
     >>> from algophase import EarlyStop
     >>> EarlyStop(training_loss=1e-4)
@@ -47,16 +49,21 @@ class EarlyStop:
 
     def __post_init__(self) -> None:
         if not self.training_loss > 0:
-            raise InputError(f"the training loss of an early stop is {self.training_loss!r}; it must be above 0")
+            raise InputError(
+                f"the training loss of an early stop is {self.training_loss!r}; it must be above 0"
+            )
         if self.points < 1:
-            raise InputError(f"the points of an early stop are {self.points!r}; it must be at least 1")
+            raise InputError(
+                f"the points of an early stop are {self.points!r}; it must be at least 1"
+            )
 
 
 @dataclass(frozen=True)
 class Watch:
     """What to record along training, and whether to stop early.
 
-    Epoch 0, the last and those of snapshots are always in the history. An early stop looks only at multiples of the stride.
+    Epoch 0, the last and those of snapshots are always in the history. An early stop looks only at
+    multiples of the stride.
     """
 
     history_stride: int = 100
@@ -64,11 +71,19 @@ class Watch:
     early_stop: EarlyStop | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.history_stride, bool) or not isinstance(self.history_stride, int) or self.history_stride < 1:
-            raise InputError(f"history_stride is {self.history_stride!r}; it must be an integer of at least 1")
+        if (
+            isinstance(self.history_stride, bool)
+            or not isinstance(self.history_stride, int)
+            or self.history_stride < 1
+        ):
+            raise InputError(
+                f"history_stride is {self.history_stride!r}; it must be an integer of at least 1"
+            )
         for epoch in self.snapshot_epochs:
             if isinstance(epoch, bool) or not isinstance(epoch, int) or epoch < 0:
-                raise InputError(f"a snapshot epoch is {epoch!r}; it must be an integer of at least 0")
+                raise InputError(
+                    f"a snapshot epoch is {epoch!r}; it must be an integer of at least 0"
+                )
         object.__setattr__(self, "snapshot_epochs", tuple(sorted(set(self.snapshot_epochs))))
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,7 +96,8 @@ class Ensemble:
     def __init__(self, group: Group, watch: Watch = Watch()) -> None:
         self.group, self.watch = group, watch
         on_gpu = group.device.type == "cuda"
-        # Its own: ensembles that train side by side do not wait for each other, and share no workspace of a library.
+        # Its own: ensembles that train side by side do not wait for each other, and share no
+        #     workspace of a library.
         self.stream = torch.cuda.Stream(group.device) if on_gpu else None
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
         # since it was built: the epoch it began at, how long it has trained, when it was last saved
@@ -92,9 +108,13 @@ class Ensemble:
             self.engine = group.engine_class(list(group.runs), group.device, group.precision)
             kernel = on_gpu and self.engine.dtype == torch.float32 and missing_triton() is None
             few = kernel and group.precision == "half"  # other engines' bits stay as they were
-            self.optimizer = AdamW(self.engine.parameters, group.runs, fused=kernel, two_launches=few)
+            self.optimizer = AdamW(
+                self.engine.parameters, group.runs, fused=kernel, two_launches=few
+            )
             # the epoch at which each network's training loss was first not finite, -1 before that
-            self.diverged_at = torch.full((len(group.runs),), -1, dtype=torch.int64, device=group.device)
+            self.diverged_at = torch.full(
+                (len(group.runs),), -1, dtype=torch.int64, device=group.device
+            )
             # The yardstick stays as it is written; the others run from a graph.
             self.graph = self._captured() if on_gpu and group.engine != "plain" else None
             self._visit()  # it ends when the device is done: what follows may use any stream
@@ -113,12 +133,16 @@ class Ensemble:
             self.graph.replay()
 
     def _update(self) -> None:
-        """What an epoch does, all of it on the device. A network whose loss is not finite stops here, before it is updated."""
+        """What an epoch does, all of it on the device. A network whose loss is not finite stops
+        here, before it is updated.
+        """
         loss = self.engine.loss_and_gradient()
         self.optimizer.epoch(self.engine.gradients, loss, self.diverged_at)
 
     def _captured(self) -> torch.cuda.CUDAGraph:
-        """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not count as training."""
+        """`_update` as a CUDA graph. The warm-up that capturing needs is undone: it does not
+        count as training.
+        """
         before = {name: value.clone() for name, value in self._state().items()}
         for _ in range(3):
             self._update()
@@ -131,7 +155,11 @@ class Ensemble:
 
     def _state(self) -> dict[str, Tensor]:
         """Every tensor that an epoch changes."""
-        return {"parameters": self.engine.parameters.flat, "diverged_at": self.diverged_at, **self.optimizer.state()}
+        return {
+            "parameters": self.engine.parameters.flat,
+            "diverged_at": self.diverged_at,
+            **self.optimizer.state(),
+        }
 
     def _set_state(self, values: Mapping[str, Tensor]) -> None:
         for name, tensor in self._state().items():
@@ -145,7 +173,11 @@ class Ensemble:
         rule = self.watch.early_stop
         if rule is None:
             return False
-        points = [place for place, epoch in enumerate(self.recorder.epochs) if epoch % self.watch.history_stride == 0]
+        points = [
+            place
+            for place, epoch in enumerate(self.recorder.epochs)
+            if epoch % self.watch.history_stride == 0
+        ]
         if len(points) < rule.points or self.recorder.epochs[points[-1]] != self.epoch:
             return False
         losses, accuracies = (
@@ -165,22 +197,38 @@ class Ensemble:
     def _visit(self) -> None:
         """Record what is due at this epoch, and report networks that diverged."""
         snapshot = self.epoch in self.watch.snapshot_epochs
-        if snapshot or self.epoch % self.watch.history_stride == 0 or self.epoch == self.group.epochs:
+        if (
+            snapshot
+            or self.epoch % self.watch.history_stride == 0
+            or self.epoch == self.group.epochs
+        ):
             self.recorder.record(self.epoch, self.engine)
         if snapshot:
-            self.snapshots[self.epoch] = {name: value.cpu().clone() for name, value in self.engine.export().items()}
+            self.snapshots[self.epoch] = {
+                name: value.cpu().clone() for name, value in self.engine.export().items()
+            }
         if self.epoch == self.group.epochs:  # no further epoch would notice it
-            lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss"))).to(self.group.device)
+            lost = torch.from_numpy(~np.isfinite(self.recorder.last("training_loss"))).to(
+                self.group.device
+            )
             self.diverged_at.masked_fill_(lost & (self.diverged_at < 0), self.epoch)
         for index, epoch in enumerate(self.diverged_at.tolist()):
             if epoch >= 0 and index not in self.reported:
                 self.reported.add(index)
                 others = "; the others go on" if len(self.group.runs) > 1 else ""
                 run = self.group.runs[index]
-                log.warning("run %s (seed %d) diverged at epoch %d and is frozen%s", run.run_id, run.seed, epoch, others)
+                log.warning(
+                    "run %s (seed %d) diverged at epoch %d and is frozen%s",
+                    run.run_id,
+                    run.seed,
+                    epoch,
+                    others,
+                )
 
     def start(self, most: int | None = None) -> None:
-        """Start the epochs of a chunk, at most so many. On a GPU they are queued, and this returns before they are done."""
+        """Start the epochs of a chunk, at most so many. On a GPU they are queued, and this
+        returns before they are done.
+        """
         wanted = min(self.pace.epochs(self.chunk), most or self.group.epochs)
         self.started, self.target = time.perf_counter(), min(self.epoch + wanted, self._next_stop())
         with self._on_stream():
@@ -208,7 +256,11 @@ class Ensemble:
         """Epochs per second, since this ensemble was built or restored."""
         return (self.epoch - self.began_at) / self.elapsed if self.elapsed > 0 else 0.0
 
-    def train(self, checkpointer: Checkpointer | None = None, progress: Callable[["Ensemble"], None] = ignore) -> None:
+    def train(
+        self,
+        checkpointer: Checkpointer | None = None,
+        progress: Callable[["Ensemble"], None] = ignore,
+    ) -> None:
         """Train to the end. `progress` gets the ensemble after every chunk."""
         in_turns([self], checkpointer, progress)
 
@@ -235,7 +287,8 @@ class Ensemble:
         return Checkpoint(self.description(), tensors)
 
     def restore(self, checkpoint: Checkpoint, where: str = "this checkpoint") -> None:
-        """Go on where a checkpoint of the same ensemble stopped. One of another, or one that was changed, is refused, and
+        """Go on where a checkpoint of the same ensemble stopped. One of another, or one that was
+        changed, is refused, and
         then nothing of it is taken. where: its place, for the message."""
         held = checkpoint.description
         refusal = self._refusal(checkpoint)
@@ -266,20 +319,37 @@ class Ensemble:
             return f"tensor {name} {'is missing' if name in expected else 'does not belong to it'}"
         for name, (shape, dtype) in expected.items():
             if tensors[name].shape != shape:
-                return f"tensor {name} has shape {tuple(tensors[name].shape)}; it must be {tuple(shape)}"
+                return (
+                    f"tensor {name} has shape {tuple(tensors[name].shape)}; it must be "
+                    f"{tuple(shape)}"
+                )
             if tensors[name].dtype != dtype:
                 return f"tensor {name} is {tensors[name].dtype}; it must be {dtype}"
         steps = tensors["state/steps"].item()
-        return None if steps == held.epoch else f"its optimiser has made {steps:g} steps, and its epoch is {held.epoch}"
+        return (
+            None
+            if steps == held.epoch
+            else f"its optimiser has made {steps:g} steps, and its epoch is {held.epoch}"
+        )
 
     def _kept(self, epoch: int, points: int) -> dict[str, tuple[torch.Size, torch.dtype]]:
-        """Shape and type of every tensor in a checkpoint at that epoch, with so many points of history."""
-        kept = {f"state/{name}": (value.shape, value.dtype) for name, value in self._state().items()}
-        kept |= {f"history/{name}": (torch.Size((points, len(self.group.runs))), torch.float64) for name in CURVES}
+        """Shape and type of every tensor in a checkpoint at that epoch, with so many points of
+        history.
+        """
+        kept = {
+            f"state/{name}": (value.shape, value.dtype) for name, value in self._state().items()
+        }
+        kept |= {
+            f"history/{name}": (torch.Size((points, len(self.group.runs))), torch.float64)
+            for name in CURVES
+        }
         taken = [snapshot for snapshot in self.watch.snapshot_epochs if snapshot <= epoch]
         exported = self.engine.export() if taken else {}
         for snapshot in taken:
-            kept |= {f"snapshot/{snapshot}/{name}": (value.shape, value.dtype) for name, value in exported.items()}
+            kept |= {
+                f"snapshot/{snapshot}/{name}": (value.shape, value.dtype)
+                for name, value in exported.items()
+            }
         return kept
 
     def results(self) -> list[TrainedRun]:
@@ -291,7 +361,9 @@ class Ensemble:
         group, run, diverged_at = self.group, self.group.runs[index], int(self.diverged_at[index])
         snapshots = {}
         for epoch, values in self.snapshots.items():
-            if (diverged_at < 0 or epoch < diverged_at) and _finite(values, index):  # a frozen network is no snapshot
+            if (diverged_at < 0 or epoch < diverged_at) and _finite(
+                values, index
+            ):  # a frozen network is no snapshot
                 snapshots[epoch] = take_out(values, index, run)
                 snapshots[epoch].id = f"{run.run_id}.epoch{epoch}"
         return TrainedRun(

@@ -1,7 +1,8 @@
 """How many threads of a crew train: found by measuring while training, not by counting cores.
 
-Now and then a few epochs are trained with fewer threads, or with more, and the number that is faster stays. So a crew
-shrinks while other programs take its cores, and grows again when they are gone. The number changes no bit of the result.
+Now and then a few epochs are trained with fewer threads, or with more, and the number that is
+faster stays. So a crew shrinks while other programs take its cores, and grows again when they are
+gone. The number changes no bit of the result.
 """
 
 from algophase.training.engines.crew import Crew
@@ -9,7 +10,10 @@ from algophase.training.engines.crew import Crew
 TRIAL_EPOCHS = 12
 SECONDS_BETWEEN = 8.0  # trials of a crew that is as fast as it was
 FEWEST_SECONDS = 1.0  # between trials of one that has become slower
-FASTER, SLOWER = 0.93, 1.25  # times the seconds per epoch: what makes a trial succeed, and what calls for one
+FASTER, SLOWER = (
+    0.93,
+    1.25,
+)  # times the seconds per epoch: what makes a trial succeed, and what calls for one
 
 
 class Pace:
@@ -37,7 +41,9 @@ class Pace:
             return
         self.waited += seconds
         self.usual = min(self.usual or per_epoch, per_epoch)
-        due = self.waited > SECONDS_BETWEEN or (self.waited > FEWEST_SECONDS and per_epoch > SLOWER * self.usual)
+        due = self.waited > SECONDS_BETWEEN or (
+            self.waited > FEWEST_SECONDS and per_epoch > SLOWER * self.usual
+        )
         if due and self.crew.limit > 1:
             self.settled, self.before_trial = self.crew.count, per_epoch
             self.crew.count = self._other()

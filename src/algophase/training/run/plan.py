@@ -1,6 +1,7 @@
 """Before any training: which engine, device and precision, and which runs share an ensemble.
 
-Runs share one if they can be stacked (`networks.stacking`), are padded to the same sizes and train for as many epochs.
+Runs share one if they can be stacked (`networks.stacking`), are padded to the same sizes and train
+for as many epochs.
 """
 
 import logging
@@ -9,10 +10,17 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from algophase.devices import choose_device
-from algophase.errors import InputError
+from algophase.core.devices import choose_device
+from algophase.core.errors import InputError
+from algophase.core.settings import (
+    LinearSettings,
+    RunSettings,
+    TransformerSettings,
+    shown,
+    trained_kinds,
+)
+from algophase.core.wording import counted
 from algophase.networks.stacking import stack_key
-from algophase.settings import LinearSettings, RunSettings, TransformerSettings, shown, trained_kinds
 from algophase.training.engines.deep import DeepTransformer
 from algophase.training.engines.engine import Engine
 from algophase.training.engines.fused import FusedTransformer
@@ -23,7 +31,6 @@ from algophase.training.engines.plain import PlainEngine
 from algophase.training.engines.precision import missing_triton
 from algophase.training.engines.sizing import largest_ensemble
 from algophase.training.engines.stacked import StackedEngine
-from algophase.wording import counted
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +38,11 @@ log = logging.getLogger(__name__)
 def _fused(run: RunSettings) -> type[Engine]:
     if isinstance(run.network, LinearSettings):
         return FusedLinear
-    return DeepTransformer if isinstance(run.network, TransformerSettings) and run.network.layers > 1 else FusedTransformer
+    return (
+        DeepTransformer
+        if isinstance(run.network, TransformerSettings) and run.network.layers > 1
+        else FusedTransformer
+    )
 
 
 # What trains a run under each name: engines of one name differ by kind of network.
@@ -42,12 +53,15 @@ ENGINES: dict[str, Callable[[RunSettings], type[Engine]]] = {
     "fused": _fused,
 }
 
-# What each kind of device offers. By default an engine takes the first it has (evidence: docs/engines.md).
+# What each kind of device offers. By default an engine takes the first it has (evidence:
+# docs/engines.md).
 PRECISIONS = {"cuda": ("half", "tf32", "float32", "float64"), "cpu": ("float32", "float64")}
 
 
 def retired(engine: object, precision: object) -> bool:
-    """Whether this engine and precision made networks once, in tables and checkpoints that remain, and are gone."""
+    """Whether this engine and precision made networks once, in tables and checkpoints that
+    remain, and are gone.
+    """
     return engine == "fused" and precision in ("tf32", "float32", "tf32x3")
 
 
@@ -76,7 +90,9 @@ class Group:
     def only(self, places: Sequence[int]) -> "Group":
         """Some of these runs, by their places here."""
         return replace(
-            self, indices=tuple(self.indices[place] for place in places), runs=tuple(self.runs[place] for place in places)
+            self,
+            indices=tuple(self.indices[place] for place in places),
+            runs=tuple(self.runs[place] for place in places),
         )
 
 
@@ -89,7 +105,9 @@ def plan(
     *,
     strict_device: bool = False,
 ) -> list[Group]:
-    """Groups in the order in which they train. What is replaced by something else is logged as a warning."""
+    """Groups in the order in which they train. What is replaced by something else is logged as a
+    warning.
+    """
     if not isinstance(runs, Sequence):
         raise InputError(f"runs is {shown(runs)}; give a list of RunSettings")
     for run in runs:
@@ -97,7 +115,9 @@ def plan(
             raise InputError(f"a run is {shown(run)}; it must be RunSettings")
         if not run.network.trained:
             choices = ", ".join(trained_kinds())
-            raise InputError(f"a {run.network.kind} network has nothing to train; choose one of {choices}")
+            raise InputError(
+                f"a {run.network.kind} network has nothing to train; choose one of {choices}"
+            )
     check_options(engine, ensemble_size)
     chosen = choose_device(device, strict=strict_device)
     chosen_precision = choose_precision(precision, chosen, instead_of=device)
@@ -107,12 +127,18 @@ def plan(
     for index, run in enumerate(runs):
         name, used = ways[index]
         padded = ENGINES[name](run).padded([run], chosen)
-        families.setdefault((name, used, run.training.epochs, *stack_key(run), padded), []).append(index)
+        families.setdefault((name, used, run.training.epochs, *stack_key(run), padded), []).append(
+            index
+        )
     groups = []
     for members in families.values():
         (name, used), first = ways[members[0]], runs[members[0]]
         padded = ENGINES[name](first).padded([first], chosen)
-        limit = 1 if name == "plain" else ensemble_size or largest_ensemble(name, first.task, padded, chosen, used)
+        limit = (
+            1
+            if name == "plain"
+            else ensemble_size or largest_ensemble(name, first.task, padded, chosen, used)
+        )
         for start in range(0, len(members), limit):
             indices = tuple(members[start : start + limit])
             groups.append(Group(indices, tuple(runs[i] for i in indices), name, chosen, used))
@@ -124,15 +150,21 @@ def check_options(engine: str, ensemble_size: int | None) -> None:
     if isinstance(ensemble_size, bool) or (
         ensemble_size is not None and (not isinstance(ensemble_size, int) or ensemble_size < 1)
     ):
-        raise InputError(f"ensemble_size is {ensemble_size!r}; it must be an integer of at least 1, or None for as many as fit")
+        raise InputError(
+            f"ensemble_size is {ensemble_size!r}; it must be an integer of at least 1, or None "
+            "for as many as fit"
+        )
     if engine not in ("auto", *ENGINES):
         raise InputError(f"engine is {engine!r}; choose one of auto, {', '.join(ENGINES)}")
 
 
-def choose_precision(precision: str | None, device: torch.device, instead_of: torch.device | str = "auto") -> str | None:
+def choose_precision(
+    precision: str | None, device: torch.device, instead_of: torch.device | str = "auto"
+) -> str | None:
     """The precision asked for if the device has it; None stays None, for the engine's default.
 
-    instead_of: the device asked for. Where the CPU took over from a GPU, it also takes over from a precision that needs one.
+    instead_of: the device asked for. Where the CPU took over from a GPU, it also takes over from a
+        precision that needs one.
     """
     offered = PRECISIONS[device.type]
     if precision is None:
@@ -142,24 +174,37 @@ def choose_precision(precision: str | None, device: torch.device, instead_of: to
         log.warning("precision %s needs a GPU: training in %s instead", precision, offered[0])
         return offered[0]
     if precision not in offered:
-        raise InputError(f"precision is {precision!r}; on {device.type} choose one of {', '.join(sorted(offered))}")
+        raise InputError(
+            f"precision is {precision!r}; on {device.type} choose one of "
+            f"{', '.join(sorted(offered))}"
+        )
     return precision
 
 
 def _available(engine: str, device: torch.device) -> str:
-    """The engine asked for, or the grid engine in plain torch where the machine lacks what the fused kernels need."""
+    """The engine asked for, or the grid engine in plain torch where the machine lacks what the
+    fused kernels need.
+    """
     lacking = "there is no GPU" if device.type != "cuda" else missing_triton()
     if engine == "fused" and lacking is not None:
-        log.warning("the fused engine cannot run here, %s: training with the grid engine instead", lacking)
+        log.warning(
+            "the fused engine cannot run here, %s: training with the grid engine instead", lacking
+        )
         return "grid"
     return engine
 
 
-def choose_way(run: RunSettings, engine: str, device: torch.device, precision: str | None) -> tuple[str, str]:
+def choose_way(
+    run: RunSettings, engine: str, device: torch.device, precision: str | None
+) -> tuple[str, str]:
     """Engine and precision of a run: by default half where the fused engine has it for the run."""
     if precision is None:
         offered = PRECISIONS[device.type]
-        fused = engine in ("auto", "fused") and "half" in offered and _refusal(run, "fused", device, "half") is None
+        fused = (
+            engine in ("auto", "fused")
+            and "half" in offered
+            and _refusal(run, "fused", device, "half") is None
+        )
         precision = "half" if fused else next(one for one in offered if one != "half")
     return choose_engine(run, engine, device, precision), precision
 
@@ -173,31 +218,56 @@ def choose_engine(run: RunSettings, engine: str, device: torch.device, precision
         for name in preference:
             if _refusal(run, name, device, precision) is None:
                 return name
-        raise InputError(f"run {run.run_id} cannot be trained in {precision}: {_refusal(run, 'fused', device, precision)}")
+        raise InputError(
+            f"run {run.run_id} cannot be trained in {precision}: "
+            f"{_refusal(run, 'fused', device, precision)}"
+        )
     refusal = _refusal(run, engine, device, precision)
     if refusal is not None:
         able = [name for name in ENGINES if _refusal(run, name, device, precision) is None]
-        raise InputError(f"the {engine} engine cannot train run {run.run_id}: {refusal}; choose one of auto, {', '.join(able)}")
+        raise InputError(
+            f"the {engine} engine cannot train run {run.run_id}: {refusal}; choose one of auto, "
+            f"{', '.join(able)}"
+        )
     return engine
 
 
 def _refusal(run: RunSettings, engine: str, device: torch.device, precision: str) -> str | None:
     made = ENGINES[engine](run)
     reason, offered = made.unsupported(run, device), made.precisions(device)
-    return reason if reason is not None or precision in offered else f"it has precision {' or '.join(offered)}, not {precision}"
+    return (
+        reason
+        if reason is not None or precision in offered
+        else f"it has precision {' or '.join(offered)}, not {precision}"
+    )
 
 
 def describe(groups: Sequence[Group]) -> list[str]:
-    """One line per engine and precision in use: how many networks, on which device and in how many ensembles."""
+    """One line per engine and precision in use: how many networks, on which device and in how
+    many ensembles.
+    """
     lines = []
     for engine, precision in dict.fromkeys((group.engine, group.precision) for group in groups):
         mine = [group for group in groups if (group.engine, group.precision) == (engine, precision)]
         count = counted(sum(len(group.runs) for group in mine), "network")
-        shared = f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}" if len(mine) > 1 else ""
-        lines.append(f"training {count} with the {engine} engine on {mine[0].device} in {precision}{shared}")
+        shared = (
+            f", in {len(mine)} ensembles of at most {max(len(group.runs) for group in mine)}"
+            if len(mine) > 1
+            else ""
+        )
+        lines.append(
+            f"training {count} with the {engine} engine on {mine[0].device} in {precision}{shared}"
+        )
     return lines
 
 
 def distinct_engines() -> list[type[Engine]]:
     """Every engine class but the plain one, which the others are compared with."""
-    return [StackedEngine, GridTransformer, GridLinear, FusedTransformer, DeepTransformer, FusedLinear]
+    return [
+        StackedEngine,
+        GridTransformer,
+        GridLinear,
+        FusedTransformer,
+        DeepTransformer,
+        FusedLinear,
+    ]

@@ -1,4 +1,6 @@
-"""The history of an ensemble: losses, accuracies and norms of every network at chosen epochs, in float64."""
+"""The history of an ensemble: losses, accuracies and norms of every network at chosen epochs, in
+float64.
+"""
 
 import warnings
 
@@ -40,12 +42,17 @@ class Recorder:
     def median(self, name: str) -> float:
         """Over the networks at the last point, those that have a value."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # all diverged: the median is NaN, which is what we want to say
+            warnings.simplefilter(
+                "ignore", RuntimeWarning
+            )  # all diverged: the median is NaN, which is what we want to say
             return float(np.nanmedian(self.last(name))) if self.epochs else np.nan
 
     def history(self, index: int) -> History:
         """One network's."""
-        curves = {name: np.array([point[index] for point in points]) for name, points in self.curves.items()}
+        curves = {
+            name: np.array([point[index] for point in points])
+            for name, points in self.curves.items()
+        }
         return History(tuple(self.epochs), **curves)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -64,8 +71,8 @@ def _mean(values: Tensor, chosen: Tensor) -> Tensor:
 
 
 def _sums(rows: Tensor) -> Tensor:
-    """(n,): each row's sum, halves added onto each other. On a GPU the order of `sum` depends on how many rows there are, and a
-    network's history must not depend on its company."""
+    """(n,): each row's sum, halves added onto each other. On a GPU the order of `sum` depends on
+    how many rows there are, and a network's history must not depend on its company."""
     while rows.shape[1] > 1:
         half = rows.shape[1] // 2
         folded = rows[:, :half] + rows[:, half : 2 * half]

@@ -1,8 +1,10 @@
-"""How many CPU threads an ensemble trains on: one where networks are so small that more would mostly wait for each other."""
+"""How many CPU threads an ensemble trains on: one where networks are so small that more would
+mostly wait for each other.
+"""
 
 from contextlib import AbstractContextManager
 
-from algophase.threads import one_thread
+from algophase.core.threads import one_thread
 from algophase.training.engines.sizing import SMALL, operations
 from algophase.training.run.plan import Group
 

@@ -7,9 +7,10 @@ from contextlib import closing, contextmanager
 
 import torch
 
-from algophase.errors import InputError, out_of_memory
-from algophase.progress import Bar
-from algophase.settings import RunSettings
+from algophase.core.errors import InputError, out_of_memory
+from algophase.core.progress import Bar
+from algophase.core.settings import RunSettings
+from algophase.core.wording import counted, duration
 from algophase.training.check.check_planned import check_planned
 from algophase.training.engines.sizing import cost
 from algophase.training.run.checkpoint import Checkpointer
@@ -18,7 +19,6 @@ from algophase.training.run.plan import Group, describe, plan
 from algophase.training.run.threads import threads_for
 from algophase.training.run.trained import Progress, TrainedRun, TrainingInterrupted
 from algophase.training.run.turns import in_turns, save, together
-from algophase.wording import counted, duration
 
 log = logging.getLogger(__name__)
 
@@ -40,17 +40,23 @@ def train(
 ) -> list[TrainedRun]:
     """Train every run and return the outcomes in the order given.
 
-    engine: auto (the fastest that supports a run), plain, stacked, grid or fused. device: auto, cpu, cuda, cuda:1, ...
-    precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a GPU, tf32 and half.
-    history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and `EarlyStop`.
+    engine: auto (the fastest that supports a run), plain, stacked, grid or fused. device: auto,
+        cpu, cuda, cuda:1, ...
+    precision: None for the engine's default (half or tf32 on a GPU), or float32, float64 and, on a
+        GPU, tf32 and half.
+    history_stride, snapshot_epochs, early_stop: what to record and when to stop; see `Watch` and
+        `EarlyStop`.
     checkpoint: where interrupted ensembles are kept, and continued from.
-    progress: called with where training stands; it may raise `OutOfTime` to stop. Without it, a terminal or a notebook shows a
-        bar after two seconds; False shows none.
+    progress: called with where training stands; it may raise `OutOfTime` to stop. Without it, a
+        terminal or a notebook shows a bar after two seconds; False shows none.
     ensemble_size: networks that train together; None for as many as fit well.
-    check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything is trained with it.
-    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning is logged.
+    check_gradients: on a GPU, compare an engine's gradients with the plain engine's before anything
+        is trained with it.
+    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
+        is logged.
 
-    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what is finished. Messages go to
+    Everything is checked before any work. Ctrl-C raises `TrainingInterrupted`, which carries what
+    is finished. Messages go to
     the logger `algophase`: warnings, and at level INFO what is about to be trained.
 
     >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
@@ -84,8 +90,14 @@ def train(
 
 
 def _state(progress: Progress) -> str:
-    left = "" if progress.seconds_left != progress.seconds_left else f", {duration(progress.seconds_left)} left"
-    return f"epoch {progress.epoch:,} of {progress.epochs:,}, loss {progress.training_loss:.1e}{left}"
+    left = (
+        ""
+        if progress.seconds_left != progress.seconds_left
+        else f", {duration(progress.seconds_left)} left"
+    )
+    return (
+        f"epoch {progress.epoch:,} of {progress.epochs:,}, loss {progress.training_loss:.1e}{left}"
+    )
 
 
 def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
@@ -94,7 +106,8 @@ def check_snapshots(runs: Sequence[RunSettings], watch: Watch) -> None:
     for epoch in watch.snapshot_epochs:
         if runs and epoch > longest:
             raise InputError(
-                f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, the last one trained"
+                f"a snapshot is asked for at epoch {epoch}; choose epochs from 0 to {longest}, "
+                "the last one trained"
             )
 
 
@@ -111,7 +124,9 @@ def train_by_ensemble(
     check_gradients: bool = True,
     strict_device: bool = False,
 ) -> Generator[tuple[Group, list[TrainedRun]]]:
-    """As `train`, ensemble by ensemble. Everything is checked and announced now, and trained when it is asked for."""
+    """As `train`, ensemble by ensemble. Everything is checked and announced now, and trained
+    when it is asked for.
+    """
     groups = plan(runs, engine, device, precision, ensemble_size, strict_device=strict_device)
     check_snapshots(runs, watch)
     if checkpoint is not None:
@@ -134,13 +149,19 @@ def train_groups(
     *,
     check_gradients: bool = True,
 ) -> Generator[tuple[Group, list[TrainedRun]]]:
-    """Train what a plan says, small ensembles side by side on a GPU, and give their outcomes in the plan's order.
+    """Train what a plan says, small ensembles side by side on a GPU, and give their outcomes in the
+    plan's order.
 
     Asking for the next ensemble removes this one's checkpoint: save the outcome first.
     """
     if check_gradients:
         check_planned(groups)
-    waiting, flight, crowded, report = list(groups), list[Ensemble](), False, _Reporter(progress, groups)
+    waiting, flight, crowded, report = (
+        list(groups),
+        list[Ensemble](),
+        False,
+        _Reporter(progress, groups),
+    )
     while waiting or flight:
         while waiting and (not flight or (not crowded and _fits(flight, waiting[0]))):
             group = waiting[0]
@@ -148,7 +169,10 @@ def train_groups(
                 with _kept(flight, checkpoint):
                     flight.append(_build(group, watch, checkpoint))
                 waiting.pop(0)
-            except (RuntimeError, MemoryError) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
+            except (
+                RuntimeError,
+                MemoryError,
+            ) as error:  # torch.cuda.OutOfMemoryError is a RuntimeError
                 if not out_of_memory(error):
                     raise
                 if flight:
@@ -156,13 +180,23 @@ def train_groups(
                 else:
                     waiting[:1] = _halved(group)
                     count, fewer = len(group.runs), len(waiting[0].runs)
-                    log.warning("%d networks do not fit into memory: training them %d at a time", count, fewer)
-            _release(group.device)  # not earlier: an error in hand still holds the ensemble that did not fit
+                    log.warning(
+                        "%d networks do not fit into memory: training them %d at a time",
+                        count,
+                        fewer,
+                    )
+            _release(
+                group.device
+            )  # not earlier: an error in hand still holds the ensemble that did not fit
         report.about(flight, len(waiting))
         with threads_for(flight[0].group):
             in_turns(flight, checkpoint, report)
             if checkpoint is not None and checkpoint.to_the_end:
-                _save_or_warn(flight[:1], checkpoint, "if saving the networks fails as well, they are trained again")
+                _save_or_warn(
+                    flight[:1],
+                    checkpoint,
+                    "if saving the networks fails as well, they are trained again",
+                )
             outcomes = flight[0].results()
         group = flight.pop(0).group  # its memory is the next one's
         crowded = crowded and bool(flight)
@@ -176,7 +210,9 @@ def train_groups(
 
 @contextmanager
 def _kept(flight: Sequence[Ensemble], checkpoint: Checkpointer | None) -> Iterator[None]:
-    """If all ends meanwhile, by Ctrl-C or by a caller who asks for no more, the ensembles in training are saved."""
+    """If all ends meanwhile, by Ctrl-C or by a caller who asks for no more, the ensembles in
+    training are saved.
+    """
     try:
         yield
     except (KeyboardInterrupt, GeneratorExit):
@@ -214,7 +250,8 @@ def _halved(group: Group) -> tuple[Group, Group]:
     if len(group.runs) == 1:
         run = group.runs[0]
         raise InputError(
-            f"one network of run {run.run_id} does not fit into the memory of {group.device} with the {group.engine} engine; "
+            f"one network of run {run.run_id} does not fit into the memory of {group.device} "
+            f"with the {group.engine} engine; "
             "choose a smaller network or modulus, or another device"
         )
     return group.halves()
@@ -228,9 +265,17 @@ def _release(device: torch.device) -> None:
 class _Reporter:
     """What the loop calls with an ensemble after its part of a turn."""
 
-    def __init__(self, progress: Callable[[Progress], None] | None, groups: Sequence[Group]) -> None:
-        self.progress, self.finished, self.flight, self.count = progress, 0, list[Ensemble](), len(groups)
-        # of all ensembles, and of those that are done: work in units of `cost`, and networks x epochs
+    def __init__(
+        self, progress: Callable[[Progress], None] | None, groups: Sequence[Group]
+    ) -> None:
+        self.progress, self.finished, self.flight, self.count = (
+            progress,
+            0,
+            list[Ensemble](),
+            len(groups),
+        )
+        # of all ensembles, and of those that are done: work in units of `cost`, and networks x
+        # epochs
         self.work, self.updates = sum(map(_work, groups)), sum(map(_updates, groups))
         self.work_done = self.updates_done = 0.0
 
@@ -249,9 +294,15 @@ class _Reporter:
             return
         running = [other for other in self.flight if other is ensemble or not other.finished]
         rate = sum(len(other.group.runs) * other.rate for other in running)
-        made = sum(len(other.group.runs) * (other.epoch if other in running else other.group.epochs) for other in self.flight)
+        made = sum(
+            len(other.group.runs) * (other.epoch if other in running else other.group.epochs)
+            for other in self.flight
+        )
         left = self.updates - self.updates_done - made
-        work = sum(part * other.epoch / max(1, other.group.epochs) for part, other in zip(self.works, self.flight, strict=True))
+        work = sum(
+            part * other.epoch / max(1, other.group.epochs)
+            for part, other in zip(self.works, self.flight, strict=True)
+        )
         self.progress(
             Progress(
                 networks=len(ensemble.group.runs),
@@ -277,16 +328,21 @@ def _updates(group: Group) -> int:
 
 
 def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -> list[Group]:
-    """Interrupted ensembles first, each with the same members as before; the other runs as planned."""
+    """Interrupted ensembles first, each with the same members as before; the other runs as
+    planned.
+    """
     planned = {index: group for group in groups for index in group.indices}
-    runs = {index: run for group in groups for index, run in zip(group.indices, group.runs, strict=True)}
+    runs = {
+        index: run for group in groups for index, run in zip(group.indices, group.runs, strict=True)
+    }
     first = []
     for held in checkpoint.pending():
         indices = _places(held.runs, {index: runs[index] for index in planned})
         if indices is None:
             if any(run in held.runs for run in runs.values()):
                 log.warning(
-                    "%s holds only some of these runs: it is left alone, and they start from the beginning",
+                    "%s holds only some of these runs: it is left alone, and they start from "
+                    "the beginning",
                     checkpoint.where(held),
                 )
             continue
@@ -295,7 +351,8 @@ def continued(groups: Sequence[Group], checkpoint: Checkpointer, watch: Watch) -
         refusal = held.refusal(group, watch.to_dict())
         if refusal is not None:
             raise InputError(
-                f"{checkpoint.where(held)} holds these runs at epoch {held.epoch} and cannot be continued: {refusal}; "
+                f"{checkpoint.where(held)} holds these runs at epoch {held.epoch} and cannot be "
+                f"continued: {refusal}; "
                 "ask for what it has, or remove it to start anew"
             )
         first.append(group)

@@ -7,19 +7,26 @@ from typing import Any
 
 import numpy as np
 
+from algophase.core.settings import RunSettings
+from algophase.core.wording import floored
 from algophase.networks import Network
-from algophase.settings import RunSettings
-from algophase.wording import floored
 
-CURVES = ("training_loss", "validation_loss", "training_accuracy", "validation_accuracy", "parameter_norm")
+CURVES = (
+    "training_loss",
+    "validation_loss",
+    "training_accuracy",
+    "validation_accuracy",
+    "parameter_norm",
+)
 
 
 @dataclass(frozen=True)
 class History:
-    """One network along training, all arrays (points,) in float64. Epoch e is the network after e updates; 0 is its start.
+    """One network along training, all arrays (points,) in float64. Epoch e is the network after e
+    updates; 0 is its start.
 
-    parameter_norm is the root of the sum of squares of all parameters. What is undefined (a diverged network's loss, the
-    validation of a task without validation pairs) is NaN.
+    parameter_norm is the root of the sum of squares of all parameters. What is undefined (a
+    diverged network's loss, the validation of a task without validation pairs) is NaN.
     """
 
     epochs: tuple[int, ...]
@@ -34,7 +41,12 @@ class History:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, null for what is not a number."""
-        curves = {name: [value if math.isfinite(value) else None for value in getattr(self, name).tolist()] for name in CURVES}
+        curves = {
+            name: [
+                value if math.isfinite(value) else None for value in getattr(self, name).tolist()
+            ]
+            for name in CURVES
+        }
         return {"epochs": list(self.epochs), **curves}
 
 
@@ -43,9 +55,11 @@ class TrainedRun:
     """A run's outcome.
 
     network: None only where training ended in weights that are not finite.
-    epochs: updates made; fewer than the settings ask for after an early stop, an interruption or a divergence.
+    epochs: updates made; fewer than the settings ask for after an early stop, an interruption or a
+        divergence.
     snapshots: the network at the epochs asked for, up to its divergence.
-    diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as it was then.
+    diverged_at: the epoch at which the training loss was no longer finite; the network is frozen as
+        it was then.
     seconds: this run's share of the time its ensemble took.
 
     >>> from algophase import RunSettings, TaskSettings, TrainingSettings, TransformerSettings, train
@@ -68,7 +82,11 @@ class TrainedRun:
 
     def __repr__(self) -> str:
         accuracy = self.history.validation_accuracy[-1] if len(self.history.epochs) else math.nan
-        ended = f"diverged at epoch {self.diverged_at:,}" if self.diverged_at is not None else f"{self.epochs:,} epochs"
+        ended = (
+            f"diverged at epoch {self.diverged_at:,}"
+            if self.diverged_at is not None
+            else f"{self.epochs:,} epochs"
+        )
         return f"<TrainedRun {self.id}: {ended}, validation accuracy {floored(accuracy)}>"
 
     @property
@@ -80,9 +98,10 @@ class TrainedRun:
 class Progress:
     """Where training stands.
 
-    networks, epoch, epochs: of an ensemble in work, which is number `ensemble` of `ensembles`. Small ones train side by side on
-        a GPU, and each of them is reported.
-    rate: networks x epochs per second, of all in work; seconds_left: for all ensembles (NaN before the first epoch).
+    networks, epoch, epochs: of an ensemble in work, which is number `ensemble` of `ensembles`.
+        Small ones train side by side on a GPU, and each of them is reported.
+    rate: networks x epochs per second, of all in work; seconds_left: for all ensembles (NaN before
+        the first epoch).
     training_loss, validation_accuracy: medians over the ensemble at its last history point.
     share: how much of the whole work, of all ensembles, is done: from 0 to 1.
     """
@@ -100,13 +119,16 @@ class Progress:
 
 
 class OutOfTime(Exception):
-    """Raised by a progress callback whose deadline has passed. Training then stops as after Ctrl-C."""
+    """Raised by a progress callback whose deadline has passed. Training then stops as after
+    Ctrl-C.
+    """
 
 
 class TrainingInterrupted(Exception):
     """Training stopped early, by Ctrl-C or by a deadline.
 
-    finished: the runs that were done before; partial: the interrupted ensemble as it stands, or all that trained side by side;
+    finished: the runs that were done before; partial: the interrupted ensemble as it stands, or all
+        that trained side by side;
     saved: whether checkpoints let them continue; out_of_time: whether a deadline stopped it.
 
     >>> from algophase import TrainingInterrupted
@@ -123,7 +145,12 @@ class TrainingInterrupted(Exception):
         ensembles: int = 1,
         out_of_time: bool = False,
     ) -> None:
-        self.partial, self.saved, self.finished, self.out_of_time = list(partial), saved, list(finished), out_of_time
+        self.partial, self.saved, self.finished, self.out_of_time = (
+            list(partial),
+            saved,
+            list(finished),
+            out_of_time,
+        )
         what = "ran out of time" if out_of_time else "was interrupted"
         kept = "saved and can be continued" if saved else "not saved"
         whose = "an ensemble" if ensembles == 1 else f"{ensembles} ensembles"

@@ -1,0 +1,3 @@
+"""Where the group shows in the operand tables: principal components, circles, what each circle
+does.
+"""

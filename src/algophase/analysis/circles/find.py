@@ -1,0 +1,419 @@
+"""Circles in the embedding, found two ways, and circle isolation (sections 2.1 and 3.3).
+
+By principal components, as in the paper: components 1-2, 3-4, ... are a circle when both are waves
+    of one frequency.
+By frequency: the tokens are projected onto the Fourier modes of one frequency, which stays right
+    where circles of equal
+size share components and no pair shows either of them. `find_circles` takes the paper's way where
+it is clean and the second for what is left.
+"""
+
+import math
+import numbers
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from algophase.analysis.checks import check_network
+from algophase.analysis.circles.principal import (
+    LEAST_VARIANCE_SHARE,
+    PrincipalComponents,
+    frequency_shares,
+    network_components,
+    of_columns,
+)
+from algophase.analysis.logits.all_pairs import accuracy, grid_logits
+from algophase.analysis.verdict.lines import falls_short, reaches
+from algophase.core.errors import InputError
+from algophase.core.fourier import basis, frequencies, wave_counts, waves_at
+from algophase.core.settings import shown
+from algophase.networks import Network
+from algophase.networks.ordered import ordered
+
+Some = TypeVar("Some")
+
+# A frequency stands out when it holds this many times the median share. An untrained embedding has
+# no such frequency.
+STANDS_OUT = 5.0
+# With few frequencies the median is a circle itself; a quarter of all variance stands out in any
+# case.
+ALWAYS_STANDS_OUT = 0.25
+# Short axis over long axis below which a wave is a line rather than a circle.
+LEAST_ROUNDNESS = 0.5
+
+
+@dataclass(frozen=True)
+class Circle:
+    """One circle: E_t = mean + an ellipse visited at angle w t + phase, w = 2 pi frequency / p.
+
+    components: numbered from 1 as in the paper; with method "frequency", those that carry a tenth
+        or more of the circle.
+    radius: root mean square over the ellipse; roundness: its short axis over its long axis.
+    phase: angle of token 0 in the plane of its two axes.
+    offset: angle of the first operand's circle ahead of the second's, 0 where they share one.
+    purity: of the variance in the circle's plane, the share of its frequency; 1 if the tokens seen
+        there are the ellipse.
+    alignment: correlation of the two operands' circles after the best turn, 1 where they share one.
+    """
+
+    frequency: int
+    components: tuple[int, ...]
+    method: Literal["components", "frequency"]
+    variance_share: float
+    radius: float
+    roundness: float
+    phase: float
+    offset: float
+    purity: float
+    alignment: float
+
+
+def _measure(
+    components: PrincipalComponents, frequency: int, members: slice = slice(None)
+) -> tuple[float, float, float, float, float, float]:
+    """Radius, roundness, phase, offset, purity and alignment of the ellipse Re(z exp(i w t)) in
+    these components.
+    """
+    every = components.fourier.numpy()[
+        :, :, members
+    ]  # few numbers for each of many circles: NumPy's calls are the shorter
+    values = every[:, frequency]  # z, (tables, r)
+    _, axes, directions = np.linalg.svd(
+        np.stack([values[0].real, values[0].imag]), full_matrices=False
+    )
+    power = (np.abs(every @ directions.T) ** 2).sum(
+        axis=(0, 2)
+    )  # of each frequency, in the plane of the ellipse
+    power[0] = 0
+    power[1:] *= wave_counts(components.modulus)
+    purity = float(power[frequency] / power.sum()) if power.sum() > 0 else 0.0
+    sizes = np.abs(values)
+    radius = math.sqrt((sizes**2).sum() / (2 * len(values)))
+    strongest = np.sort(np.argsort(-sizes[0], kind="stable")[:2])
+    start = (
+        values[0].real[strongest].tolist()
+    )  # where token 0 sits, on the two axes that carry most of the circle
+    phase = math.atan2(start[1], start[0]) if len(start) > 1 else 0.0
+    offset, alignment = 0.0, 1.0
+    if len(values) > 1:
+        common = (
+            values[0] * values[1].conj()
+        ).sum()  # 0 for other planes, and for one plane gone round the other way
+        lengths = math.sqrt((sizes[0] ** 2).sum() * (sizes[1] ** 2).sum())
+        offset, alignment = (
+            float(np.angle(common)),
+            float(abs(common) / lengths) if lengths > 0 else 0.0,
+        )
+    return radius, _roundness(axes), phase, offset, purity, alignment
+
+
+def roundness(components: PrincipalComponents, frequency: int) -> float:
+    """Short axis over long axis of the ellipse that the tokens draw at this frequency, whatever
+    its size.
+    """
+    values = components.fourier.numpy()[0, frequency]
+    return _roundness(np.linalg.svd(np.stack([values.real, values.imag]), compute_uv=False))
+
+
+def _roundness(axes: NDArray[np.float64]) -> float:
+    return float(axes[1] / axes[0]) if len(axes) > 1 and axes[0] > 0 else 0.0
+
+
+def circles_by_components(components: PrincipalComponents) -> list[Circle]:
+    """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same
+    frequency.
+    """
+    found = []
+    for pair, frequency, share in components.clean_pairs:
+        measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
+        found.append(
+            Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures)
+        )
+    return found
+
+
+def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]:
+    """The first pairs of components, (1, 2), (3, 4), ..., circle or not, each under the
+    frequency that has most of it.
+    """
+    found = []
+    for first in range(0, min(2 * count, components.count // 2 * 2), 2):
+        pair = slice(first, first + 2)
+        weighted = components.variance_share[pair] @ frequency_shares(components)[pair]
+        frequency = int(weighted.argmax()) + 1
+        measures = _measure(components, frequency, pair)
+        share = components.variance_share[pair].sum().item()
+        found.append(Circle(frequency, (first + 1, first + 2), "components", share, *measures))
+    return found
+
+
+def variance_by_frequency(components: PrincipalComponents) -> Tensor:
+    """Share of the embedding's variance at each frequency 1..floor(p / 2)."""
+    return components.variance_by_frequency
+
+
+def circles_by_frequency(
+    components: PrincipalComponents, known: Collection[int] = ()
+) -> list[Circle]:
+    """Every frequency that stands out and goes round, largest first, however the components mix;
+    none of those `known`.
+    """
+    if components.count == 0:
+        return []
+    carried = components.variance_share[:, None] * frequency_shares(components)  # (r, k)
+    total = carried.sum(dim=0)
+    stands_out = max(
+        LEAST_VARIANCE_SHARE, min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT)
+    )
+    found = []
+    for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
+        if (
+            falls_short(share, stands_out)
+            or waves_at(components.modulus, frequency) == 1
+            or frequency in known
+        ):
+            continue
+        measures = _measure(components, frequency)
+        if falls_short(measures[1], LEAST_ROUNDNESS):
+            continue
+        members = reaches(carried[:, frequency - 1], 0.1 * share).nonzero().flatten() + 1
+        found.append(Circle(frequency, tuple(members.tolist()), "frequency", share, *measures))
+    return sorted(found, key=lambda circle: -circle.variance_share)
+
+
+def _axes(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """The circle's two axes in component coordinates, (2, r): its two components, or the axes of
+    its ellipse.
+    """
+    if circle.method == "components":
+        return torch.eye(components.count, dtype=components.directions.dtype)[
+            [number - 1 for number in circle.components]
+        ]
+    z = components.fourier[0, circle.frequency]
+    return torch.linalg.svd(torch.stack([z.real, z.imag]), full_matrices=False).Vh.to(
+        components.directions.dtype
+    )
+
+
+def plane(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """Two orthonormal directions (2, width) in which a circle lies."""
+    return _axes(components, circle) @ components.directions
+
+
+def points_in_plane(components: PrincipalComponents, circle: Circle) -> Tensor:
+    """The tokens seen in a circle's plane, (tables, p, 2)."""
+    return components.coordinates @ _axes(components, circle).T
+
+
+def find_circles(components: PrincipalComponents) -> list[Circle]:
+    """All circles of an embedding, each once: clean component pairs in the paper's order, then what
+    only frequency shows.
+
+    >>> from algophase import handmade_pizza, network_components
+    >>> circles = find_circles(network_components(handmade_pizza(23, (2, 5))))
+    >>> [(circle.frequency, round(circle.roundness, 3)) for circle in circles]
+    [(2, 1.0), (5, 1.0)]
+    """
+    if not isinstance(components, PrincipalComponents):
+        raise InputError(
+            "give principal components, such as network_components(network), not a "
+            f"{type(components).__name__}"
+        )
+    clean: dict[int, Circle] = {}
+    for circle in circles_by_components(components):
+        clean.setdefault(circle.frequency, circle)
+    return [*clean.values(), *circles_by_frequency(components, clean.keys())]
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """A network run on part of its embedding: logits (p, p, outputs), accuracy over all pairs,
+    and the tables used.
+    """
+
+    logits: Tensor
+    accuracy: float
+    tables: tuple[Tensor, Tensor]
+
+
+def _isolated(network: Network, principal: PrincipalComponents, part: Tensor) -> Isolation:
+    device = network.operand_tables()[0].device
+    first, second = principal.rebuild(part)
+    tables = first.to(device), second.to(device)
+    logits = grid_logits(network, tables)
+    return Isolation(logits, accuracy(logits), tables)
+
+
+def _component_part(
+    principal: PrincipalComponents, members: Iterable[int], drop: bool = False
+) -> Tensor:
+    """Centred tables (tables, p, width) of these components alone, or of all others."""
+    chosen = [member - 1 for member in members]
+    if drop:
+        chosen = sorted(set(range(principal.count)).difference(chosen))
+    return principal.coordinates[:, :, chosen] @ principal.directions[chosen]
+
+
+def _frequency_part(
+    principal: PrincipalComponents, members: Iterable[int], drop: bool = False
+) -> Tensor:
+    """Centred tables (tables, p, width) projected onto the Fourier modes of these frequencies,
+    or of all others.
+    """
+    values = principal.centred
+    waves = basis(principal.modulus, tuple(members)).to(values.dtype)
+    part = waves.T @ (waves @ values)
+    return values - part if drop else part
+
+
+def circle_alone(principal: PrincipalComponents, circle: Circle) -> tuple[Tensor, Tensor]:
+    """The operand tables with one circle kept, as `isolate_circles` keeps it."""
+    if circle.method == "components":
+        return principal.rebuild(_component_part(principal, circle.components))
+    return principal.rebuild(_frequency_part(principal, [circle.frequency]))
+
+
+def without_circles(
+    principal: PrincipalComponents, circles: Sequence[Circle]
+) -> tuple[Tensor, Tensor]:
+    """The operand tables without these circles, as `isolate_circles` drops them."""
+    if all(circle.method == "components" for circle in circles):
+        members = [member for circle in circles for member in circle.components]
+        return principal.rebuild(_component_part(principal, members, drop=True))
+    return principal.rebuild(
+        _frequency_part(principal, [circle.frequency for circle in circles], drop=True)
+    )
+
+
+def group_columns(
+    principal: PrincipalComponents,
+    groups: Sequence[Collection[int]],
+    left_out: Sequence[Collection[int]] = (),
+) -> Tensor:
+    """Which of the `columns` belong to each group of frequencies kept, then to each left out: (n,
+    c) of 1 and 0.
+
+    By clean pairs of components if all of its frequencies have one, else by waves.
+    """
+    clean = {
+        frequency: pair for pair, frequency, _ in reversed(principal.clean_pairs)
+    }  # the first of several
+    chosen = np.zeros((len(groups) + len(left_out), principal.count + principal.modulus - 1))
+    for index, members in enumerate([*groups, *left_out]):
+        by_pairs = all(k in clean for k in members)
+        part = chosen[index, : principal.count] if by_pairs else chosen[index, principal.count :]
+        for k in members:
+            place = 2 * (clean[k] if by_pairs else k - 1)
+            part[place : place + 2] = 1
+        if index >= len(groups):
+            part[:] = 1 - part
+    return torch.from_numpy(chosen)
+
+
+def isolate_group(
+    network: Network,
+    members: Collection[int],
+    *,
+    drop: bool = False,
+    principal: PrincipalComponents,
+) -> Isolation:
+    """Keep these frequencies, circles or not, or all but these: as the instances of a network
+    are kept and left out.
+    """
+    columns = (
+        group_columns(principal, [], [members]) if drop else group_columns(principal, [members])
+    )
+    left, right = principal.columns
+    return _isolated(network, principal, of_columns(left, right, columns.to(left.dtype))[:, 0])
+
+
+def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:
+    listed = list(values) if isinstance(values, Iterable) else None
+    if listed is None or not all(isinstance(value, kind) for value in listed):
+        raise InputError(f"give a list of {what}, not {shown(values)}")
+    return listed
+
+
+def _check_members(name: str, values: Iterable[int], allowed: range) -> list[int]:
+    members = sorted(set(_listed(values, numbers.Integral, f"{name} numbers, such as [1, 2]")))
+    if members and not allowed:
+        raise InputError(f"{name} {members[0]!r} does not exist: the embedding is constant")
+    for value in members:
+        if value not in allowed:
+            raise InputError(
+                f"{name} {value!r} does not exist; choose from {allowed[0]} to {allowed[-1]}"
+            )
+    return members
+
+
+def isolate_components(
+    network: Network,
+    components: Iterable[int],
+    *,
+    drop: bool = False,
+    principal: PrincipalComponents | None = None,
+) -> Isolation:
+    """Keep only these principal components of the embedding (numbered from 1), or with `drop` all
+    but these.
+
+    >>> from algophase import handmade_pizza
+    >>> isolation = isolate_components(handmade_pizza(23), [1, 2])
+    >>> tuple(isolation.logits.shape)
+    (23, 23, 23)
+    """
+    check_network(network)
+    network = ordered(network)
+    principal = principal or network_components(network)
+    members = _check_members("component", components, range(1, principal.count + 1))
+    return _isolated(network, principal, _component_part(principal, members, drop))
+
+
+def isolate_frequencies(
+    network: Network,
+    wanted: Iterable[int],
+    *,
+    drop: bool = False,
+    principal: PrincipalComponents | None = None,
+) -> Isolation:
+    """Keep only the Fourier modes of these frequencies over the tokens, or with `drop` all but
+    these.
+
+    >>> from algophase import handmade_pizza
+    >>> isolate_frequencies(handmade_pizza(23, (1, 5)), [5]).accuracy  # on its second circle alone
+    1.0
+    """
+    check_network(network)
+    network = ordered(network)
+    principal = principal or network_components(network)
+    members = _check_members("frequency", wanted, frequencies(principal.modulus))
+    return _isolated(network, principal, _frequency_part(principal, members, drop))
+
+
+def isolate_circles(
+    network: Network,
+    circles: Iterable[Circle],
+    *,
+    drop: bool = False,
+    principal: PrincipalComponents | None = None,
+) -> Isolation:
+    """Keep only these circles, or with `drop` all but these: as component pairs if all of them are,
+    else by frequency.
+
+    >>> from algophase import handmade_pizza, network_components
+    >>> network = handmade_pizza(23, (1, 5, 8))
+    >>> circles = find_circles(network_components(network))
+    >>> isolate_circles(network, circles[:1]).accuracy  # on its first circle alone
+    1.0
+    """
+    circles = _listed(circles, Circle, "circles, such as find_circles(network_components(network))")
+    if all(circle.method == "components" for circle in circles):
+        members = [member for circle in circles for member in circle.components]
+        return isolate_components(network, members, drop=drop, principal=principal)
+    return isolate_frequencies(
+        network, [circle.frequency for circle in circles], drop=drop, principal=principal
+    )

@@ -1,0 +1,1 @@
+"""Inside the first hidden layer: units, shapes, heads, interactions, the learning coefficient."""

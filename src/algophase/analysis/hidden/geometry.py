@@ -1,0 +1,220 @@
+"""One algorithm or two? The shape that hidden units draw, after Moisescu-Pareja et al. (arXiv
+2512.25060).
+
+Units of one frequency f are a cluster, X its pre-activations over all p^2 pairs. With theta = 2 pi
+f / p its shape is compared with three ideal ones by linear CKA:
+
+    disc    (cos theta a + cos theta b, sin theta a + sin theta b)
+    torus   (cos theta a, sin theta a, cos theta b, sin theta b)      CKA(disc, torus) = 1 / sqrt 2
+    circle  (cos theta (a + b), sin theta (a + b))                    also of what the cluster writes on the logits
+
+*Phase alignment* is the distance min(|a - b|, p - |a - b|) of the pair on which a unit is largest;
+two networks' distributions are compared by Gaussian MMD.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.hidden.units import LEAST_CLUSTER, activation, has_units, readout
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.subject import Subject
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
+from algophase.networks import Network
+
+EQUAL = 1e-9  # a value this near to a unit's largest, in units of its spread, is as large
+
+
+def linear_cka(first: Tensor, second: Tensor) -> float:
+    """|Y^T X|^2 / (|X^T X| |Y^T Y|) of two sets of columns over the same points, each (n,
+    columns), centred.
+    """
+    x, y = (each - each.mean(dim=0) for each in (first, second))
+    return ((y.T @ x).square().sum() / ((x.T @ x).norm() * (y.T @ y).norm())).item()
+
+
+def ideal_shapes(
+    modulus: int, frequency: int, device: torch.device | str = "cpu"
+) -> dict[str, Tensor]:
+    """The disc, the torus and the circle of one frequency over all pairs, (p * p, columns)."""
+    numbers = torch.arange(modulus, device=device, dtype=torch.float64) * (
+        2 * math.pi * frequency / modulus
+    )
+    a, b = numbers[:, None].expand(-1, modulus).flatten(), numbers.repeat(modulus)
+    torus = torch.stack([a.cos(), a.sin(), b.cos(), b.sin()], dim=1)
+    circle = torch.stack([(a + b).cos(), (a + b).sin()], dim=1)
+    return {"disc": torus[:, :2] + torus[:, 2:], "torus": torus, "circle": circle}
+
+
+@dataclass(frozen=True)
+class ClusterGeometry:
+    """Hidden units of one frequency. disc, torus, circle: linear CKA of their pre-activations with
+    the ideal shapes.
+
+    logits_circle: CKA of what they write on the logits with the circle; NaN where other units come
+        in between.
+    product_share: of the variance of their pre-activations.
+    """
+
+    frequency: int
+    units: int
+    disc: float
+    torus: float
+    circle: float
+    logits_circle: float
+    product_share: float
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The shapes that the first hidden layer draws. Means over clusters are by their numbers of
+    units.
+
+    clusters: by frequency, the largest first, without those below 1% of the units.
+    silent: how many units are left out, with a variance below a thousandth of the mean unit's.
+    distances: how many of the others are largest at each distance 0 to floor(p / 2) of a and b.
+    turned_disc: likeness to a disc whose two circles may be turned against each other, which tables
+        of their own allow.
+    product_share: of the variance in product terms at the units' own frequencies;
+        interaction_share: in all that is no sum of a function of a and one of b.
+
+    >>> from algophase import geometry, handmade_pizza
+    >>> found = geometry(handmade_pizza(23, (1, 5)))
+    >>> found
+    <Geometry: disc 1.0000, torus 0.7071, product share 0.00%; 2 clusters>
+    >>> found.clusters[0].frequency, found.clusters[0].units, found.aligned
+    (1, 92, 1.0)
+    """
+
+    disc: float
+    torus: float
+    circle: float
+    logits_circle: float
+    product_share: float
+    interaction_share: float
+    silent: int
+    clusters: tuple[ClusterGeometry, ...]
+    distances: Array
+    turned_disc: float
+
+    def __repr__(self) -> str:
+        counted = f"{len(self.clusters)} cluster{'s' if len(self.clusters) != 1 else ''}"
+        numbers = (
+            f"disc {self.disc:.4f}, torus {self.torus:.4f}, product share {self.product_share:.2%}"
+        )
+        return f"<Geometry: {numbers}; {counted}>"
+
+    @property
+    def aligned(self) -> float:
+        """Share of the units that are largest where a = b."""
+        return float(self.distances[0] / self.distances.sum())
+
+    def alignment_mmd(self, other: "Geometry", bandwidth: float | None = None) -> float:
+        """Gaussian MMD of the two distributions of distances: 0 for equal ones. bandwidth: in
+        tokens, by default p / 10.
+        """
+        size = len(self.distances)
+        if len(other.distances) != size:
+            raise InputError(
+                "phase alignments modulo different p have distances of different range; compare "
+                "networks of one p"
+            )
+        bandwidth = (2 * size - 1) / 10 if bandwidth is None else bandwidth
+        places = np.arange(size)
+        kernel = np.exp(-((places[:, None] - places) ** 2) / (2 * bandwidth**2))
+        gap = self.distances / self.distances.sum() - other.distances / other.distances.sum()
+        return float(max(gap @ kernel @ gap, 0.0) ** 0.5)
+
+
+def subject_with_units(network: Network, device: torch.device | str = "cpu") -> Subject:
+    """A network under measurement whose hidden units can be looked at."""
+    subject = Subject(network, device)
+    if not has_units(subject.network):
+        kind = type(network).__name__
+        raise InputError(
+            f"network {network.id} is a {kind}: transformers and linear models have hidden "
+            "units to look at"
+        )
+    return subject
+
+
+def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
+    """The shapes that the units of a network's first hidden layer draw: disc, torus or circle.
+
+    For transformers (the first layer, at the last position) and linear models (L_1).
+
+    >>> from algophase import handmade_pizza
+    >>> round(geometry(handmade_pizza(23)).torus, 6)  # a disc's likeness to the torus is 1 / sqrt 2
+    0.707107
+    """
+    return geometry_of(subject_with_units(network, device))
+
+
+@torch.no_grad()
+def geometry_of(subject: Subject) -> Geometry:
+    """`geometry` of a network under measurement that has hidden units."""
+    network, p = subject.network, subject.modulus
+    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    assert pre is not None
+    assert units is not None
+    counts = units.clusters.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        shares = (
+            np.square(units.product).sum(axis=(0, 1))
+            @ units.clusters
+            / (units.variance @ units.clusters)
+        )
+    writing = np.full_like(counts, math.nan)
+    wanted = np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist()
+    if written is not None:
+        act = activation(network)
+        for place in wanted:
+            some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
+            logits = act(pre[:, some]) @ written[some]
+            writing[place] = linear_cka(logits, ideal_shapes(p, place + 1, pre.device)["circle"])
+    columns = np.stack([*units.likeness, writing, shares])
+    clusters = [
+        ClusterGeometry(place + 1, int(counts[place]), *columns[:, place].tolist())
+        for place in wanted
+    ]
+    clusters.sort(key=lambda each: (-each.units, each.frequency))
+    return Geometry(
+        disc=units.means.disc,
+        torus=units.means.torus,
+        circle=units.means.circle,
+        logits_circle=float(units.over_clusters(writing)),
+        product_share=units.means.product_share,
+        interaction_share=_interaction_share(pre.view(p, p, -1)),
+        silent=int((~units.active).sum()),
+        clusters=tuple(clusters),
+        distances=_distances(pre[:, torch.from_numpy(units.active).to(pre.device)], p),
+        turned_disc=units.means.turned,
+    )
+
+
+def _interaction_share(pre: Tensor) -> float:
+    """Share of the variance of x(a, b), (p, p, m), that is no sum of a function of a and one of
+    b.
+    """
+    of_a, of_b, mean = (
+        pre.mean(dim=1, keepdim=True),
+        pre.mean(dim=0, keepdim=True),
+        pre.mean(dim=(0, 1)),
+    )
+    return ((pre - of_a - of_b + mean).square().sum() / (pre - mean).square().sum()).item()
+
+
+def _distances(pre: Tensor, p: int) -> Array:
+    """How many units are largest at each distance of a and b, the nearest pair where several are
+    as large.
+    """
+    numbers = torch.arange(p, device=pre.device)
+    gaps = (numbers[:, None] - numbers).abs()
+    distance = torch.minimum(gaps, p - gaps).flatten()
+    largest = pre.amax(dim=0) - EQUAL * pre.std(dim=0)
+    nearest = torch.where(pre >= largest, distance[:, None], p).amin(dim=0)
+    return torch.bincount(nearest, minlength=p // 2 + 1).double().cpu().numpy()

@@ -1,0 +1,195 @@
+"""Which frequency each attention head follows, and how the heads of one frequency stand to each
+other.
+
+At the last position head h gives the weights M_a(a, b) and M_b(a, b) to the two operands. Of their
+*lean*
+
+    D_h(a, b) = (M_a - M_b) / 2 = mean + waves of a alone + waves of b alone + interactions
+
+the head follows the frequency f that has the largest share of its variance, in waves of a alone and
+of b alone. In trained Clocks that share is nearly all, and D_h = mean + r [cos(w a + phi) - cos(w b
++ phi)] with w = 2 pi f / p. Such a head writes (M_a + M_b) / 2 [V(a) + V(b)] + D_h [V(a) - V(b)].
+Where its values V are the circle of f, the second part has terms
+
+    [cos(w a + phi) - cos(w b + phi)] [cos w a - cos w b] = 2 sin^2(w (a - b) / 2) [cos phi - cos(w
+    (a + b) + phi)],
+
+and the same with sines: waves of the answer a + b, strongest where the Pizza's |cos(w (a - b) / 2)|
+    is zero.
+
+A head alone writes sum and product of its values at once. Two heads with opposite waves write the
+sum by V_1 + V_2 and the product by V_1 - V_2, so that a network can have one without the other.
+*Balance* says how far the waves of all heads that
+follow a frequency cancel: |sum of r e^{i phi}| / sum of r, 0 for opposite waves and 1 for a head
+    alone.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.hidden.units import on_grid
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.plain import to_plain
+from algophase.analysis.subject import Subject
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
+from algophase.networks import Network, Transformer
+from algophase.networks.ordered import inner_of
+from algophase.networks.transformer import Block
+
+# A head whose lean has a smaller standard deviation than this is constant: those of trained Pizzas
+# have 1e-7 or less, of Clocks 0.15 to 0.3.
+CONSTANT = 0.01
+
+
+@dataclass(frozen=True)
+class AttentionHeads:
+    """The heads of the first layer. frequency, share, amplitude_a, amplitude_b, phase_a, phase_b,
+    deviation: arrays (heads,).
+
+    frequency: that it follows, from 1. share: of its lean's variance at that frequency, in waves of
+        one operand.
+    amplitude, phase: of these waves, in radians. deviation: standard deviation of the lean. shares:
+        (heads, floor(p / 2)), the
+    share of every frequency. A constant head follows nothing: frequency 0, and NaN for what its
+    waves would have.
+
+    >>> from algophase import RunSettings, TransformerSettings, attention_heads, initialise
+    >>> found = attention_heads(initialise(RunSettings(network=TransformerSettings(attention_rate=0.0))))
+    >>> found.constant.tolist()
+    [True, True, True, True]
+    """
+
+    frequency: np.typing.NDArray[np.int64]
+    share: Array
+    amplitude_a: Array
+    amplitude_b: Array
+    phase_a: Array
+    phase_b: Array
+    deviation: Array
+    shares: Array
+
+    @property
+    def constant(self) -> np.typing.NDArray[np.bool_]:
+        return self.frequency == 0
+
+    def followers(self, frequency: int) -> list[int]:
+        """The heads that follow a frequency."""
+        return np.flatnonzero(self.frequency == frequency).tolist()
+
+    def worth(self, frequency: int) -> float:
+        """How many heads follow a frequency, counting those that follow several by their shares."""
+        return float(np.nansum(self.shares[:, frequency - 1]))
+
+    def balance(self, frequency: int) -> float:
+        """How far the waves of those heads cancel: 0 if they do, 1 for a head alone. NaN where
+        none follows it.
+        """
+        some = self.followers(frequency)
+        waves = self.amplitude_a[some] * np.exp(1j * self.phase_a[some])
+        return float(abs(waves.sum()) / np.abs(waves).sum()) if some else math.nan
+
+    def __repr__(self) -> str:
+        return f"<AttentionHeads: {'; '.join(self.described())}>"
+
+    def described(self) -> list[str]:
+        """One phrase per frequency that is followed, the one of most heads first."""
+        followed = sorted(
+            {int(f) for f in self.frequency if f}, key=lambda f: (-len(self.followers(f)), f)
+        )
+        said = []
+        for f in followed:
+            some = self.followers(f)
+            balance = f" (balance {self.balance(f):.2f})" if len(some) > 1 else ""
+            said.append(
+                f"{', '.join(map(str, some))} follow{'s' if len(some) == 1 else ''} {f}{balance}"
+            )
+        idle = np.flatnonzero(self.constant).tolist()
+        if idle:
+            said.append(f"{', '.join(map(str, idle))} {'is' if len(idle) == 1 else 'are'} constant")
+        return said
+
+    def columns(self) -> Mapping[str, Array]:
+        """One array per quantity, (heads,), as `pandas.DataFrame` takes them."""
+        return {name: value for name, value in vars(self).items() if value.ndim == 1}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, null for what is undefined."""
+        plain: dict[str, Any] = to_plain(
+            {name: value.tolist() for name, value in self.columns().items()}
+        )
+        return plain
+
+
+def has_heads(network: Network) -> bool:
+    return isinstance(inner_of(network), Transformer)
+
+
+def attention_heads(network: Network, device: torch.device | str = "cpu") -> AttentionHeads:
+    """Which frequency each head of a transformer's first layer follows, with what phase and how
+    strongly.
+
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise
+    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8, heads=2, attention_rate=0.0)))
+    >>> attention_heads(network)
+    <AttentionHeads: 0, 1 are constant>
+    """
+    subject = Subject(network, device)
+    if not has_heads(subject.network):
+        raise InputError(
+            f"network {network.id} is not a transformer; only transformers have attention heads"
+        )
+    return attention_heads_of(subject)
+
+
+@torch.no_grad()
+def attention_heads_of(subject: Subject) -> AttentionHeads:
+    """`attention_heads` of a transformer under measurement."""
+    lean = leans(subject.network).cpu().numpy()
+    heads, p, _ = lean.shape
+    centred = lean - lean.mean(axis=(1, 2), keepdims=True)
+    variance = np.square(centred).mean(axis=(1, 2))
+    waves = (
+        np.fft.rfft(np.stack([centred.mean(axis=2), centred.mean(axis=1)]))[:, :, 1:] / p
+    )  # (operand, head, frequency)
+    size = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 2.0)
+    varies = reaches(np.sqrt(variance), CONSTANT)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = np.where(
+            varies[:, None], size * np.square(np.abs(waves)).sum(axis=0) / variance[:, None], np.nan
+        )
+    place = np.where(varies, np.nan_to_num(shares).argmax(axis=1), 0)
+    own = waves[:, np.arange(heads), place]  # (operand, head)
+    amplitude, phase = (
+        np.where(varies, each, np.nan) for each in (size[place] * np.abs(own), np.angle(own))
+    )
+    return AttentionHeads(
+        frequency=np.where(varies, place + 1, 0),
+        share=shares[np.arange(heads), place],
+        amplitude_a=amplitude[0],
+        amplitude_b=amplitude[1],
+        phase_a=phase[0],
+        phase_b=phase[1],
+        deviation=np.sqrt(variance),
+        shares=shares,
+    )
+
+
+def leans(network: Network) -> Tensor:
+    """D_h(a, b) of every head of the first layer, (heads, p, p)."""
+    p, (first, second) = network.task.modulus, on_grid(network)
+    inner = inner_of(network)
+    assert isinstance(inner, Transformer)
+    block, cache = inner.blocks[0], dict[str, Tensor]()
+    assert isinstance(block, Block)
+    block.attend(inner._residual(first, second, None), cache, "", last_position_only=True)
+    (pattern,) = (
+        value for name, value in cache.items() if name.endswith("hook_pattern")
+    )  # (p * p, heads, 1, positions)
+    return ((pattern[..., 0, 0] - pattern[..., 0, 1]) / 2).T.reshape(-1, p, p)

@@ -1,0 +1,172 @@
+"""Does the small product term carry the Clock? The network without the interactions in its hidden
+pre-activations.
+
+What the hidden layer reads at the last position is x(a, b) = mean + A(a) + B(b) + interactions.
+Without the latter it is a sum:
+
+    x'(e_1, e_2) = mean over b of x(e_1, E_b) + mean over a of x(E_a, e_2) - mean,
+
+which is a function of any two embeddings, so that the logits have gradients and every circle alone
+has its own x'. With `products_only` no more than the product terms e^{i(+-w_f a +- w_f b)} go. That
+is no function of two embeddings, and gradient symmetricity is then undefined.
+
+The hidden units read x'. The logits also read the stream past the hidden layer: they go on to read
+x, unless `direct`.
+"""
+
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.analyze import Analysis, analyze_subject
+from algophase.analysis.hidden.units import on_grid, stream_before_units
+from algophase.analysis.logits.metrics import paper_triples_on, similarity
+from algophase.analysis.logits.pair_logits import PairLogits, Prepared
+from algophase.analysis.subject import Subject
+from algophase.core.errors import InputError
+from algophase.core.fourier import padded_basis
+from algophase.networks import Network, Transformer
+from algophase.networks.transformer import Block
+
+
+def without_interactions(
+    network: Network,
+    *,
+    direct: bool = False,
+    products_only: bool = False,
+    device: torch.device | str = "cpu",
+) -> Analysis:
+    """The analysis of a one-layer transformer whose hidden units read no interaction of the two
+    operands.
+
+    Gradient symmetricity, the exact one too, is that of the paper's 100 triples. A linear model's
+    units read a sum by construction, so there is nothing to take out.
+
+    direct: nor do the logits, where they read the residual stream past the hidden layer.
+    products_only: take out the product terms of one frequency alone; symmetricity is then
+        undefined.
+
+    >>> from algophase import RunSettings, TaskSettings, TransformerSettings, initialise
+    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8, attention_rate=1.0)))
+    >>> round(without_interactions(network).product_share, 6)
+    0.0
+    """
+    return analyze_subject(_Without(network, direct, products_only, device))
+
+
+def can_lose_interactions(network: Network) -> bool:
+    """Whether it is a one-layer transformer."""
+    return isinstance(network, Transformer) and len(network.blocks) == 1
+
+
+class _Without(Subject):
+    """A network under measurement, its hidden units without interactions."""
+
+    def __init__(
+        self, network: Network, direct: bool, products_only: bool, device: torch.device | str
+    ) -> None:
+        super().__init__(network, device)
+        inner = self.network
+        if not can_lose_interactions(inner):
+            raise InputError(
+                f"network {network.id} is not a one-layer transformer; only its hidden units "
+                "read interactions here"
+            )
+        assert isinstance(inner, Transformer)
+        block = inner.blocks[0]
+        assert isinstance(block, Block)
+        self.transformer, self.mlp, self.direct, self.products_only = (
+            inner,
+            block.mlp,
+            direct,
+            products_only,
+        )
+        self.written = block.mlp.W_out @ inner.unembed.W_U
+
+    def _reduced(self, stream: Tensor) -> Tensor:
+        """The stream of all pairs, (p * p, width), without interactions."""
+        p = self.modulus
+        x = stream.view(p, p, -1)
+        if not self.products_only:
+            return (
+                x.mean(dim=1, keepdim=True) + x.mean(dim=0, keepdim=True) - x.mean(dim=(0, 1))
+            ).flatten(0, 1)
+        waves = padded_basis(p, stream.device)
+        modes = waves @ (waves @ stream.view(p, -1)).view(len(waves), p, -1)
+        of_row = (
+            torch.arange(len(waves), device=stream.device) + 1
+        ) // 2  # the frequency of each wave
+        same = (of_row[:, None] == of_row) & (of_row > 0)
+        product = waves.T @ (modes * same[..., None])  # (of a, b, width)
+        return stream - (waves.T @ product.flatten(1)).view_as(stream)
+
+    def _answer(self, stream: Tensor, reduced: Tensor) -> Tensor:
+        """Logits (n, outputs) of the stream and of what the hidden units read of it."""
+        past = reduced if self.direct else stream
+        return (
+            self.mlp.hidden(reduced, None, "") @ self.written
+            + (past + self.mlp.b_out) @ self.transformer.unembed.W_U
+        )
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        outputs = self.transformer.unembed.W_U.shape[1]
+        # Interactions are what means over all pairs leave, so the logits of all pairs are made at
+        # once.
+        return Prepared(self._prepare, len(self.mlp.b_in) + outputs, self.modulus * outputs)
+
+    @torch.no_grad()
+    def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
+        p, found = self.modulus, list[Tensor]()
+        for tables in zip(first, second, strict=True):
+            stream = stream_before_units(self.transformer, *on_grid(self.transformer, tables))
+            found.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))
+        every = torch.stack(found)
+        return lambda some, rows: every[some, rows]
+
+    def run(self) -> None:
+        """Nothing at once: neither logits nor similarities are the transformer's own."""
+
+    units_at_once = True  # what is left without the interactions is a mean over all pairs
+
+    @cached_property
+    def logits(self) -> Tensor:
+        first, second = self.transformer.operand_tables()
+        return self.prepared(first[None], second[None])(slice(None), slice(None))[0]
+
+    @cached_property
+    @torch.no_grad()
+    def pre_activations(self) -> Tensor | None:
+        stream = self._reduced(stream_before_units(self.transformer, *on_grid(self.transformer)))
+        return stream @ self.mlp.W_in + self.mlp.b_in
+
+    @cached_property
+    def similarities(self) -> Tensor:
+        """Of the paper's triples; NaN elsewhere, and everywhere where the logits are no function
+        of two embeddings.
+        """
+        p, network = self.modulus, self.transformer
+        first, second = (table.detach() for table in network.operand_tables())
+        found = first.new_full((p, p, p), torch.nan)
+        if self.products_only:
+            return found
+        triples = paper_triples_on(p, first.device)
+        n = len(triples)
+        with torch.enable_grad():
+            one, other = (
+                first[triples[:, 0]].requires_grad_(),
+                second[triples[:, 1]].requires_grad_(),
+            )
+            of_one = stream_before_units(
+                network, one.repeat_interleave(p, 0), second.repeat(n, 1)
+            ).view(n, p, -1)
+            of_other = stream_before_units(
+                network, first.repeat(n, 1), other.repeat_interleave(p, 0)
+            ).view(n, p, -1)
+            mean = stream_before_units(network, *on_grid(network)).mean(dim=0)
+            reduced = of_one.mean(dim=1) + of_other.mean(dim=1) - mean
+            logits = self._answer(stream_before_units(network, one, other), reduced)
+            gradients = torch.autograd.grad(logits.gather(1, triples[:, 2:]).sum(), (one, other))
+        found[tuple(triples.T)] = similarity(*gradients)
+        return found

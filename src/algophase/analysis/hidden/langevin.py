@@ -1,0 +1,68 @@
+"""Langevin dynamics around trained weights: many chains at once on any loss, and what their traces
+say.
+
+    w <- w - step/2 (pull grad L(w) + localisation (w - w*)) + N(0, step)
+
+samples exp(-pull L(w) - localisation/2 |w - w*|^2) up to an error that vanishes with the step.
+Losses are of the full batch and no step is rejected.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Floats = np.typing.NDArray[np.float64]
+
+
+@torch.no_grad()
+def langevin(
+    points: Tensor,
+    loss_and_gradient: Callable[[], tuple[Tensor, Tensor]],
+    *,
+    pull: float,
+    localisation: float,
+    step: float,
+    steps: int,
+    seed: int = 0,
+    free: Tensor | None = None,
+    each: Callable[[int], None] = lambda _: None,
+) -> Floats:
+    """Move points (chains, size) from where they are, in place, and return their losses (chains,
+    steps), the start's first.
+
+    loss_and_gradient: (chains,) and (chains, size) at the points as they are. free: 1 where a
+        number may move, 0 where it is
+    padding. each: called with the number of steps made.
+    """
+    centre, noise = points.clone(), torch.empty_like(points)
+    random = torch.Generator(points.device).manual_seed(seed)
+    trace = torch.empty(steps, len(points), dtype=torch.float64, device=points.device)
+    for place in range(steps):
+        with torch.enable_grad():  # for engines that differentiate by autograd
+            loss, gradient = loss_and_gradient()
+        trace[place] = loss
+        noise.normal_(generator=random)
+        if free is not None:
+            noise *= free
+        points.lerp_(centre, step * localisation / 2)
+        points.add_(gradient, alpha=-step * pull / 2).add_(noise, alpha=math.sqrt(step))
+        each(place + 1)
+    return np.asarray(trace.T.cpu().numpy())
+
+
+def split_r_hat(draws: Floats) -> float:
+    """How far chains (chains, draws), each cut into halves, are from one distribution: 1 where they
+    agree (Gelman et al. 2013).
+
+    A chain that drifts has halves that differ, as much as two chains that have not met.
+    """
+    halves = np.concatenate(np.array_split(draws[:, : draws.shape[1] // 2 * 2], 2, axis=1))
+    length = halves.shape[1]
+    if length < 2:
+        return math.nan
+    within = float(halves.var(axis=1, ddof=1).mean())
+    between = float(halves.mean(axis=1).var(ddof=1))
+    return math.sqrt((length - 1) / length + between / within) if within > 0 else math.nan

@@ -1,0 +1,328 @@
+"""The local learning coefficient of trained networks (Lau et al., arXiv 2308.12108): how many
+directions the loss feels.
+
+    coefficient = n beta (mean of L(w) - L(w*)),  w near w* drawn from exp(-n beta L(w) -
+    localisation/2 |w - w*|^2)
+
+with L the mean loss over n pairs, w* the trained weights and beta = 1 / log n. Half the number of
+parameters where the loss is a bowl; less where it is flat or singular. Chains are networks of one
+ensemble, and an engine gives loss and gradient of all.
+"""
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+
+from algophase.analysis.hidden.langevin import Floats, langevin, split_r_hat
+from algophase.core.errors import InputError
+from algophase.core.progress import Bar
+from algophase.core.settings import RunSettings, check_number, shown, trained_kinds
+from algophase.core.task import split
+from algophase.networks import Network
+from algophase.training.run.plan import Group, plan
+from algophase.training.run.threads import threads_for
+
+PAIRS = ("training", "all")
+MOST_R_HAT = 1.1  # the usual line
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How chains are drawn. burn_in, draws: steps left out and kept. step, localisation,
+    inverse_temperature: see above.
+
+    inverse_temperature: None for 1 / log n. pairs: "training" for those the network was trained on,
+        or "all".
+
+    >>> from algophase import Sampling
+    >>> Sampling(draws=1000).steps
+    1200
+    """
+
+    chains: int = 4
+    burn_in: int = 200
+    draws: int = 400
+    step: float = 1e-4
+    localisation: float = 1000.0
+    inverse_temperature: float | None = None
+    pairs: str = "training"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("chains", 2), ("burn_in", 0), ("draws", 4), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise InputError(
+                    f"{name} is {shown(value)}; it must be an integer of at least {least}"
+                )
+        check_number("step", self.step, 0, math.inf, open_low=True)
+        check_number("localisation", self.localisation, 0, math.inf)
+        if self.inverse_temperature is not None:
+            check_number(
+                "inverse_temperature", self.inverse_temperature, 0, math.inf, open_low=True
+            )
+        if self.step * self.localisation >= 4:  # then a step back overshoots by more than it goes
+            most = f"below {4 / self.step:g} with step {self.step:g}"
+            raise InputError(
+                f"localisation is {self.localisation:g}; it must be {most}, or chains fly apart"
+            )
+        if self.pairs not in PAIRS:
+            raise InputError(f"pairs is {shown(self.pairs)}; choose one of {', '.join(PAIRS)}")
+
+    @property
+    def steps(self) -> int:
+        return self.burn_in + self.draws
+
+
+@dataclass(frozen=True)
+class LearningCoefficient:
+    """A network's local learning coefficient as these chains see it.
+
+    value: the mean over chains; interval: 95%, from how chains differ (Student's t); by_chain: of
+        each.
+    samples, beta: n and the inverse temperature. loss: L(w*). trace: L along each chain (chains,
+        steps), from w* on.
+    r_hat: 1 where chains agree and do not drift. distance: how far chains end from w*, relative to
+        its length.
+    warnings: why not to trust it.
+
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
+    >>> untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
+    >>> found = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
+    >>> len(found.by_chain), found.interval[0] <= found.value <= found.interval[1]
+    (4, True)
+    """
+
+    id: str
+    value: float
+    interval: tuple[float, float]
+    by_chain: tuple[float, ...]
+    sampling: Sampling
+    samples: int
+    beta: float
+    loss: float
+    r_hat: float
+    distance: float
+    warnings: tuple[str, ...]
+    engine: str
+    device: str
+    precision: str
+    trace: Floats = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return f"<LearningCoefficient of {self.id}: {self}>"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        doubt = f"; unreliable: {'; '.join(self.warnings)}" if self.warnings else ""
+        return f"{self.value:.1f} [{low:.1f}, {high:.1f}] over {self.sampling.chains} chains{doubt}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without the trace; null for what is not a number."""
+        values = asdict(replace(self, trace=np.zeros(0)))
+        del values["trace"]
+        return {name: _plain(value) for name, value in values.items()}
+
+    def plot(self) -> Any:
+        """The trace as a matplotlib figure: every chain's estimate, step by step."""
+        return import_module("algophase.report.trace_figure").draw_traces(
+            [self]
+        )  # a later room: asked for when it draws
+
+
+def learning_coefficient(
+    network: Network, sampling: Sampling | None = None, **options: Any
+) -> LearningCoefficient:
+    """The local learning coefficient of one network; options as of `learning_coefficients`.
+
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
+    >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
+    >>> found = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
+    >>> found.samples, found.trace.shape
+    (39, (4, 40))
+    """
+    (found,) = learning_coefficients([network], sampling, **options)
+    return found
+
+
+def learning_coefficients(
+    networks: Sequence[Network],
+    sampling: Sampling | None = None,
+    *,
+    engine: str = "auto",
+    device: torch.device | str = "auto",
+    precision: str | None = None,
+    progress: bool | None = None,
+) -> list[LearningCoefficient]:
+    """The local learning coefficient of each network, all chains of all networks as ensembles.
+
+    engine, device, precision: as in `train`. progress: False shows no bar.
+
+    >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficients
+    >>> networks = [initialise(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
+    >>> [found.id == network.id for found, network in zip(learning_coefficients(networks, Sampling(2, 5, 9)), networks)]
+    [True, True]
+    """
+    sampling = sampling or Sampling()
+    runs = [_run_of(network, sampling.pairs) for network in networks]
+    wanted = [place for place in range(len(runs)) for _ in range(sampling.chains)]
+    groups = plan([runs[place] for place in wanted], engine, device, precision)
+    traces, distances = np.empty((len(wanted), sampling.steps)), np.empty(len(wanted))
+    ways = [groups[0]] * len(wanted)
+    with Bar("sampling", sampling.steps * len(groups), progress) as bar:
+        for number, group in enumerate(groups):
+            rows = list(group.indices)
+            seed, done = sampling.seed + rows[0], number * sampling.steps
+            chosen = [networks[wanted[row]] for row in rows]
+            traces[rows], distances[rows] = _sample(
+                group, chosen, sampling, seed, lambda made, done=done: bar(done + made)
+            )
+            for row in rows:
+                ways[row] = group
+    found = []
+    for place, (network, run) in enumerate(zip(networks, runs, strict=True)):
+        mine = slice(place * sampling.chains, (place + 1) * sampling.chains)
+        found.append(
+            _result(
+                network,
+                run,
+                sampling,
+                traces[mine],
+                float(distances[mine].mean()),
+                ways[mine.start],
+            )
+        )
+    return found
+
+
+def _run_of(network: Network, pairs: str) -> RunSettings:
+    """The run whose pairs are the data, in the network's own split or all of them."""
+    if not network.settings.trained:
+        choices = ", ".join(trained_kinds())
+        raise InputError(
+            f"network {network.id} is of kind {network.settings.kind}; choose one of {choices}"
+        )
+    if pairs == "all":
+        return RunSettings(replace(network.task, training_fraction=1.0), network.settings)
+    if network.run is None:
+        raise InputError(
+            f'network {network.id} does not say which pairs it was trained on; use pairs="all"'
+        )
+    return network.run
+
+
+@torch.no_grad()
+def _sample(
+    group: Group, networks: Sequence[Network], sampling: Sampling, seed: int, each: Any
+) -> tuple[Floats, Floats]:
+    """Traces (chains, steps) and distances (chains,) of one ensemble, a network per chain."""
+    on_gpu = group.device.type == "cuda"
+    with threads_for(group), torch.cuda.device(group.device) if on_gpu else nullcontext():
+        engine = group.engine_class(list(group.runs), group.device, group.precision)
+        weights = [dict(network.named_parameters()) for network in networks]
+        engine.put(
+            [{name: torch.ones_like(value) for name, value in each.items()} for each in weights]
+        )
+        points = engine.parameters.flat
+        free = points.clone()  # padding is zero and must stay so
+        engine.put(weights)
+        centre = points.clone()
+        n = len(split(group.runs[0].task, group.runs[0].seed).training)
+        trace = langevin(
+            points,
+            lambda: (engine.loss_and_gradient(), engine.gradients.flat),
+            pull=n * _beta(sampling, n),
+            localisation=sampling.localisation,
+            step=sampling.step,
+            steps=sampling.steps,
+            seed=seed,
+            free=free,
+            each=each,
+        )
+        distance = (points - centre).norm(dim=1) / centre.norm(dim=1)
+        return trace, np.asarray(distance.double().cpu().numpy())
+
+
+def _beta(sampling: Sampling, samples: int) -> float:
+    return (
+        sampling.inverse_temperature
+        if sampling.inverse_temperature is not None
+        else 1 / math.log(max(samples, 2))
+    )
+
+
+def _result(
+    network: Network,
+    run: RunSettings,
+    sampling: Sampling,
+    trace: Floats,
+    distance: float,
+    way: Group,
+) -> LearningCoefficient:
+    from scipy.stats import t
+
+    n = len(split(run.task, run.seed).training)
+    beta = _beta(sampling, n)
+    loss = float(trace[0, 0])
+    kept = trace[:, sampling.burn_in :]
+    by_chain = n * beta * (kept.mean(axis=1) - loss)
+    value = float(by_chain.mean())
+    reach = (
+        float(t.ppf(0.975, len(by_chain) - 1))
+        * float(by_chain.std(ddof=1))
+        / math.sqrt(len(by_chain))
+    )
+    r_hat = split_r_hat(kept)
+    return LearningCoefficient(
+        id=network.id,
+        value=value,
+        interval=(value - reach, value + reach),
+        by_chain=tuple(by_chain.tolist()),
+        sampling=sampling,
+        samples=n,
+        beta=beta,
+        loss=loss,
+        r_hat=r_hat,
+        distance=distance,
+        warnings=tuple(_warnings(value, r_hat, distance, float(kept.mean()), network.task.modulus)),
+        engine=way.engine,
+        device=str(way.device),
+        precision=way.precision,
+        trace=trace,
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus: int) -> list[str]:
+    if not math.isfinite(value):
+        return ["a chain diverged: choose a smaller step"]
+    found = []
+    if loss > math.log(modulus):
+        found.append(
+            f"chains left the network: their loss is {loss:.2f}, and that of guessing "
+            f"{math.log(modulus):.2f}"
+        )
+    elif distance > 1:
+        found.append(
+            f"chains left the network: they end {distance:.1f} times its length away; choose "
+            "more localisation"
+        )
+    if value < 0:
+        found.append(
+            "it is negative: chains found lower losses than the network's, which is not at a "
+            "minimum"
+        )
+    if not r_hat < MOST_R_HAT:
+        found.append(f"R-hat {r_hat:.2f} (should be at most {MOST_R_HAT:g}); increase --burn-in")
+    return found

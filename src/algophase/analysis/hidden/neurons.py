@@ -1,0 +1,194 @@
+"""Every hidden unit as a wave, and a Pizza's hidden layer as a numerical integral.
+
+With w = 2 pi f / p, a unit of frequency f reads and writes
+
+    x(a, b) = mean + alpha_a cos(w a + phi_a) + alpha_b cos(w b + phi_b) + rest,     gamma cos(w c + phi_c) + rest,
+
+R^2 is the share of x's variance without its rest. In a Pizza phi_a = phi_b = phi and phi_c = 2 phi,
+so the *resultant*
+|mean of e^{i(phi_a + phi_b - phi_c)}| is 1. A ReLU layer of such units at many phases is a quadrature of the integral
+
+    integral over phi of ReLU(cos(u + phi)) cos(v + 2 phi) = 2/3 cos(v - 2 u)          (Yip et al., arXiv 2412.03773)
+
+with u = w (a + b) / 2 and v = w c, since cos(w a + phi) + cos(w b + phi) = 2 cos(w (a - b) / 2)
+cos(u + phi). A cluster writes
+
+    K |cos(w (a - b) / 2)| cos(w (a + b - c)),     K = 2 / (3 pi) sum over its units of gamma (alpha_a + alpha_b) / 2.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.hidden.geometry import subject_with_units
+from algophase.analysis.hidden.units import LEAST_CLUSTER, Units, activation, readout
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.plain import to_plain
+from algophase.analysis.subject import Subject
+from algophase.analysis.verdict.lines import reaches
+from algophase.networks import Network
+
+
+@dataclass(frozen=True)
+class Quadrature:
+    """The integral's account of one cluster. Errors are root mean squares over all triples, in
+    units of the integral's own.
+
+    amplitude: K. sum_error: of the sum over its units, each a wave and a ReLU: too few phases,
+        unequal weights.
+    error: of what its units really write at this frequency, without offsets in c. gain: of that
+        along the integral; 1 if K is
+        right. shape: share of it that the integral explains at any K, the squared correlation.
+    """
+
+    frequency: int
+    units: int
+    amplitude: float
+    sum_error: float
+    error: float
+    gain: float
+    shape: float
+
+
+@dataclass(frozen=True)
+class Neurons:
+    """All hidden units of a network's first layer, each array (units,).
+
+    frequency: from 1. phase_a, phase_b, phase_out: phi in radians; amplitude_a, amplitude_b,
+        amplitude_out: alpha and gamma. Those of the output are NaN where other units come in
+        between. fit: R^2. product_share: of its variance.
+    active: False for silent units, which means leave out. quadrature: of each cluster, the largest
+        first.
+
+    >>> from algophase import handmade_pizza, neurons
+    >>> found = neurons(handmade_pizza(23, (1, 5)))
+    >>> found
+    <Neurons: 184 units at frequencies 1, 5; mean R² 1.0000, resultant 1.0000>
+    >>> round(float(found.amplitude_a[0]), 6), round(found.quadrature[0].sum_error, 3)
+    (1.0, 0.001)
+    """
+
+    frequency: np.typing.NDArray[np.int64]
+    phase_a: Array
+    phase_b: Array
+    phase_out: Array
+    amplitude_a: Array
+    amplitude_b: Array
+    amplitude_out: Array
+    fit: Array
+    product_share: Array
+    active: np.typing.NDArray[np.bool_]
+    mean_fit: float
+    resultant: float
+    quadrature: tuple[Quadrature, ...]
+
+    def __repr__(self) -> str:
+        there = ", ".join(map(str, np.unique(self.frequency[self.active]).tolist()))
+        numbers = f"mean R² {self.mean_fit:.4f}, resultant {self.resultant:.4f}"
+        return f"<Neurons: {len(self.frequency)} units at frequencies {there}; {numbers}>"
+
+    def columns(self) -> Mapping[str, Array]:
+        """One array per quantity, as `pandas.DataFrame` takes them."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, null for what is undefined."""
+        arrays = {name: value.tolist() for name, value in self.columns().items()}
+        rest = {name: getattr(self, name) for name in ("mean_fit", "resultant", "quadrature")}
+        plain: dict[str, Any] = to_plain({**rest, **arrays})
+        return plain
+
+
+def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
+    """Frequency, phases, amplitudes and R² of every unit of the first hidden layer, and the
+    quadrature account of a Pizza.
+
+    For transformers (the first layer, at the last position) and linear models (L_1).
+
+    >>> from algophase import handmade_pizza
+    >>> neurons(handmade_pizza(23, (4,))).frequency[:3].tolist()
+    [4, 4, 4]
+    """
+    return neurons_of(subject_with_units(network, device))
+
+
+@torch.no_grad()
+def neurons_of(subject: Subject) -> Neurons:
+    """`neurons` of a network under measurement that has hidden units."""
+    network, p = subject.network, subject.modulus
+    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    assert pre is not None
+    assert units is not None
+    waves = np.stack([units.first, units.second, units.writes])
+    # From orthonormal waves to cosines: those of an operand are constant along the other. At p / 2
+    #     a cosine is twice as large.
+    scale = np.sqrt(np.where(2 * (units.place + 1) == p, 0.5, 1.0) * (2 / p))
+    sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
+    sizes[:2] /= math.sqrt(p)
+    with np.errstate(invalid="ignore"):
+        shares = (
+            np.stack([units.additive, np.square(units.product).sum(axis=(0, 1))]) / units.variance
+        )
+    phases = units.phases
+    quadrature = [] if written is None else _quadratures(units, sizes, activation(network)(pre))
+    return Neurons(
+        frequency=units.place + 1,
+        phase_a=phases[0],
+        phase_b=phases[1],
+        phase_out=phases[2],
+        amplitude_a=sizes[0],
+        amplitude_b=sizes[1],
+        amplitude_out=sizes[2],
+        fit=shares[0],
+        product_share=shares[1],
+        active=units.active,
+        mean_fit=units.means.fit,
+        resultant=units.means.resultant,
+        quadrature=tuple(sorted(quadrature, key=lambda each: (-each.units, each.frequency))),
+    )
+
+
+def _quadratures(units: Units, sizes: Array, post: Tensor) -> list[Quadrature]:
+    """Of each cluster. What it writes at its frequency is Re e^{i w c} z(a, b): all is compared
+    in z, (p, p).
+    """
+    p, counts = units.modulus, units.clusters.sum(axis=0)
+    phases, amplitudes = (torch.from_numpy(each).to(post.device) for each in (units.phases, sizes))
+    numbers = torch.arange(p, device=post.device, dtype=torch.float64)
+    found = []
+    for place in np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist():
+        if 2 * (place + 1) == p:
+            continue  # a wave of two points has no phase
+        some = torch.from_numpy(units.clusters[:, place] > 0).to(post.device)
+        angle = 2 * math.pi * (place + 1) / p * numbers
+        (phi_a, phi_b, phi_c), (alpha_a, alpha_b, gamma) = phases[:, some], amplitudes[:, some]
+        reads = (alpha_a * (angle[:, None] + phi_a).cos())[:, None] + alpha_b * (
+            angle[:, None] + phi_b
+        ).cos()  # (a, b, u)
+        writes = torch.polar(gamma, phi_c)
+        size = 2 / (3 * math.pi) * (gamma * (alpha_a + alpha_b) / 2).sum()
+        half = (angle[:, None] - angle) / 2
+        integral = torch.polar(size * half.cos().abs(), -(angle[:, None] + angle))
+        added, real = (
+            (values.to(writes.dtype) @ writes).view(p, p)
+            for values in (reads.relu().flatten(0, 1), post[:, some])
+        )
+        added, real = added - added.mean(), real - real.mean()
+        norm, along = integral.abs().square().sum(), (integral.conj() * real).real.sum()
+        found.append(
+            Quadrature(
+                frequency=place + 1,
+                units=int(some.sum()),
+                amplitude=size.item(),
+                sum_error=((added - integral).abs().square().sum() / norm).sqrt().item(),
+                error=((real - integral).abs().square().sum() / norm).sqrt().item(),
+                gain=(along / norm).item(),
+                shape=(along.square() / (norm * real.abs().square().sum())).item(),
+            )
+        )
+    return found

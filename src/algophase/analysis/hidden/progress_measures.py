@@ -1,0 +1,137 @@
+"""Progress measures: how much of an algorithm is there before the accuracy shows it (Nanda et al.,
+arXiv 2301.05217).
+
+Restricted loss: with nothing but the waves of a + b at the key frequencies. It falls when the
+    algorithm is there.
+Excluded loss: with all but these waves. It rises when a network no longer gets by on what it has
+    memorised.
+Gini: of the norms of the embedding at each frequency; 0 if all are equal, near 1 if few frequencies
+    hold it all.
+
+Held-out answers are ours. The answer-following part of all pairs is right already where a fifth of
+the training pairs are known
+by heart and nothing else is: averaging spreads them. The same average over pairs that were never
+    trained on has no such help:
+
+    H(d, r) = mean over the held-out pairs (a, a - d) of Q[a, a - d, 2 a - d - r],     right at d if H(d, 0) is the largest.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from algophase.analysis.circles.principal import PrincipalComponents
+from algophase.analysis.device import upload
+from algophase.analysis.logits.restricted import key_frequencies_there
+from algophase.analysis.subject import Subject
+from algophase.core.task import split
+from algophase.networks import Network
+
+
+@dataclass(frozen=True)
+class ProgressMeasures:
+    """Losses are mean cross-entropies over all pairs, but for excluded_training_loss: over the
+    training pairs, NaN if unknown.
+
+    frequencies: the key frequencies of the program. gini: of the embedding.
+    held_out_answers: share of the differences d at which the mean over held-out pairs is right; NaN
+        if unknown.
+
+    >>> from algophase import handmade_clock, progress_measures
+    >>> progress_measures(handmade_clock(7, (1, 2)))
+    <ProgressMeasures: loss 0.529, restricted 0.529, excluded 1.946; Gini 0.3333 at key frequencies 1, 2>
+    """
+
+    frequencies: tuple[int, ...]
+    loss: float
+    restricted_loss: float
+    excluded_loss: float
+    excluded_training_loss: float
+    gini: float
+    held_out_answers: float
+
+    def __repr__(self) -> str:
+        losses = (
+            f"loss {self.loss:.4g}, restricted {self.restricted_loss:.4g}, excluded "
+            f"{self.excluded_loss:.4g}"
+        )
+        return (
+            f"<ProgressMeasures: {losses}; Gini {self.gini:.4f} at key frequencies "
+            f"{', '.join(map(str, self.frequencies))}>"
+        )
+
+
+def embedding_gini(components: PrincipalComponents) -> float:
+    """Gini coefficient of the norms of the embedding at each frequency; NaN if it is constant."""
+    if components.count == 0:
+        return math.nan
+    norms = np.sort(np.sqrt(components.variance_by_frequency.numpy()))
+    count = len(norms)
+    return float((2 * np.arange(1, count + 1) - count - 1) @ norms / (count * norms.sum()))
+
+
+def progress_measures(network: Network, device: torch.device | str = "cpu") -> ProgressMeasures:
+    """Restricted and excluded loss of a network, and the Gini coefficient of its embedding.
+
+    >>> from algophase import handmade_pizza
+    >>> progress_measures(handmade_pizza(23)).frequencies
+    (1, 5)
+    """
+    return progress_measures_of(Subject(network, device))
+
+
+@torch.no_grad()
+def progress_measures_of(subject: Subject) -> ProgressMeasures:
+    """`progress_measures` of a network under measurement."""
+    excluded = subject.losses[2]
+    loss, restricted_loss, excluded_loss = subject.mean_losses.tolist()
+    training = held_out = math.nan
+    pairs = training_pairs(subject.given)
+    if pairs is not None:
+        training = excluded.flatten()[pairs.to(excluded.device)].mean().item()
+        held_out = held_out_answers(subject.logits, pairs).item()
+    keys = key_frequencies_there(subject.logits).nonzero().flatten() + 1
+    return ProgressMeasures(
+        tuple(keys.tolist()),
+        loss,
+        restricted_loss,
+        excluded_loss,
+        training,
+        embedding_gini(subject.components),
+        held_out,
+    )
+
+
+def training_pairs(network: Network) -> Tensor | None:
+    """Places a p + b of the pairs that a network was trained on; None if unknown, or if its
+    numbers have other names.
+    """
+    run = network.run
+    return (
+        split(run.task, run.seed).training if run is not None and network.task.is_addition else None
+    )
+
+
+def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
+    """Share of the differences at which H of logits (a, b, outputs) is right, of those with a
+    held-out pair; a tie is not.
+    """
+    p, device = len(logits), logits.device
+    (held,) = upload(
+        [torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)], device, logits.dtype
+    )
+    a, d, r = (
+        torch.arange(p, device=device)[:, None],
+        torch.arange(p, device=device),
+        torch.arange(p, device=device),
+    )
+    b = (a - d) % p
+    weights = held[a, b]  # (a, d)
+    turned = logits[a[..., None], b[..., None], ((a + b)[..., None] - r) % p]  # (a, d, r)
+    mean = (weights[..., None] * turned).sum(dim=0)
+    right = mean[:, 0] > mean[:, 1:].amax(dim=1)
+    known = weights.sum(dim=0) > 0
+    return (right & known).sum() / known.sum()

@@ -1,0 +1,377 @@
+"""The first hidden layer as waves over the two operands: what geometry and neurons are read from,
+batched over units.
+
+The pre-activation of a hidden unit is a function x(a, b). With w_f = 2 pi f / p it is
+
+    x = mean + sum over f of [waves of w_f a] + [waves of w_f b] + interactions,
+
+and the unit's *frequency* is that of the largest waves of a and b together: its single-frequency
+fit. *Product terms* are the interactions of one frequency, e^{i(+-w_f a +- w_f b)}. Attention makes
+them; a layer that reads a sum of embeddings has none.
+
+A transformer's units are those of its first layer at the last position, where the answer is read.
+Of a linear model they are L_1's. Any other network has no such units here, and what is read from
+them is undefined. What a unit writes on the logits is defined where nothing but the unembedding
+comes after it: one-layer transformers, linear models with one hidden layer.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.fourier import padded_basis
+from algophase.core.memory import FLOAT64
+from algophase.core.threads import one_thread
+from algophase.networks import Cache, Linear, Network, Transformer
+from algophase.networks.ordered import Ordered, inner_of
+from algophase.networks.transformer import Block
+
+# A unit whose variance is below this part of the mean unit's is silent: weight decay has all but
+# removed it.
+SILENT = 1e-3
+# Clusters of fewer units than this share of those that are not silent are left out of means over
+# clusters.
+LEAST_CLUSTER = 0.01
+
+
+def has_units(network: Network) -> bool:
+    return isinstance(inner_of(network), Transformer | Linear)
+
+
+def stream_before_units(network: Transformer, first: Tensor, second: Tensor) -> Tensor:
+    """The residual stream at the last position that the first hidden layer reads, (n, width)."""
+    block = network.blocks[0]
+    assert isinstance(block, Block)
+    return block.attend(network._residual(first, second, None), None, "", last_position_only=True)[
+        :, -1
+    ]
+
+
+def pre_activations(network: Network, first: Tensor, second: Tensor) -> Tensor:
+    """Of the first hidden layer, (n, m), for operand embeddings (n, width). See `has_units`."""
+    if isinstance(network, Ordered):
+        return pre_activations(network.inner, first, second)
+    if isinstance(network, Transformer):
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        return stream_before_units(network, first, second) @ block.mlp.W_in + block.mlp.b_in
+    assert isinstance(network, Linear)
+    cache: Cache = {}
+    network._last_hidden(first, second, cache)
+    return recorded_pre_activations(cache)[0]
+
+
+def recorded_pre_activations(cache: Cache) -> list[Tensor]:
+    """The same (n, m) among recorded activations, if there."""
+    if "blocks.0.mlp.hook_pre" in cache:
+        return [cache["blocks.0.mlp.hook_pre"][:, -1]]
+    return [cache["l1.hook_pre"]] if "l1.hook_pre" in cache else []
+
+
+def unit_bytes(network: Network) -> int:
+    """What the pre-activations of one pair take. See `has_units`."""
+    inner = inner_of(network)
+    if isinstance(inner, Transformer):
+        block = inner.blocks[0]
+        assert isinstance(block, Block)
+        return FLOAT64 * len(block.mlp.b_in)
+    assert isinstance(inner, Linear)
+    return FLOAT64 * len(inner.l1.weight)
+
+
+def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    """Embeddings of all pairs, each (p * p, width)."""
+    first, second = tables or network.operand_tables()
+    return first[:, None].expand(-1, len(second), -1).flatten(0, 1), second.repeat(len(first), 1)
+
+
+def readout(network: Network) -> Tensor | None:
+    """What each hidden unit writes on the p labels, (m, p); None where other units come in
+    between.
+    """
+    if isinstance(network, Ordered):
+        inner = readout(network.inner)
+        return None if inner is None else inner[:, network.get_buffer("outputs")]
+    if isinstance(network, Transformer) and len(network.blocks) == 1:
+        block = network.blocks[0]
+        assert isinstance(block, Block)
+        return block.mlp.W_out @ network.unembed.W_U[:, : network.task.modulus]
+    if isinstance(network, Linear) and network.settings.model not in ("beta", "gamma"):
+        return network.unembed.weight.T
+    return None
+
+
+def activation(network: Network) -> Callable[[Tensor], Tensor]:
+    """Of the first hidden layer."""
+    inner = inner_of(network)
+    block = inner.blocks[0] if isinstance(inner, Transformer) else None
+    return block.mlp.activation if isinstance(block, Block) else torch.relu
+
+
+@dataclass(frozen=True)
+class Units:
+    """All hidden units at their own frequencies, on the CPU.
+
+    place: (m,), frequency - 1. mean, variance: (m,), the latter times p^2.
+    In orthonormal waves, cosine and sine: first, second: (2, m), of each operand; product: (2, 2,
+        m), of both;
+    writes: (2, m), of what a unit writes, NaN where undefined.
+    sizes: (floor(p / 2),), |X^T X| of the pre-activations of each frequency's cluster without
+        silent units.
+    active: (m,), not silent; clusters: (m, floor(p / 2)), 1 where an active unit belongs to the
+        frequency.
+    """
+
+    modulus: int
+    place: NDArray[np.int64]
+    mean: Array
+    variance: Array
+    first: Array
+    second: Array
+    product: Array
+    writes: Array
+    sizes: Array
+    active: NDArray[np.bool_]
+    clusters: Array
+
+    @functools.cached_property
+    def additive(self) -> Array:
+        """Squared norm of the single-frequency fit, (m,)."""
+        return np.asarray((self.first**2 + self.second**2).sum(axis=0))
+
+    @functools.cached_property
+    def phases(self) -> Array:
+        """phi of cos(w t + phi) in a, b and c, (3, m), in radians."""
+        waves = np.stack([self.first, self.second, self.writes])
+        return np.asarray(np.arctan2(-waves[:, 1], waves[:, 0]))
+
+    @functools.cached_property
+    def likeness(self) -> Array:
+        """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p
+        / 2)).
+
+        CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
+        """
+        circle = np.stack(
+            [self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]]
+        )
+        disc, around = (np.square(each).sum(axis=0) for each in (self.first + self.second, circle))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (
+                np.stack([disc, self.additive, around])
+                @ self.clusters
+                / (self.sizes * _ideal_sizes(self.modulus))
+            )
+
+    @functools.cached_property
+    def turned_disc(self) -> Array:
+        """CKA of each cluster with the disc that fits it best of (cos wa + cos(wb + t), sin wa +
+        sin(wb + t)), (floor(p / 2),).
+
+        With z = cosine + i sine of each operand, |Y^T X|^2 = sum |z_a + e^{it} z_b|^2: largest at t
+        = -arg sum conj(z_a) z_b.
+        """
+        of_a, of_b = (cosine + 1j * sine for cosine, sine in (self.first, self.second))
+        largest = self.additive @ self.clusters + 2 * np.abs((of_a.conj() * of_b) @ self.clusters)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(largest / (self.sizes * _ideal_sizes(self.modulus)[0]))
+
+    def over_clusters(self, values: Array) -> Array:
+        """Mean of values (..., floor(p / 2)) over clusters, by their numbers of units, without
+        the small ones.
+        """
+        counts = self.clusters.sum(axis=0)
+        counted = np.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(
+                np.where(counted > 0, values * counted, 0.0).sum(axis=-1) / counted.sum()
+            )
+
+    @functools.cached_property
+    def means(self) -> "UnitMeans":
+        """Of the whole layer. Undefined where no unit varies."""
+        first, second, output = self.phases[:, self.active]
+        gap = first + second - output
+        with np.errstate(invalid="ignore"):
+            fit = (
+                self.additive[self.active] / self.variance[self.active]
+            ).sum() / self.active.sum()
+            resultant = np.hypot(np.cos(gap).sum(), np.sin(gap).sum()) / self.active.sum()
+            product = np.square(self.product).sum() / self.variance.sum()
+        disc, torus, circle, turned = self.over_clusters(
+            np.vstack([self.likeness, self.turned_disc])
+        ).tolist()
+        return UnitMeans(disc, torus, circle, turned, float(product), float(fit), float(resultant))
+
+
+class UnitMeans(NamedTuple):
+    """disc, torus, circle: likeness, mean over clusters; turned: to a disc whose operands may be
+    turned against each other.
+
+    product_share: of all units' variance, at their own frequencies.
+
+    fit: R^2 of the single-frequency fit, mean over units that are not silent. resultant: |mean of
+        e^{i(phi_a + phi_b - phi_c)}|
+    over these: 1 if all read and write in step.
+    """
+
+    disc: float
+    torus: float
+    circle: float
+    turned: float
+    product_share: float
+    fit: float
+    resultant: float
+
+
+@functools.lru_cache(maxsize=8)
+def _ideal_sizes(modulus: int) -> Array:
+    """|Y^T Y| of the disc, the torus and the circle of each frequency, in its waves, (3, floor(p /
+    2)).
+
+    Of n columns of squared norm s it is s sqrt n. A frequency has two waves, and one at p / 2.
+    Kept.
+    """
+    waves = np.where(2 * np.arange(1, modulus // 2 + 1) == modulus, 1.0, 2.0)
+    return np.stack([2 * np.sqrt(waves), np.sqrt(2 * waves), waves * np.sqrt(waves)])
+
+
+@functools.lru_cache(maxsize=8)
+@torch.inference_mode(False)
+def _own_waves(modulus: int, device: torch.device) -> Tensor:
+    """The rows of `padded_basis` that a unit of each frequency has: the constant, cosine and
+    sine, (3, floor(p / 2)). Kept.
+    """
+    cosine = 2 * torch.arange(modulus // 2) + 1
+    return torch.stack([torch.zeros_like(cosine), cosine, cosine + 1]).to(device)
+
+
+@torch.no_grad()
+@one_thread()  # how many there are would show in the rounding
+def launch_units(pre: Tensor, modulus: int, written: Tensor | None) -> Tensor:
+    """Start on pre-activations (p * p, m) of all pairs, and what the units write (m, p), where
+    these are.
+
+    Gives (13 or 15, m) for `read_units`; nothing waits for the device.
+    """
+    waves = padded_basis(modulus, pre.device)
+    modes = waves @ (waves @ pre.reshape(modulus, -1)).view(
+        len(waves), modulus, -1
+    )  # (of a, of b, m)
+    mean = modes[0, 0] / modulus
+    modes[0, 0].zero_()
+    flat = modes.flatten(0, 1)
+    gram = flat.T @ flat
+    variance = gram.diagonal()
+    place = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
+    unit, own = (
+        torch.arange(len(place), device=pre.device),
+        _own_waves(modulus, pre.device)[:, place],
+    )
+    # (of a, of b, m) at the unit's own frequency: constant, cosine and sine
+    at_own = modes[own[:, None], own, unit]
+    cluster = _clusters(place, variance)
+    shared = (gram * (cluster[:, None] == cluster)).norm(dim=1)
+    rows = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
+    return torch.cat(rows if written is None else [*rows, (waves @ written.T)[own[1:], unit]])
+
+
+@torch.no_grad()
+@one_thread()
+def launch_units_in_slabs(
+    rows_of: Callable[[slice], Tensor], parts: Sequence[slice], modulus: int, written: Tensor | None
+) -> Tensor:
+    """`launch_units` where there is no room for the pre-activations of all pairs: equal up to
+    rounding.
+
+    rows_of: the pre-activations (rows, p, m) of some rows of the first operand, one of `parts`.
+        They
+    are computed twice: the sums over either operand give each unit's mean and frequency, which its
+    products and the clusters then need.
+    """
+    by_first = []
+    by_second = None
+    for rows in parts:
+        pre = rows_of(rows)
+        by_first.append(pre.sum(dim=1))
+        total = pre.sum(dim=0)
+        by_second = total if by_second is None else by_second.add_(total)
+    assert by_second is not None
+    waves = padded_basis(modulus, by_second.device)
+    sums = torch.stack([torch.cat(by_first), by_second])
+    of_operands = waves @ sums * modulus**-0.5  # (2, waves, m)
+    mean = of_operands[0, 0] / modulus
+    place = _own_frequency(of_operands[:, 1:])
+    own = _own_waves(modulus, mean.device)[:, place]
+    own_waves = waves[own]  # (3, m, p)
+    # Products are needed of units of one frequency only.
+    units_at = [(place == k).nonzero()[:, 0] for k in place.unique()]
+    grams = [mean.new_zeros(len(units), len(units)) for units in units_at]
+    at_own = mean.new_zeros(3, 3, len(mean))
+    for rows in parts:
+        centred = rows_of(rows) - mean
+        of_second = torch.einsum("abm,jmb->ajm", centred, own_waves)
+        at_own += torch.einsum("ajm,ima->ijm", of_second, own_waves[:, :, rows])
+        for gram, units in zip(grams, units_at, strict=True):
+            values = centred[..., units].flatten(0, 1)
+            gram.addmm_(values.T, values)
+    variance, shared = torch.empty_like(mean), torch.empty_like(mean)
+    for gram, units in zip(grams, units_at, strict=True):
+        variance[units] = gram.diagonal()
+    cluster = _clusters(place, variance)
+    for gram, units in zip(grams, units_at, strict=True):
+        together = cluster[units, None] == cluster[units]
+        shared[units] = (gram * together).norm(dim=1)
+    rows_found = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
+    if written is not None:
+        unit = torch.arange(len(place), device=mean.device)
+        rows_found.append((waves @ written.T)[own[1:], unit])
+    return torch.cat(rows_found)
+
+
+def _own_frequency(operands: Tensor) -> Tensor:
+    """Each unit's frequency - 1, (m,), from the waves of either operand, (2, 2 floor(p / 2), m)."""
+    return operands.unflatten(1, (-1, 2)).square().sum(dim=(0, 2)).argmax(dim=0)
+
+
+def _clusters(place: Tensor, variance: Tensor) -> Tensor:
+    """Which units belong together. Silent ones count from -1 down: none shares a cluster with
+    others.
+    """
+    return torch.where(variance > SILENT * variance.mean(), place, -1 - place)
+
+
+def read_units(numbers: Array, modulus: int) -> Units:
+    """What `launch_units` gave, on the CPU."""
+    cluster, mean, variance, shared = numbers[:4]
+    found, writes = numbers[4:13].reshape(3, 3, -1), numbers[13:]
+    active = cluster >= 0
+    place = np.where(active, cluster, -1 - cluster).astype(np.int64)
+    clusters = ((place[:, None] == np.arange(modulus // 2)) & active[:, None]).astype(np.float64)
+    return Units(
+        modulus=modulus,
+        place=place,
+        mean=mean,
+        variance=variance,
+        first=found[1:, 0],
+        second=found[0, 1:],
+        product=found[1:, 1:],
+        writes=writes if len(writes) else np.full_like(found[1:, 0], math.nan),
+        sizes=np.sqrt(np.square(shared) @ clusters),
+        active=active,
+        clusters=clusters,
+    )
+
+
+def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
+    """From pre-activations (p * p, m) of all pairs, and what the units write (m, p)."""
+    return read_units(launch_units(pre, modulus, written).cpu().numpy(), modulus)

@@ -1,0 +1,179 @@
+"""A network on the whole p x p grid of inputs, and the logit matrices read off it.
+
+Axes: a first operand, b second operand, c output. With separate vocabularies or an equals sign
+    there are more outputs
+than labels; the extra ones count as wrong answers like any other.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.checks import at_inference, check_logits, check_network
+from algophase.core.memory import FLOAT64, joined, slabs, slices
+from algophase.core.neutral import neutral
+from algophase.core.task import labels
+from algophase.networks import Network
+from algophase.networks.ordered import ordered
+
+# Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of
+#     megabytes.
+CHUNK_ELEMENTS = 8_000_000
+# On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half
+#     the launches of two chunks.
+GPU_CHUNK_ELEMENTS = 480_000_000
+# Arrays as large as its logits that `losses_of_rows` has at once: margins, twice, and logsumexp's.
+LOSS_COPIES = 5
+
+
+def chunk_elements(device: torch.device) -> int:
+    return CHUNK_ELEMENTS if device.type == "cpu" else GPU_CHUNK_ELEMENTS
+
+
+def widest_layer(network: Network) -> int:
+    """The longest axis of all parameters; a single number has none."""
+    return max(size for parameter in network.parameters() for size in (1, *parameter.shape))
+
+
+def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
+    """How many grid rows to take at once so that a layer's activations stay within a chunk."""
+    device = network.operand_tables()[0].device
+    return max(
+        1,
+        chunk_elements(device) // (widest_layer(network) * outputs_per_row * network.task.context),
+    )
+
+
+@neutral()
+@torch.no_grad()
+def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    """Logits (a, b, outputs) of all pairs; on other embedding tables (p, width) than the network's
+    own if given.
+
+    Tables with a leading axis (n, p, width) are n embeddings of one network, and so are the logits
+    (n, a, b, outputs). A network in training mode is seen as in evaluation mode: without dropout.
+    The numbers of an operation other than addition are in the order in which they add.
+
+    >>> from algophase import handmade_clock
+    >>> logits = grid_logits(handmade_clock(23))
+    >>> logits[8, 20].argmax().item()  # (8 + 20) mod 23
+    5
+    """
+    check_network(network)
+    network = ordered(network)
+    with at_inference(network):
+        first, second = network.operand_tables() if tables is None else tables
+        p = network.task.modulus
+        seconds = second.reshape(-1, p, second.shape[-1])
+        firsts = first.flatten(0, -2)  # of all embeddings
+        embedding = torch.arange(len(firsts), device=first.device) // p  # that of each row
+
+        def of_rows(rows: slice) -> list[Tensor]:
+            a = firsts[rows, None].expand(-1, p, -1).flatten(0, 1)
+            b = seconds[embedding[rows]].flatten(0, 1)
+            logits = network.logits_from_embeddings(a, b)
+            check_logits(network, logits, len(a))
+            return [logits.unflatten(0, (-1, p))]
+
+        chunks = slices(len(firsts), rows_per_chunk(network, p))
+        (logits,) = joined(of_rows, chunks, f"network {network.id}: its logits")
+    return logits.unflatten(0, first.shape[:-1])
+
+
+def _label_index(logits: Tensor, rows: slice = slice(None)) -> Tensor:
+    """The right answers as an index into (..., a, b, outputs). rows: which numbers a there are."""
+    return labels(logits.shape[-2], logits.device)[rows, :, None].expand(*logits.shape[:-1], 1)
+
+
+def by_rows(measure: Callable[[Tensor, slice], Tensor], logits: Tensor, copies: int) -> Tensor:
+    """What `measure` gives of logits (..., a, b, outputs), (..., a, b), some rows a at a time.
+
+    copies: how many arrays as large as its logits it makes.
+    """
+    row_bytes = copies * FLOAT64 * logits[..., 0, :, :].numel()
+    parts = slabs(logits.shape[-3], row_bytes, logits.device)
+    results = [measure(logits[..., rows, :, :], rows) for rows in parts]
+    return results[0] if len(results) == 1 else torch.cat(results, dim=-2)
+
+
+def correct_logits(logits: Tensor) -> Tensor:
+    """L[a, b] = Q[a, b, a + b], shape (..., p, p) (section 2.3)."""
+    return logits.gather(-1, _label_index(logits)).squeeze(-1)
+
+
+def largest_wrong_logits(logits: Tensor) -> Tensor:
+    """max over c != a + b of Q[a, b, c], shape (..., p, p)."""
+
+    def of_rows(some: Tensor, rows: slice) -> Tensor:
+        return some.scatter(-1, _label_index(some, rows), -torch.inf).amax(-1)
+
+    return by_rows(of_rows, logits, copies=2)
+
+
+def right_answers(logits: Tensor) -> Tensor:
+    """Which pairs are answered right, (..., p, p) booleans. A tie is not an answer."""
+    return correct_logits(logits) > largest_wrong_logits(logits)
+
+
+def share_right(right: Tensor) -> Tensor:
+    """Share of the pairs answered right, from (..., p, p) booleans: a count over a count, the
+    same on every device.
+    """
+    count = right.sum(dim=(-2, -1)).double()
+    return count / count.new_full(
+        (), right.shape[-1] * right.shape[-2]
+    )  # by a plain number, a GPU multiplies by its inverse
+
+
+def pair_losses(logits: Tensor) -> Tensor:
+    """Cross-entropy of each pair, (..., p, p), in the form that does not cancel: log1p(sum over
+    wrong c of exp(l_c - l_y)).
+    """
+    return by_rows(losses_of_rows, logits, LOSS_COPIES)
+
+
+def losses_of_rows(logits: Tensor, rows: slice) -> Tensor:
+    """The same of some rows of the first operand, (..., rows, p)."""
+    answer = _label_index(logits, rows)
+    margins = logits.double() - logits.gather(-1, answer).double()
+    margins = margins.scatter(-1, answer, -torch.inf)
+    return torch.nn.functional.softplus(margins.logsumexp(-1))
+
+
+def mean_cross_entropy(logits: Tensor) -> Tensor:
+    """Over all pairs. A scalar on the device."""
+    return pair_losses(logits).mean()
+
+
+def accuracy(logits: Tensor) -> float:
+    """Share of all p * p pairs answered right."""
+    return share_right(right_answers(logits)).item()
+
+
+def cross_entropy(logits: Tensor) -> float:
+    """Mean cross-entropy over all pairs."""
+    return mean_cross_entropy(logits).item()
+
+
+def by_difference(matrix: Tensor) -> Tensor:
+    """Rearranged so that row d, column i is matrix[i, i + d] (the definition of distance
+    irrelevance). Or several matrices.
+    """
+    place = labels(matrix.shape[-1], matrix.device)  # [i, d] = i + d
+    return matrix.gather(-1, place.expand_as(matrix)).mT
+
+
+def by_difference_and_sum(matrix: Tensor) -> Tensor:
+    """Rows a - b, columns a + b, as in the paper's pictures of correct logits.
+
+    At odd p every cell holds one pair. At even p, a - b and a + b have the same parity: half of the
+    cells hold the mean of two pairs, (a, b) and (a + p/2, b + p/2), and the others are NaN.
+    """
+    p = len(matrix)
+    numbers = torch.arange(p, device=matrix.device)
+    difference, total = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
+    cells = (difference * p + total).flatten()
+    sums = matrix.new_zeros(p * p).index_add_(0, cells, matrix.flatten())
+    counts = matrix.new_zeros(p * p).index_add_(0, cells, torch.ones_like(matrix).flatten())
+    return (sums / counts).view(p, p)

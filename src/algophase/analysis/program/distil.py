@@ -1,0 +1,346 @@
+"""Distil a network to a short Python file: the formula, its numbers, and a certificate of how well
+it is the network.
+
+The file computes, with NumPy alone,
+
+    logits(a, b)[c] = sum over k of (g_k(d) cos w_k r + h_k(d) sin w_k r) + Re sum over k of R_k(c)
+    e^{i w_k s} + offset(c),
+
+d = a - b, s = a + b, r = s - c. The *whole* program has every key frequency with its exact
+profiles, p numbers each.
+
+The *smallest* one that still answers every pair as the network does has the fewest key frequencies
+and, for those, the fewest
+numbers: profiles are sums of their largest waves over d, taken in order of size; the smaller parts
+    are added only if no
+number of waves is enough. For a network that is right on every pair that is nearly always one
+number, for cos w r alone is right on every pair; so a share of the logits can be asked for as well.
+Where no program answers every pair as the network does, there is no smallest one, and that is an
+error.
+
+All choices are by shares of the logits' size, so a network and the same network times a thousand
+have the same program.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from algophase.analysis.distilled_source import source_of
+from algophase.analysis.logits.all_pairs import right_answers
+from algophase.analysis.logits.sums import Array, answers, smallest_margin
+from algophase.analysis.program.read import Program, program_logits, program_of_logits
+from algophase.analysis.subject import Subject
+from algophase.core.errors import InputError
+from algophase.core.fourier import transform, waves_at
+from algophase.core.wording import counted
+from algophase.networks import Network
+
+# Waves over d of one profile, (harmonic j, cosine, sine): sum of cosine cos(2 pi j d / p) + sine
+# sin(2 pi j d / p).
+Waves = tuple[tuple[int, float, float], ...]
+DIGITS = 6  # significant ones, of every number that is written
+LEAST_PART = 1e-6  # a part of the whole program below this share of the logits is left out
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How well a distilled program is its network, over all pairs.
+
+    share: of the squared norm of the centred logits; largest_error: of one centred logit; norm:
+        their root mean square.
+    agreeing: pairs answered as the network does, of `pairs`; accuracy, smallest_margin: the
+        program's own.
+    """
+
+    share: float
+    largest_error: float
+    norm: float
+    agreeing: int
+    pairs: int
+    accuracy: float
+    smallest_margin: float
+
+    @property
+    def disagreeing(self) -> int:
+        """Pairs that the program answers differently from the network."""
+        return self.pairs - self.agreeing
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """A program small enough to read, with its numbers as they are written. numbers: how many there
+    are.
+
+    profiles: g_k(d), (frequencies, p); sine_profiles: h_k(d), or None where they are left out.
+        waves: the same two as waves
+    over d, where the program is written with those; readout and offsets: None where they are left
+    out.
+    """
+
+    id: str
+    modulus: int
+    frequencies: tuple[int, ...]
+    profiles: Array
+    sine_profiles: Array | None
+    waves: tuple[tuple[Waves, ...], tuple[Waves, ...]] | None
+    readout: NDArray[np.complex128] | None
+    offsets: Array | None
+    certificate: Certificate
+
+    def __repr__(self) -> str:
+        proof = self.certificate
+        agreeing = f"{proof.agreeing:,} of {proof.pairs:,} pairs answered as the network does"
+        return (
+            f"<Distilled {self.id}: {counted(self.numbers, 'number')}, {proof.share:.2%} of "
+            f"the logits, {agreeing}>"
+        )
+
+    @property
+    def numbers(self) -> int:
+        if self.waves is None:
+            profiles = self.profiles.size + (
+                0 if self.sine_profiles is None else self.sine_profiles.size
+            )
+        else:
+            profiles = sum(
+                (x != 0) + (y != 0) for rows in self.waves for row in rows for _, x, y in row
+            )
+        readout = 0 if self.readout is None else 2 * self.readout.size
+        return profiles + readout + (0 if self.offsets is None else self.offsets.size)
+
+    @property
+    def source(self) -> str:
+        """The Python file."""
+        return source_of(self)
+
+
+def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:
+    """The program of a network as a short Python file, or the smallest program that answers as the
+    network does.
+
+    least_share: of the logits' squared norm, that the smallest program must have. Where no program
+        answers every pair as the network does, or none of that share, `smallest` raises an
+        `InputError`. The whole program is always given; its certificate says on how many pairs it
+        agrees.
+
+    >>> from algophase import distil, handmade_clock
+    >>> program = distil(handmade_clock(59))
+    >>> program.frequencies, program.certificate.agreeing == program.certificate.pairs
+    ((1, 5, 17), True)
+    """
+    subject = Subject(network)
+    name = network.id if network.task.is_addition else f"{network.id} ({subject.seen.notes[0]})"
+    return distil_logits(subject.logits, name, smallest=smallest, least_share=least_share)
+
+
+def distil_logits(
+    logits: Tensor, name: str = "unnamed", *, smallest: bool = False, least_share: float = 0.0
+) -> Distilled:
+    """The same of logits (p, p, outputs), wherever they come from."""
+    program = program_of_logits(logits)
+    labels = logits[..., : program.modulus].double()
+    wanted, centred = answers(logits.double()), labels - labels.mean(dim=-1, keepdim=True)
+    whole = _written(program, _whole(program), name, wanted, centred)
+    if not smallest:
+        return whole
+    parts = _smallest(program, wanted, least_share)
+    if parts is not None:
+        return _written(program, parts, name, wanted, centred)
+    if whole.certificate.disagreeing == 0 and whole.certificate.share >= least_share:
+        return whole
+    raise InputError(_no_smallest(whole, least_share))
+
+
+def _no_smallest(whole: Distilled, least_share: float) -> str:
+    """Why there is no smallest program, and what there is instead."""
+    proof = whole.certificate
+    asked = f" and explains {least_share:.4g} of its logits" if least_share else ""
+    reached = (
+        f"{proof.agreeing:,} of {proof.pairs:,} pairs and explains {proof.share:.4g} of the logits"
+    )
+    return (
+        f"no program of {whole.id} answers every pair as the network does{asked}: the whole "
+        "program, of "
+        f"{counted(whole.numbers, 'number')}, agrees on {reached}; leave out `smallest` to get "
+        "that one"
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What is taken of a program: so many key frequencies and of the waves (None: whole
+    profiles), smaller parts or not.
+    """
+
+    frequencies: int
+    waves: int | None
+    sines: bool
+    readout: bool
+    offsets: bool
+
+
+def _whole(found: Program) -> _Parts:
+    sines = float(np.square(_relative(found.sine_profiles, found)).sum()) / (2 * found.modulus)
+    return _Parts(
+        len(found.frequencies),
+        None,
+        sines > LEAST_PART,
+        found.readout_share > LEAST_PART,
+        found.offset_share > LEAST_PART,
+    )
+
+
+def _relative(values: Array, found: Program) -> Array:
+    """Numbers of a program in units of its logits' size."""
+    return values / found.norm if found.norm > 0 else values
+
+
+def _by_size(values: Array) -> NDArray[np.int64]:
+    """The places of all numbers, the largest first. Equal ones, up to rounding, are taken in
+    their order.
+    """
+    sizes = np.abs(values)
+    largest = float(sizes.max(initial=0.0))
+    if largest > 0:
+        sizes = (sizes / largest).round(12)
+    return np.argsort(-sizes, axis=None, kind="stable")
+
+
+def _coefficients(found: Program, count: int) -> Array:
+    """Waves of g and h of the first key frequencies, (2, count, p): cosines of harmonic 0.. and
+    sines after them.
+    """
+    p = found.modulus
+    waves = _basis(p)
+    profiles = np.stack([found.profiles[:count], found.sine_profiles[:count]])
+    return profiles @ (waves.T / np.square(waves).sum(axis=1))
+
+
+def _basis(p: int) -> Array:
+    """(p, p): the waves over d that `_coefficients` counts."""
+    waves = transform(p)
+    return np.concatenate([waves.real[: p // 2 + 1], -waves.imag[1 : (p + 1) // 2]])
+
+
+def _largest(values: Array, count: int) -> Array:
+    """The `count` largest of all coefficients, others zero."""
+    order = _by_size(values)[:count]
+    kept = np.zeros(values.size)
+    kept[order] = values.ravel()[order]
+    return kept.reshape(values.shape)
+
+
+def _rounded(values: Array) -> Array:
+    return np.array([float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]).reshape(
+        values.shape
+    )
+
+
+def _cut(found: Program, parts: _Parts) -> tuple[Program, Array | None]:
+    """The program with these parts only, its numbers rounded as they are written; and the waves
+    over d, if it has those.
+    """
+    n, p = parts.frequencies, found.modulus
+    waves = None
+    if parts.waves is None:
+        g, h = _rounded(found.profiles[:n]), _rounded(found.sine_profiles[:n]) * parts.sines
+    else:
+        waves = _rounded(_largest(_coefficients(found, n), parts.waves))
+        g, h = waves @ _basis(p)
+    readout = _rounded(found.readout.real[:n]) + 1j * _rounded(found.readout.imag[:n])
+    changed = replace(
+        found,
+        frequencies=found.frequencies[:n],
+        profiles=g,
+        sine_profiles=h,
+        readout=readout * parts.readout,
+        offsets=_rounded(found.offsets) * parts.offsets,
+    )
+    return changed, waves
+
+
+def _smallest(found: Program, wanted: Tensor, least_share: float) -> _Parts | None:
+    """The fewest key frequencies, then the fewest numbers, with which every pair is answered as
+    wanted. None if none do.
+    """
+    for n in range(1, len(found.frequencies) + 1):
+        strengths = _strengths(found, n)
+        for readout, offsets in ((False, False), (False, True), (True, True)):
+            extra = readout * found.readout_share + offsets * found.offset_share
+
+            def agrees(waves: int) -> bool:
+                parts = _Parts(n, waves, True, readout, offsets)  # noqa: B023 (called before the next turn)
+                if strengths[: waves + 1][-1] + extra < least_share:  # noqa: B023
+                    return False
+                return torch.equal(answers(program_logits(_cut(found, parts)[0])), wanted)
+
+            whole = 2 * n * found.modulus
+            if not agrees(whole):
+                continue
+            # Where so many waves agree, more of them need not: all small numbers are tried, then
+            # doubled.
+            few = next((waves for waves in range(n, 8 * n + 1) if agrees(waves)), None)
+            if few is None:
+                few = 16 * n
+                while few < whole and not agrees(few):
+                    few *= 2
+            return _Parts(n, min(few, whole), True, readout, offsets)
+    return None
+
+
+def _strengths(found: Program, count: int) -> Array:
+    """Share of the logits of the largest 0, 1, 2, ... waves over d of the first key frequencies."""
+    p = found.modulus
+    values = _coefficients(found, count)
+    over_d = np.square(_basis(p)).mean(axis=1)
+    over_r = np.array([1 / waves_at(p, k) for k in found.frequencies[:count]])
+    shares = np.square(_relative(values, found)) * over_d * over_r[:, None]
+    return np.concatenate([[0.0], np.cumsum(shares.ravel()[_by_size(values)])])
+
+
+def _written(
+    found: Program, parts: _Parts, name: str, wanted: Tensor, centred: Tensor
+) -> Distilled:
+    """The program of these parts, and the certificate of exactly the numbers that are written."""
+    changed, waves = _cut(found, parts)
+    logits, norm = program_logits(changed), centred.norm().item()
+    error = centred - (logits - logits.mean(dim=-1, keepdim=True))
+    certificate = Certificate(
+        share=1 - (error.norm().item() / norm) ** 2 if norm > 0 else math.nan,
+        largest_error=error.abs().max().item(),
+        norm=found.norm,
+        agreeing=int((answers(logits) == wanted).sum()),
+        pairs=found.modulus**2,
+        accuracy=right_answers(logits).double().mean().item(),
+        smallest_margin=smallest_margin(logits),
+    )
+    return Distilled(
+        id=name,
+        modulus=found.modulus,
+        frequencies=changed.frequencies,
+        profiles=changed.profiles,
+        sine_profiles=changed.sine_profiles if changed.sine_profiles.any() else None,
+        waves=None
+        if waves is None
+        else (_listed(waves[0], found.modulus), _listed(waves[1], found.modulus)),
+        readout=changed.readout if parts.readout else None,
+        offsets=changed.offsets if parts.offsets else None,
+        certificate=certificate,
+    )
+
+
+def _listed(rows: Array, p: int) -> tuple[Waves, ...]:
+    """Each row's waves that are there."""
+    half = p // 2 + 1
+    cosines, sines = rows[:, :half], np.zeros((len(rows), half))
+    sines[:, 1 : (p + 1) // 2] = rows[:, half:]
+    there = (cosines != 0) | (sines != 0)
+    return tuple(
+        tuple((int(j), float(x[j]), float(y[j])) for j in np.flatnonzero(mask))
+        for x, y, mask in zip(cosines, sines, there, strict=True)
+    )

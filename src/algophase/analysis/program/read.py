@@ -1,0 +1,290 @@
+"""The program inside a network: a few key frequencies with simple profiles, read off its p^3
+logits.
+
+With s = a + b, d = a - b, r = a + b - c and w_k = 2 pi k / p, logits centred over c are an
+orthogonal sum of four classes:
+
+    offsets            functions of c alone
+    answer-following   functions of (d, r): sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r
+    read-out           functions of (s, c) that do not follow r: for a key frequency k, e^{i w_k s} times a function of c.
+                       Unequal axes of a circle (e^{i w_k (s + c)}) and crosstalk between
+                       frequencies (e^{i (w_k s - w_m c)})
+    rest               everything else
+
+The class of a mode e^{i(w_i a + w_j b + w_l c)} is a matter of its indices: offsets have i = j = 0,
+the answer-following ones i + j + 2 l = 0, the read-out i = j. A *key frequency* holds at least 1%
+of the logits' squared norm by its g_k and h_k (at large p, where 1% is more than one of all p/2
+frequencies can have, half of an equal part).
+
+Even p. The pair (d, r) still names p triples, one for each a, and so does (s, c): both means are
+exact at every p. But d and s have the same parity, (-1)^d = (-1)^s, so some modes belong to two
+classes: (-1)^c = (-1)^d (-1)^r is an offset and follows the answer, and (-1)^d e^{-i w_k r} is at
+once e^{i(w_k + pi) s} times a function of c. We count (-1)^c among the offsets and the others among
+the answer-following. Frequency p/2 has no sine: (-1)^r.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from algophase.analysis.logits.all_pairs import right_answers, share_right
+from algophase.analysis.logits.sums import Array, LogitSums
+from algophase.analysis.verdict.lines import reaches
+from algophase.core.fourier import amplitude_matrix, circle, transform, wave_counts, waves_at
+
+LEAST_KEY_SHARE = 0.01
+HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its square in its first five
+
+
+@dataclass(frozen=True)
+class Program:
+    """Shares are of the squared norm of the centred logits; answer_share + readout_share +
+    offset_share + rest = 1.
+
+    accuracy: of the network; norm: root mean square of its centred logits.
+    answer_only_share: of functions of r alone, a part of answer_share; sum_share: of all functions
+        of (s, c).
+    frequencies: the key frequencies, the largest first, and frequency_shares, theirs. spectrum: of
+        all, 1 to floor(p / 2).
+    profiles: g_k(d), (key, p); sine_profiles: h_k(d); readout: (key, p) complex, R_k(c) of Re
+        R_k(c) exp(i w_k s).
+    readout_spectrum: (key, floor(p / 2)), share of the read-out from frequency k to that of c.
+    offsets: (p,), functions of c alone. answer: (d, r), the whole answer-following class.
+    answer_accuracy: share of the pairs that the answer-following class alone answers right.
+    harmonics: (key, HARMONICS), of a profile: see `harmonics_of`.
+
+    A table's row holds no functions: read from one, they are empty, but for the harmonics.
+    `drawn_profiles` makes do.
+    """
+
+    modulus: int
+    accuracy: float
+    norm: float
+    answer_share: float
+    answer_only_share: float
+    sum_share: float
+    readout_share: float
+    offset_share: float
+    rest: float
+    answer_accuracy: float
+    frequencies: tuple[int, ...]
+    frequency_shares: tuple[float, ...]
+    harmonics: Array
+    spectrum: Array
+    profiles: Array
+    sine_profiles: Array
+    readout: NDArray[np.complex128]
+    readout_spectrum: Array
+    offsets: Array
+    answer: Array
+
+    def __repr__(self) -> str:
+        keys = ", ".join(map(str, self.frequencies)) or "none"
+        return (
+            f"<Program modulo {self.modulus}: key frequencies {keys}; {self.explained:.2%} "
+            "of the logits>"
+        )
+
+    @property
+    def explained(self) -> float:
+        """Share of the logits that the program has, key frequencies only."""
+        return sum(self.frequency_shares) + self.readout_share + self.offset_share
+
+    @property
+    def beyond_offsets(self) -> float:
+        """`explained` of what is not an offset: an untrained network has little else. NaN where
+        it has nothing else.
+        """
+        rest = 1.0 - self.offset_share
+        return (self.explained - self.offset_share) / rest if rest > 1e-12 else float("nan")
+
+    @property
+    def drawn_profiles(self) -> Array:
+        """The profiles to draw, (key, p): exact, or as far as the harmonics of a table's row
+        tell.
+        """
+        if self.profiles.size or not self.frequencies:
+            return self.profiles
+        turns = (
+            np.outer(self.frequencies, np.arange(self.modulus))
+            % self.modulus
+            * (2 * np.pi / self.modulus)
+        )
+        order = np.arange(self.harmonics.shape[1])
+        return np.asarray(
+            (self.harmonics[:, :, None] * np.cos(order[:, None] * turns[:, None])).sum(axis=1)
+        )
+
+    @property
+    def numbers(self) -> int:
+        """How many real numbers the program is written with: both profiles, the read-out and the
+        offsets.
+        """
+        return (4 * len(self.frequencies) + 1) * self.modulus
+
+    @property
+    def unequal_axes(self) -> Array:
+        """Share of each key frequency's read-out at its own frequency, (key,)."""
+        return np.array(
+            [row[k - 1] for row, k in zip(self.readout_spectrum, self.frequencies, strict=True)]
+        )
+
+    @property
+    def crosstalk(self) -> Array:
+        """Share of the read-out from each key frequency to each, (key, key), the diagonal zero."""
+        table = self.readout_spectrum[:, [k - 1 for k in self.frequencies]].copy()
+        np.fill_diagonal(table, 0.0)
+        return table
+
+
+def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """The program of logits (p, p, outputs), wherever they come from."""
+    p = logits.shape[0]
+    values = logits.double().cpu()
+    x = (values[..., :p] - values[..., :p].mean(dim=-1, keepdim=True)).numpy()
+    a, y, z = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
+    answer, sums = (
+        x[a, (a - y) % p, (2 * a - y - z) % p].mean(axis=0),
+        x[a, (y - a) % p, z].mean(axis=0),
+    )
+    products = np.array([[(x**2).sum()]])
+    accuracy = share_right(right_answers(values)).numpy()[None]
+    return program_of_sums(
+        LogitSums(accuracy, np.zeros(1), products, x.mean(axis=(0, 1))[None], answer[None], sums),
+        least_share,
+    )
+
+
+def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
+    """The program from the sums of one embedding, with the means over (s, c)."""
+    answer, offsets, p = found.following[0], found.offset[0], found.offset.shape[-1]
+    total = max(float(found.products[0, 0]), np.finfo(np.float64).tiny)
+    g, h = np.split(found.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
+    spectrum = spectrum_of(found.amplitudes[0]) / total
+    keys = key_frequencies(spectrum, least_share)
+    modes, both = _readout_modes(found.sums, keys)
+    chosen = [k - 1 for k in keys]
+    readout = modes @ transform(p).conj()
+    twice = np.array([waves_at(p, k) for k in keys], dtype=np.float64)  # with its conjugate
+    spectra = both * (twice * p**3 / total)[:, None]
+    shares = {
+        "answer_share": float(np.square(answer).sum()) * p / total,
+        "readout_share": float(spectra.sum()),
+        "offset_share": float(np.square(offsets).sum()) * p * p / total,
+    }
+    return Program(
+        modulus=p,
+        accuracy=float(found.right[0]),
+        norm=float(np.sqrt(found.products[0, 0] / p**3)),
+        **shares,
+        answer_only_share=float(np.square(answer.mean(axis=0)).sum()) * p * p / total,
+        sum_share=float(np.square(found.sums).sum()) * p / total,
+        rest=1.0 - sum(shares.values()),
+        answer_accuracy=float((answer[:, 0] > answer[:, 1:].max(axis=1, initial=-np.inf)).mean()),
+        frequencies=tuple(keys),
+        frequency_shares=tuple(spectrum[chosen].tolist()),
+        harmonics=harmonics_of(g.T[chosen], keys),
+        spectrum=spectrum,
+        profiles=g.T[chosen],
+        sine_profiles=h.T[chosen],
+        readout=readout * twice[:, None],
+        readout_spectrum=spectra,
+        offsets=offsets,
+        answer=answer,
+    )
+
+
+def profile_of(answer: Array, frequency: int) -> Array:
+    """g(d) of one frequency, (..., p), of functions (..., d, r)."""
+    return np.asarray(answer @ amplitude_matrix(answer.shape[-1])[:, frequency - 1])
+
+
+def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
+    """The mean of each profile (key, p) and the amplitudes of its waves cos j(w_k d + o), o the
+    angle of the first wave.
+
+    That is the angle between the operands' circles: 0 where they share one table, where the first
+    may be negative.
+    """
+    found, order = np.zeros((len(frequencies), HARMONICS)), np.arange(HARMONICS)
+    for row, profile, k in zip(found, profiles, frequencies, strict=True):
+        p = len(profile)
+        modes = transform(p)[order * k % p] @ profile / p
+        angle = np.angle(modes[1])
+        angle -= np.pi * np.sign(angle) if abs(angle) > np.pi / 2 else 0.0
+        counts = np.array([waves_at(p, k * harmonic) for harmonic in range(HARMONICS)])
+        row[:] = (modes * np.exp(-1j * order * angle)).real * counts
+    return found
+
+
+def spectrum_of(amplitudes: Array) -> Array:
+    """Squared norm over all triples of each frequency, (..., floor(p / 2)), from amplitudes
+    (..., d, 2 floor(p / 2)).
+    """
+    p, waves = amplitudes.shape[-2], amplitudes.shape[-1] // 2
+    of_d = np.square(amplitudes).sum(axis=-2)  # of g_k and h_k, over d
+    mean_squares = 1 / wave_counts(p)  # of a cosine or sine, over r
+    return (of_d[..., :waves] + of_d[..., waves:]) * mean_squares * p**2
+
+
+def least_key_share(count: int, least_share: float = LEAST_KEY_SHARE) -> float:
+    """What a key frequency holds at least, where there are so many frequencies."""
+    return min(least_share, 0.5 / max(1, count))
+
+
+def key_frequencies(spectrum: Array, least_share: float = LEAST_KEY_SHARE) -> list[int]:
+    """Frequencies that hold enough of the logits, the largest first."""
+    least = least_key_share(len(spectrum), least_share)
+    # Equal shares are not ordered by their rounding.
+    return [
+        int(k) + 1
+        for k in np.argsort(-spectrum.round(9), kind="stable")
+        if reaches(float(spectrum[k]), least)
+    ]
+
+
+def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex128], Array]:
+    """Modes (key, l) of the functions of (s, c) that belong to the read-out, others zero; and
+    their squares (key, folded l).
+    """
+    p = len(sums)
+    modes = transform(p)[list(keys)] @ sums @ transform(p) / p**2
+    s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
+    modes[(2 * s + 2 * label) % p == 0] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
+    squares = np.abs(modes) ** 2
+    folded = squares[:, 1 : p // 2 + 1].copy()
+    folded[:, : (p - 1) // 2] += squares[:, : p // 2 : -1][:, : (p - 1) // 2]
+    return modes, folded
+
+
+def program_logits(
+    found: Program,
+    frequencies: Sequence[int] | None = None,
+    *,
+    sines: bool = True,
+    readout: bool = True,
+    offsets: bool = True,
+) -> Tensor:
+    """The program's logits (p, p, p): of all its key frequencies or of some, with or without its
+    smaller parts.
+    """
+    p = found.modulus
+    numbers = torch.arange(p)
+    d, s = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
+    table, mixed = torch.zeros(p, p, dtype=torch.float64), torch.zeros(p, p, dtype=torch.float64)
+    for index, k in enumerate(found.frequencies):
+        if frequencies is not None and k not in frequencies:
+            continue
+        cosine, sine = circle(p, k).T
+        table += torch.from_numpy(found.profiles[index])[:, None] * cosine
+        if sines:
+            table += torch.from_numpy(found.sine_profiles[index])[:, None] * sine
+        if readout:
+            of_label = torch.from_numpy(found.readout[index])
+            mixed += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag  # (s, c)
+    logits = table[d[..., None], (s[..., None] - numbers) % p] + mixed[s]
+    return logits + torch.from_numpy(found.offsets) if offsets else logits

@@ -1,0 +1,81 @@
+"""What the paper's metrics cannot say about a network, found out and said.
+
+Gradient symmetricity compares gradients by the two operands' embeddings. Where the logits depend on
+the sum of the two alone, both are the same vector, and it is 1 whatever the network computes. Where
+they are concatenated, either embedding could be turned by itself, its weights with it, without
+changing the network: the cosine of the two gradients is then a matter of basis. Circularity looks
+at principal components, which are defined up to a turn among those of equal size.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from algophase.analysis.circles.principal import equal_components
+from algophase.analysis.logits.metrics import CIRCULARITY_COMPONENTS
+from algophase.analysis.logits.sums import Array
+from algophase.analysis.subject import Subject
+from algophase.networks import Clock, Transformer
+
+PAIRS = 8  # on which it is tried whether logits depend on the sum of the embeddings alone
+SAME = 1e-9  # of the largest logit: no more than rounding
+
+ADDED = (
+    "gradient symmetricity is 1 by construction: the logits depend on the sum of the two "
+    "embeddings alone, "
+    "so it cannot distinguish the two here"
+)
+CONCATENATED = (
+    "gradient symmetricity depends on the basis: the two embeddings are "
+    "concatenated, and one could be turned without the other"
+)
+
+NORMALISED = (
+    "layer norm rescales isolated circles, so instance logits are compared up to one common factor"
+)
+
+
+@torch.no_grad()
+def launch_cautions(subject: Subject) -> dict[str, Tensor]:
+    """Start on moving the two embeddings of a few pairs against each other; nothing where it is
+    known.
+    """
+    network = subject.network
+    if isinstance(network, Transformer | Clock) or network.concatenates or network.cut == "none":
+        return {}
+    tables, p = network.operand_tables(), subject.modulus
+    chosen = torch.arange(PAIRS, device=tables[0].device) % p
+    a, b = tables[0][chosen], tables[1][(3 * chosen + 1) % p]
+    move = torch.linspace(-1, 1, a.shape[1], device=a.device, dtype=a.dtype) * (1 + a.abs().mean())
+    own, moved, turned = network.logits_from_embeddings(
+        torch.cat([a, a + move, a + move]), torch.cat([b, b, b - move])
+    ).chunk(3)
+    size = own.abs().max()
+    return {
+        "moved": (moved - own).abs().max() / size,
+        "moved against each other": (turned - own).abs().max() / size,
+    }
+
+
+def read_cautions(subject: Subject, numbers: Mapping[str, Array]) -> tuple[str, ...]:
+    """From what `launch_cautions` gave, on the CPU."""
+    found = list(subject.seen.notes)
+    if subject.network.concatenates:
+        found.append(CONCATENATED)
+    elif (
+        "moved" in numbers
+        and numbers["moved"] > SAME
+        and numbers["moved against each other"] <= SAME
+    ):
+        found.append(ADDED)
+    if subject.network.normalises:
+        found.append(NORMALISED)
+    equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
+    if equal > 2 and len(subject.tables) == 1:
+        found.append(
+            f"circularity is not defined by the weights alone: {equal} principal components "
+            "have equal size, and any turn "
+            "among them would do as well; ours have one frequency each"
+        )
+    return tuple(found)

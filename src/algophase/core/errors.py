@@ -1,0 +1,51 @@
+"""The one error a user's input can cause. The command line prints its message as a single line and
+exits non-zero.
+
+And how the one that a machine's size causes is told from others, and what is said where an extra is
+not installed.
+"""
+
+import importlib
+from typing import Any
+
+
+class InputError(ValueError):
+    """A file or setting that cannot be used. The message names the value given and the values
+    allowed.
+
+    >>> from algophase import InputError, TaskSettings
+    >>> try:
+    ...     TaskSettings(modulus=1)
+    ... except InputError as error:
+    ...     print(error)
+    modulus is 1; it must be an integer of at least 2
+    """
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Of a GPU's memory or the machine's own: torch raises a RuntimeError for both."""
+    text = str(error).lower()
+    return (
+        isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text
+    )
+
+
+def one_line(error: BaseException) -> str:
+    """An exception of any kind in a line: its type, and the first line of what it says."""
+    if out_of_memory(error):
+        return "it does not fit into memory"
+    lines = str(error).strip().splitlines()
+    name = type(error).__name__
+    return f"{name}: {lines[0]}" if lines else name
+
+
+def import_extra(module: str, needs: str, extra: str) -> Any:
+    """A module that one of the package's extras brings. needs: who needs what, for the message
+    where it is missing.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f'{needs}, which is not installed ({error}): pip install "algophase[{extra}]"'
+        ) from None

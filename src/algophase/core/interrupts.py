@@ -1,0 +1,57 @@
+"""Ctrl-C between two updates instead of in the middle of one, so that what is saved is a whole
+epoch; and none that is lost.
+"""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def held_interrupts() -> Iterator[Callable[[], bool]]:
+    """Gives a function that says whether Ctrl-C was pressed. A second press interrupts at once.
+
+    Where Python does not handle the signal itself (another thread, a program with its own handler)
+    nothing is changed.
+    """
+    pressed = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    before = signal.getsignal(signal.SIGINT)
+    ours = _in_main_thread() and before in (signal.default_int_handler, _interrupt)
+    if ours:
+        signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: pressed
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+
+
+def lose_no_interrupt() -> None:
+    """For a program of our own: torch, while it is imported, swallows a Ctrl-C and goes on half
+    made. End there instead.
+    """
+    if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and getattr(torch.__spec__, "_initializing", False):
+        os.write(2, b"algophase: error: interrupted\n")
+        os._exit(130)
+    signal.default_int_handler(number, frame)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

@@ -1,0 +1,27 @@
+"""What the package has to say goes to the logger `algophase`: warnings, and at level INFO what it
+is about to do.
+
+A Python program sees the warnings on standard error, as `logging` shows them by default, and
+changes that as usual:
+
+    logging.getLogger("algophase").setLevel(logging.ERROR)
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def listening(tell: Callable[[int, str], None]) -> Iterator[None]:
+    """Meanwhile `tell` gets the level and the text of every message from level INFO on."""
+    logger, handler = logging.getLogger("algophase"), logging.Handler()
+    handler.emit = lambda record: tell(record.levelno, record.getMessage())  # type: ignore[method-assign]
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+        logger.removeHandler(handler)

@@ -1,0 +1,56 @@
+"""One CPU thread for work in which more would mostly wait for each other, and several such works
+side by side.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+import torch
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@contextmanager
+def one_thread(wanted: bool = True) -> Iterator[None]:
+    """PyTorch computes on one thread meanwhile, and on as many as before after that. Nothing
+    changes unless `wanted`.
+
+    A Python thread that first uses PyTorch meanwhile keeps to one: the number is read then, once
+    for each.
+    """
+    before = torch.get_num_threads()
+    if not wanted or before == 1:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def side_by_side(
+    work: Callable[[Item], Result], items: Sequence[Item], workers: int
+) -> Iterator[Result]:
+    """`work` of each item, in their order, so many at once: rounding does not depend on who is
+    first.
+
+    Meant for `one_thread`: then it does not depend on the number of workers either. Work that is
+        done
+    waits to be taken, twice as many items as workers at most: their results may be large.
+    """
+    if workers == 1 or len(items) == 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        under_way = deque[Future[Result]]()
+        for item in items:
+            if len(under_way) == 2 * workers:
+                yield under_way.popleft().result()
+            under_way.append(pool.submit(work, item))
+        while under_way:
+            yield under_way.popleft().result()
