@@ -6,7 +6,7 @@ BIN := .venv/bin
 WORKERS ?= 2
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist worksteal
 
-.PHONY: help setup setup-demo demo docs test test-slow test-rounding campaign format clean
+.PHONY: help setup setup-demo demo docs test test-slow test-rounding guard campaign format clean
 
 help:
 	@echo "make demo           set up, then make a Clock and a Pizza by hand, train two networks to become them, draw all four (demo/), and report on the two (demo/report.html)"
@@ -14,6 +14,7 @@ help:
 	@echo "make test           set up, then check formatting, lint and types and run the tests (at most 5 minutes on two cores)"
 	@echo "make test-slow      set up, then run the long tests: every block of the docs, the pages in a browser, Ray, killed sweeps, long kernel cases"
 	@echo "make test-rounding  set up, then run the numerical tests as processors of other kinds round"
+	@echo "make guard          set up, then compare what 17 networks and the paper's items give with what is kept (5 minutes)"
 	@echo "make campaign       set up, then kill, damage and attack everything for MINUTES=20 minutes with SEED=0 (docs/reliability.md)"
 	@echo "make format         rewrite the code in the house format"
 	@echo "make clean          remove .venv, caches, build/ and demo/"
@@ -65,6 +66,10 @@ NUMERICAL := tests/analysis tests/paper tests/networks tests/runs tests/sweeps/t
 test-rounding: setup
 	MKL_CBWR=COMPATIBLE $(PYTEST) -m "not slow" $(NUMERICAL)
 	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Prescott $(PYTEST) -m "not slow" $(NUMERICAL)
+
+# What the commands print of 17 networks, and the page of the paper, against what is kept.
+guard: setup
+	$(BIN)/python tests/guard/guard.py --paper
 
 MINUTES ?= 20
 SEED ?= 0
