@@ -3,17 +3,13 @@
     .venv/bin/python benchmarks/analyze.py
 
 On a CPU: seconds and peak memory per network, and how much faster all p^3 triples at once are than
-    one backward pass a
-triple, measured in the same run on a sample of triples. Each network runs in a process of its own,
-so that peaks do not add up.
+one backward pass a triple, measured in the same run on a sample of triples. Each network runs in a
+process of its own, so that peaks do not add up.
 
 On a GPU: milliseconds per network over many, and how long its parts take by themselves: the
-    gradients of all triples, the
-circles, which are found on the CPU meanwhile, and what they do. And how many operations PyTorch is
-asked for per network, on
-either side, views of tensors apart: queueing them is what an analysis mostly waits for. The
-    networks have the circles a
-trained one has.
+gradients of all triples, the circles, which are found on the CPU meanwhile, and what they do. And
+how many operations PyTorch is asked for per network, on either side, views of tensors apart:
+queueing them is what an analysis mostly waits for. The networks have the circles a trained one has.
 """
 
 import argparse

@@ -5,9 +5,9 @@ starts itself.
     .venv/bin/python benchmarks/busy.py --alone      # seconds: what an epoch costs one core, whatever else runs
 
 Printed for the default engine and for `plain`: milliseconds per epoch quiet and busy, and their
-    ratio. The training loop's own
-`Ensemble.train` is timed, so the number of threads follows the load as it does for a user. With
-`--alone`: the CPU time of epochs on one thread, the fastest and the median.
+ratio. The training loop's own `Ensemble.train` is timed, so the number of threads follows the load
+as it does for a user. With `--alone`: the CPU time of epochs on one thread, the fastest and the
+median.
 """
 
 import argparse

@@ -2,12 +2,11 @@
 learn them.
 
 Run it from the root of the repository: `python docs/cover.py`. Everything in the picture is
-    measured on networks in `gallery/`.
+measured on networks in `gallery/`.
 
 Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where
-    its algorithm computes it and
-coloured by its answer. The Clock multiplies two points as complex numbers; the Pizza takes their
-midpoint (figure 1).
+its algorithm computes it and coloured by its answer. The Clock multiplies two points as complex
+numbers; the Pizza takes their midpoint (figure 1).
 Right: the networks of `gallery/fixed-width` that learned, by verdict, one point per network.
 """
 

@@ -1,8 +1,7 @@
 """For the reference: our docstrings as Markdown.
 
 They explain parameters as `name: what it is`, a line each, which Markdown would run together, and
-    end with examples (`>>>`),
-which it would take for quotations.
+end with examples (`>>>`), which it would take for quotations.
 """
 
 import re

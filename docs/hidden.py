@@ -2,9 +2,8 @@
 along training.
 
 Run it from the root of the repository: `python docs/hidden.py`. It reads `gallery/emergence` and a
-    few networks.
-With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move with the
-phase, and draws them by rate.
+few networks. With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move
+with the phase, and draws them by rate.
 """
 
 import sys

@@ -2,7 +2,7 @@
 them is a number to trust.
 
 Run it from the root of the repository: `python docs/llc.py`. It computes 9,000 gradients, which
-    takes some minutes on a CPU.
+takes some minutes on a CPU.
 """
 
 import math

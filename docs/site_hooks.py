@@ -2,8 +2,7 @@
 populations with a report on each, and links for pages named `docs/NAME.md`.
 
 Reports take seconds and megabytes each: they are made of the tables that the environment variable
-    ALGOPHASE_REPORTS names, or
-of all with `all`, as `make docs` has it.
+ALGOPHASE_REPORTS names, or of all with `all`, as `make docs` has it.
 """
 
 import html

@@ -2,7 +2,7 @@
 rules and by our verdict.
 
 Run it from the root of the repository: `python docs/verdicts.py`. Both panels count every run of
-    `gallery/fixed-width`.
+`gallery/fixed-width`.
 """
 
 from pathlib import Path

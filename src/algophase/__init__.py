@@ -1,7 +1,7 @@
 """algophase: which algorithm did this neural network learn?
 
 Names are imported when they are first used: the command line's help and its errors need not wait
-    for torch.
+for torch.
 """
 
 import os

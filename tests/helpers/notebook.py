@@ -5,7 +5,7 @@ tests.
     python tests/helpers/notebook.py examples/quickstart.ipynb PICTURES    runs it and writes its pictures into a directory
 
 Outputs are what a notebook shows: what is printed, figures at `plt.show()`, and the value of a
-    cell's last line.
+cell's last line.
 """
 
 import ast

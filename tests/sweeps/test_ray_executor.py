@@ -52,8 +52,8 @@ def token(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A token for these clusters alone. Without one, Ray would put one into the home directory.
 
     One for the whole session: Ray reads it once in a process, so that a second one, made after
-        tests of another module
-    had their turn, would be known to the new cluster's server and not to us.
+    tests of another module had their turn, would be known to the new cluster's server and not to
+    us.
     """
     path = tmp_path_factory.mktemp("ray") / "token"
     path.write_text(secrets.token_hex(32))

@@ -2,9 +2,8 @@
 and how it is shown.
 
 Whatever names a quantity asks here: JSON records, table columns, `runs`, `compare`, reports, the
-    explorer, the paper's items
-and the reference in the docs. To add a metric of a network, write a function of a `Subject` and one
-entry with it:
+explorer, the paper's items and the reference in the docs. To add a metric of a network, write a
+function of a `Subject` and one entry with it:
 
     register(Quantity("logit_scale", "logit scale", "largest correct logit", measure=lambda subject:
     ...))

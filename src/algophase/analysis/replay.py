@@ -7,7 +7,7 @@ network of a kind: the same other settings, the same shapes. They are recorded a
 which is queued as one. Its operations are those that would be queued one by one.
 
 A recording is not trusted at once: what it gives of its first networks is compared with what is
-    computed one by one.
+computed one by one.
 """
 
 import logging

@@ -25,8 +25,7 @@ def merge(
     """Join parts of a sweep, from several machines or sittings, into one table with one shard.
 
     Of several copies of a run one is kept: the copy in --out, otherwise the first input's. Kept
-        networks are copied too. The
-    inputs are not changed.
+    networks are copied too. The inputs are not changed.
     """
     from algophase.sweeps.merge import merge as join
 

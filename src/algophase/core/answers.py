@@ -4,9 +4,8 @@ A network that subtracts, or multiplies permutations, learned something, though 
 x p answers say what.
 
 A table may be a group under other names: answers c with h(c) = f(a) g(b) for three ways f, g, h to
-    name the elements. Then
-(a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the same group (Albert 1943),
-which `group_of` knows.
+name the elements. Then (a * b0) . (a0 * b) = a * b, with any fixed a0 and b0, is the table of the
+same group (Albert 1943), which `group_of` knows.
 """
 
 from collections.abc import Callable

@@ -8,11 +8,11 @@ everything below follows it.
 Angles are exact fractions of a turn. They are reduced as integers before the floating-point cosine,
 which
 keeps the symmetries of the circle exact: a quarter turn gives 0, not 6e-17, and opposite points
-    cancel. So
-the Pizza's blind spot (antipodal pairs at even p) is a true tie and is not decided by rounding.
+cancel. So the Pizza's blind spot (antipodal pairs at even p) is a true tie and is not decided by
+rounding.
 
 Tensors and arrays are cached and shared: do not write into them. `.numpy()` of a tensor costs
-    nothing.
+nothing.
 """
 
 import functools

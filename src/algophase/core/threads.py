@@ -40,8 +40,7 @@ def side_by_side(
     first.
 
     Meant for `one_thread`: then it does not depend on the number of workers either. Work that is
-        done
-    waits to be taken, twice as many items as workers at most: their results may be large.
+    done waits to be taken, twice as many items as workers at most: their results may be large.
     """
     if workers == 1 or len(items) == 1:
         yield from map(work, items)

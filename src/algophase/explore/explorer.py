@@ -4,8 +4,7 @@ what to show.
 The address is the one source of truth. Controls only change it; everything shown follows from it.
 `echo` is the address a
 control asked for last: where it comes back, the controls that asked already show it and are left
-    alone, so that quick
-changes do not fight with their own answers.
+alone, so that quick changes do not fight with their own answers.
 """
 
 import functools

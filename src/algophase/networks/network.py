@@ -3,8 +3,7 @@
 A network maps the embeddings of its two operands to logits. Keeping that step apart from the
 embedding tables lets every
 analysis work on every architecture: gradients are taken with respect to the operand embeddings, and
-    circle isolation
-runs the same network on other tables.
+circle isolation runs the same network on other tables.
 """
 
 import cmath

@@ -39,7 +39,7 @@ class Attention(nn.Module):
     (1 - rate) (section 4.2).
 
     The rate applies to every entry: rows of M' do not sum to one unless the rate is 1. It may be a
-        tensor without axes.
+    tensor without axes.
     """
 
     def __init__(self, settings: TransformerSettings) -> None:

@@ -133,7 +133,7 @@ def beside(
     they are.
 
     Like is compared with like: the released table's distance irrelevance is that of the largest
-        wrong logit.
+    wrong logit.
     """
     from algophase.report.comparison import comparison_figure
 

@@ -2,7 +2,7 @@
 writes.
 
 They draw a network, or a `Specimen`: a network with its analysis, so that several pictures share
-    one analysis.
+one analysis.
 """
 
 from pathlib import Path

@@ -68,8 +68,7 @@ class Boundary:
     gap: the last rate of one class and the first of the other, if the rate separates them
         perfectly; the interval then holds
     it. reason: why there is no rate. no_boundary: resamples of a single class, which have none and
-        are left out. samples: the
-    boundary of each of the others.
+    are left out. samples: the boundary of each of the others.
     """
 
     runs: int

@@ -4,7 +4,7 @@ their runs is in its place.
 They are noted here before they are written. Of a killed writer's, the next one removes those that
 still count for nothing,
 and no other file: not one that was there before, not one that someone copied in, none through a
-    link to another folder.
+link to another folder.
 """
 
 import json

@@ -2,16 +2,16 @@
 arXiv 2301.05217).
 
 Restricted loss: with nothing but the waves of a + b at the key frequencies. It falls when the
-    algorithm is there.
+algorithm is there.
 Excluded loss: with all but these waves. It rises when a network no longer gets by on what it has
-    memorised.
+memorised.
 Gini: of the norms of the embedding at each frequency; 0 if all are equal, near 1 if few frequencies
     hold it all.
 
 Held-out answers are ours. The answer-following part of all pairs is right already where a fifth of
 the training pairs are known
 by heart and nothing else is: averaging spreads them. The same average over pairs that were never
-    trained on has no such help:
+trained on has no such help:
 
     H(d, r) = mean over the held-out pairs (a, a - d) of Q[a, a - d, 2 a - d - r],     right at d if H(d, 0) is the largest.
 """

@@ -13,9 +13,9 @@ writes on the logits, centred, all their dimensions.
 3. A hole's *persistence* is death / max(birth, 2 rho), and it counts above sqrt 2. Let C_s be the
    union of balls of diameter s
    around the landmarks: C_s < R_s < C_{s sqrt 2} < R_{s sqrt 2} < C_{2 s}, each within the next
-       (Jung's theorem; de Silva and
-   Ghrist 2007). So a bar from s to beyond s sqrt 2 is a hole of C_{s sqrt 2}, which covers the
-   shape if s >= 2 rho; and a hole that stays open from C_s to C_{2 s} is such a bar.
+   (Jung's theorem; de Silva and Ghrist 2007). So a bar from s to beyond s sqrt 2 is a hole of C_{s
+   sqrt 2}, which covers the shape if s >= 2 rho; and a hole that stays open from C_s to C_{2 s} is
+   such a bar.
 4. Nothing is decided unless holes as large as the ideal torus's would show. With the same variance
    sigma^2 as the points it has circles of radius h = sigma / sqrt 2, which stay open in C_{2 s} up
    to s = h. So 2 rho <= h is required, and bars born after h are left out. Bars are followed up to

@@ -123,7 +123,7 @@ class Units:
 
     place: (m,), frequency - 1. mean, variance: (m,), the latter times p^2.
     In orthonormal waves, cosine and sine: first, second: (2, m), of each operand; product: (2, 2,
-        m), of both;
+    m), of both;
     writes: (2, m), of what a unit writes, NaN where undefined.
     sizes: (floor(p / 2),), |X^T X| of the pre-activations of each frequency's cluster without
         silent units.

@@ -5,8 +5,8 @@ Keep one circle of the embedding and look at the logits: it writes at its own fr
 Clock or a Pizza does, or at half of it, as the circle that accompanies one (appendix D). An
 *instance* is a key frequency of the program with the circles
 that belong to it: k, its double 2k if that alone writes at k, and the double's double as long as
-    none is a key frequency with
-an instance of its own. A circle that serves two key frequencies joins them into one instance.
+none is a key frequency with an instance of its own. A circle that serves two key frequencies joins
+them into one instance.
 
 With X the network's logits, Y_i those with instance i kept, all without their offsets in c,
 
@@ -14,10 +14,9 @@ With X the network's logits, Y_i those with instance i kept, all without their o
     share_i      <X, Y_i> / |X|^2                   shares and the remainder add to 1
 
 A circle is kept as in the paper: in its two principal components where those are both waves of its
-    frequency, else in its
-Fourier modes. Which frequencies are looked at follows from the logits and the embedding alike: key
-frequencies, their doubles, and what stands out in the embedding. So a network with all frequencies
-in use has as many instances.
+frequency, else in its Fourier modes. Which frequencies are looked at follows from the logits and
+the embedding alike: key frequencies, their doubles, and what stands out in the embedding. So a
+network with all frequencies in use has as many instances.
 
 Its form is read from its own profile: see `forms`.
 

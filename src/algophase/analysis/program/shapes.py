@@ -12,11 +12,10 @@ combination of three shapes:
 The three are nearly collinear, so the whole profile cannot tell them apart (a Pizza and its
 companion together are nearly
 flat, as a Clock is). Isolation can: the leading circle *alone* has no companion, and is fitted by
-    the first two.
+the first two.
 
 A *short cycle* has two or three points: its period q = p / gcd(k, p) is 2 or 3. There nothing can
-    tell Clock from Pizza, so no
-form of such an instance says which algorithm it is.
+tell Clock from Pizza, so no form of such an instance says which algorithm it is.
 
     q = 2   With s_a = (-1)^a, s_a s_b = |s_a + s_b| - 1: a sum through a ReLU is the Clock's product. And the circle alone has
             g(d) = A + B (-1)^d, where (-1)^d (-1)^r = (-1)^c is an offset: without offsets every g

@@ -17,13 +17,12 @@ has a form only if `kept` of what it writes alone is in the network's logits, an
 `fit` of that.
 
 Where the lines come from. `kept`: trained networks have 0.81 or more (1 where nothing interferes),
-    frequencies of lookup
-tables on Gaussian, orthonormal and one-hot embeddings 0.30 to 0.50. Additivity cannot unmask those:
-with many hidden units it reaches 0.93, since a random layer that does not know the order of the
-numbers is a sum over all frequencies. `fit`: trained networks have 0.71 or more; `named`: 0.89 or
-more. `additivity` and `program`: 5% quantiles of accurate one-layer networks are 0.90 and 0.95,
-those of two layers 0.44 and 0.90. `pizza_part` and `hybrid_share` are those of `evidence` and
-`paper_label`.
+frequencies of lookup tables on Gaussian, orthonormal and one-hot embeddings 0.30 to 0.50.
+Additivity cannot unmask those: with many hidden units it reaches 0.93, since a random layer that
+does not know the order of the numbers is a sum over all frequencies. `fit`: trained networks have
+0.71 or more; `named`: 0.89 or more. `additivity` and `program`: 5% quantiles of accurate one-layer
+networks are 0.90 and 0.95, those of two layers 0.44 and 0.90. `pizza_part` and `hybrid_share` are
+those of `evidence` and `paper_label`.
 
 A verdict is *borderline* where a number that decided it lies within `BORDERLINE` of its threshold,
 and *clear* elsewhere.

@@ -5,9 +5,8 @@ Two thirds of all networks are "non-circular" by it, which is no answer; `verdic
 too. The paper's own tables and claims, and `compare`, go by this label. The paper's thresholds
 stand in `Thresholds`, with their places. Its rule
 for conflicts (section 4.1.3): distance irrelevance decides for the Pizza, gradient symmetricity
-    rules the Clock out. Where
-the two leave a network in between, its circles decide.
-A value within rounding of a line lies on it (`lines`).
+rules the Clock out. Where the two leave a network in between, its circles decide. A value within
+rounding of a line lies on it (`lines`).
 """
 
 import math

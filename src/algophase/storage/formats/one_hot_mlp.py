@@ -12,9 +12,8 @@ refused. What is compared (`_comparison`):
     no split is known               the loss over all pairs lies between the two, whatever the split is
 
 A seed does not give the split: their versions shuffle in different ways. Losses are recorded one
-    step before the weights, in
-float32. With published files this alone makes up to 30%, where a wrong activation is off by factors
-of 500.
+step before the weights, in float32. With published files this alone makes up to 30%, where a wrong
+activation is off by factors of 500.
 """
 
 import math

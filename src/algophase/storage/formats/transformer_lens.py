@@ -5,10 +5,9 @@ A network that has nothing beyond ours becomes our `Transformer`: those of Chugh
 (rep-theory-mech-interp), whose biases are zero, do. Any other becomes a `LensTransformer`.
 
 Tensors leave some things open: which tokens are numbers, which axis of a square matrix is which,
-    and whether a layer norm
-was folded into the weights, which leaves no tensor behind. Every way to read them is a `_Variant`.
-The usual one is taken if the network then gives orderly answers; else the first one that does; else
-the usual one, with a caution.
+and whether a layer norm was folded into the weights, which leaves no tensor behind. Every way to
+read them is a `_Variant`. The usual one is taken if the network then gives orderly answers; else
+the first one that does; else the usual one, with a caution.
 """
 
 from collections.abc import Iterator, Mapping

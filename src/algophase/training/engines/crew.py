@@ -5,9 +5,8 @@ OpenMP gives every thread an equal share and waits for the slowest, many times a
 another program the slowest is the one that shares its core. Here whoever is free takes the next
 piece. A piece that is overdue, because the system put
 its thread aside, is not waited for: the caller computes it again. Which pieces there are never
-    depends on the threads, and
-their results are put together in a fixed order, so the bits are the same for any number of threads
-and any load.
+depends on the threads, and their results are put together in a fixed order, so the bits are the
+same for any number of threads and any load.
 """
 
 import os

@@ -2,8 +2,8 @@
 layers.
 
 Rows are pairs: training pairs where each operand has a table of its own (delta, alpha'), unordered
-    pairs where both share one
-(alpha, beta, gamma), which are half as many. What is rounded, and how, is as in `training.fused`.
+pairs where both share one (alpha, beta, gamma), which are half as many. What is rounded, and how,
+is as in `training.fused`.
 """
 
 from collections.abc import Sequence

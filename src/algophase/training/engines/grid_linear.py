@@ -1,10 +1,8 @@
 """Linear models on the grid, with the backward pass derived by hand.
 
 The first layer is a table over tokens: W_1 (E_a + E_b) = (W_1 E)_a + (W_1 E)_b. Where both operands
-    share it (alpha,
-beta, gamma) the logits
-are symmetric in a and b, so the p (p + 1) / 2 unordered pairs are enough, each weighted by how
-often it is trained
+share it (alpha, beta, gamma) the logits are symmetric in a and b, so the p (p + 1) / 2 unordered
+pairs are enough, each weighted by how often it is trained
 on: half the work. Models delta and alpha' have a table for each operand and take all p^2 pairs.
 
 Axes: n networks, B pairs, h hidden units, v = p outputs.

@@ -6,8 +6,8 @@ many networks at once and faster; each is checked against the loss and the gradi
 `PlainEngine`.
 
 The recipe (section 2 and appendix F.1): all training pairs in every step (full batch),
-    cross-entropy,
-AdamW with weight decay 2, learning rate 1e-3 after ten steps of warm-up, 20,000 steps.
+cross-entropy, AdamW with weight decay 2, learning rate 1e-3 after ten steps of warm-up, 20,000
+steps.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,8 @@
 """Pairs as rows, in the order in which the fused kernels take them.
 
 Only training pairs are trained on: in the order of b, then of a, so that the rows of a tile have
-    few successive b, and the sums
-over a of one b are sums over rows that follow each other. All pairs are another list, which is
-judged now and then.
+few successive b, and the sums over a of one b are sums over rows that follow each other. All pairs
+are another list, which is judged now and then.
 """
 
 from dataclasses import dataclass

@@ -4,8 +4,7 @@
     theta <- theta - r / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + eps),   r = rate * min((t - 1) / warmup, 1)
 
 with t counted from 1: the first update of a warmed-up network has rate zero. The step count lives
-    on the device, so that
-a whole epoch can be captured in a CUDA graph.
+on the device, so that a whole epoch can be captured in a CUDA graph.
 """
 
 import math
