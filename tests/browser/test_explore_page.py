@@ -401,7 +401,7 @@ def test_nothing_in_a_crafted_directory_runs_and_an_honest_run_is_trained_in_the
     wait_text(page, "#run-job-text", "were not kept")
     page.click("#run-train")
     wait_text(page, "#run-accuracy", "Accuracy")
-    wait_text(page, "#run-job-text", "network of the table")
+    wait_text(page, "#run-job-text", "Identical: |(same|Another) network")
     page.wait_for_selector("#run-logits .heatmaplayer image")
     assert page.locator("img").count() == 0
     found.check()
@@ -420,7 +420,7 @@ def test_the_map_of_populations_is_used_by_keyboard_and_fits_a_phone(
         page = found.page
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        names = page.locator(".population a").all_text_contents()
+        names = page.locator(".population h3 a").all_text_contents()
         assert "fixed-width" in names
         for _ in range(2 + names.index("fixed-width")):  # the first leads to the list
             page.keyboard.press("Tab")
