@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from algophase.analysis.catalogue import unregister
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.storage import analyses
 from algophase.storage.analyses import Analysed, analyze_files
-from algophase.storage.kept_analyses import KeptAnalyses, cache_directory, network_digest
+from algophase.storage.kept_analyses import CODE, KeptAnalyses, cache_directory, network_digest
 
 
 @pytest.fixture
@@ -120,3 +122,13 @@ def test_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_directory("networks") == tmp_path / ".cache" / "algophase" / "networks"
+
+
+def test_every_folder_that_an_analysis_depends_on_counts() -> None:
+    """Otherwise an old analysis would be taken for one of new code, as after a folder is renamed."""
+    names = "[name for name in sys.modules if name.startswith('algophase.')]"
+    script = f"import sys, algophase.analysis.analyze; print(*{names})"
+    answer = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert {module.split(".")[1] for module in answer.stdout.split()} == {*CODE}

@@ -27,13 +27,7 @@ from algophase.storage.files import read_bytes, write_atomically
 
 FORMAT = "algophase-analysis"
 VERSION = 1
-CODE = (
-    "analysis",
-    "networks",
-    "settings",
-    "task",
-    "waves",
-)  # files and folders that an analysis depends on
+CODE = ("analysis", "core", "networks")  # folders that an analysis depends on
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +134,7 @@ def _code_digest() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in CODE:
-        for path in sorted([*package.glob(f"{name}.py"), *package.glob(f"{name}/**/*.py")]):
+        for path in sorted((package / name).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
