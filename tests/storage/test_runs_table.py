@@ -11,11 +11,13 @@ import pytest
 from algophase.core.errors import InputError
 from algophase.storage.runs_table import (
     METADATA_KEY,
+    ROWS,
     column_names,
     each_once,
     encode_shard,
     flat_columns,
     provenance,
+    read_row,
     read_runs,
     read_shard,
     read_table,
@@ -326,3 +328,19 @@ def test_a_file_that_does_not_say_which_run_a_row_is_is_no_shard_among_others(
     ):
         read_runs(tmp_path)
     assert read_table(tmp_path, ["x"]).num_rows == 2
+
+
+def test_a_large_shard_is_read_whole_and_row_by_row(tmp_path: Path) -> None:
+    """Rows are kept in groups, and so much text in lists is counted before it is read."""
+    rows = [
+        {"index": place, "run_id": f"{place:012x}", "notes": [f"note {place % 7} " * 5, "more"]}
+        for place in range(3 * ROWS + 5)
+    ]
+    shard = tmp_path / "runs.parquet"
+    write_shard(shard, rows, {})
+    assert pyarrow.parquet.ParquetFile(shard).num_row_groups == 4
+    assert read_shard(shard).to_pylist() == rows
+    for place in (0, ROWS - 1, ROWS, 3 * ROWS + 4):
+        assert read_row(shard, place) == rows[place]
+    with pytest.raises(InputError, match=r"runs\.parquet"):
+        read_row(shard, len(rows))
