@@ -19,7 +19,6 @@ from algophase.analysis.catalogue import metrics
 from algophase.analysis.circles.find import find_circles, isolate_circles
 from algophase.analysis.circles.principal import network_components, principal_components
 from algophase.analysis.device import in_float64
-from algophase.analysis.hidden.units import has_units
 from algophase.analysis.logits.metrics import gradient_symmetricity, gradient_symmetricity_exact
 from algophase.analysis.program.instances import launch_groups
 from algophase.analysis.subject import Subject
@@ -96,7 +95,7 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
         *launched.shapes,
     }
     assert not known.keys() & launched.shapes.keys()
-    assert (analysis_of.UNITS in launched.shapes) == has_units(subject.network)
+    assert (analysis_of.UNITS in launched.shapes) == (subject.hidden_layer is not None)
     there, p = 1 + len(alone), subject.modulus
     assert len(sums) == 3 * there + there**2 + there * p + there * p * p + p * p
 

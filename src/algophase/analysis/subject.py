@@ -27,14 +27,10 @@ from algophase.analysis.circles.principal import (
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.units import (
     Units,
-    has_units,
     launch_units,
     launch_units_in_slabs,
     on_grid,
-    pre_activations,
     read_units,
-    readout,
-    unit_bytes,
 )
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.logits.metrics import (
@@ -51,6 +47,7 @@ from algophase.analysis.logits.restricted import losses_by_keys
 from algophase.core.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
 from algophase.core.threads import one_thread
 from algophase.networks import Network
+from algophase.networks.network import HiddenUnits
 from algophase.networks.ordered import ordered
 
 
@@ -175,11 +172,22 @@ class Subject:
         return torch.stack([sampled, self.similarities.nanmean()])
 
     @cached_property
+    def hidden_layer(self) -> HiddenUnits | None:
+        """The network's first hidden layer, where it has one to look at."""
+        return self.network.hidden_layer()
+
+    @cached_property
+    def readout(self) -> Tensor | None:
+        """What each of its units writes on the p labels, (m, p); None where that is not defined."""
+        layer = self.hidden_layer
+        return None if layer is None or layer.readout is None else layer.readout()
+
+    @cached_property
     def units_at_once(self) -> bool:
         """Whether the pre-activations of all pairs may be kept and transformed at once."""
-        if not has_units(self.network):
+        if self.hidden_layer is None:
             return False
-        size = self.modulus**2 * unit_bytes(self.network)
+        size = self.modulus**2 * FLOAT64 * self.hidden_layer.units
         return fits(3 * size, self.device, UNITS_SHARE)  # as they are, transformed by a, then by b
 
     @cached_property
@@ -188,33 +196,32 @@ class Subject:
         """Of the first hidden layer, (p * p, m), on the device; None where there are no units to
         look at.
         """
-        if not has_units(self.network):
+        if self.hidden_layer is None:
             return None
-        size = self.modulus**2 * unit_bytes(self.network)
+        size = self.modulus**2 * FLOAT64 * self.hidden_layer.units
         require(size, self.device, f"network {self.given.id}: its hidden units on all pairs")
-        return pre_activations(self.network, *on_grid(self.network))
+        return self.hidden_layer.pre_activations(*on_grid(self.network))
 
     @cached_property
     def unit_numbers(self) -> Tensor | None:
         """What `units` is read from, queued on the device."""
-        if has_units(self.network) and not self.units_at_once:
-            return self._unit_numbers_in_slabs()
+        if self.hidden_layer is not None and not self.units_at_once:
+            return self._unit_numbers_in_slabs(self.hidden_layer)
         pre = self.pre_activations
-        return None if pre is None else launch_units(pre, self.modulus, readout(self.network))
+        return None if pre is None else launch_units(pre, self.modulus, self.readout)
 
-    def _unit_numbers_in_slabs(self) -> Tensor:
+    def _unit_numbers_in_slabs(self, layer: HiddenUnits) -> Tensor:
         p = self.modulus
         first, second = self.network.operand_tables()
 
         def of_rows(rows: slice) -> Tensor:
             pairs = on_grid(self.network, (first[rows], second))
-            return pre_activations(self.network, *pairs).unflatten(0, (-1, p))
+            return layer.pre_activations(*pairs).unflatten(0, (-1, p))
 
-        row_bytes = (
-            4 * p * unit_bytes(self.network)
-        )  # as they are, centred, and copied for products
+        copies = 4  # as they are, centered, and copied for products
+        row_bytes = copies * p * FLOAT64 * layer.units
         parts = slabs(p, row_bytes, self.device)
-        return launch_units_in_slabs(of_rows, parts, p, readout(self.network))
+        return launch_units_in_slabs(of_rows, parts, p, self.readout)
 
     @cached_property
     def units(self) -> Units | None:

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import LinearSettings, TaskSettings
-from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.network import Cache, HiddenUnits, InitialValues, Network, record
 
 EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
 UNEMBEDDING_STD = 1 / 16
@@ -84,6 +84,22 @@ class Linear(Network):
     @staticmethod
     def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:
         return record(cache, f"{layer}.hook_post", F.relu(record(cache, f"{layer}.hook_pre", pre)))
+
+    def hidden_layer(self) -> HiddenUnits:
+        """What L_1 gives."""
+
+        def pre_activations(first: Tensor, second: Tensor) -> Tensor:
+            cache: Cache = {}
+            self._last_hidden(first, second, cache)
+            return cache["l1.hook_pre"]
+
+        def readout() -> Tensor:
+            return self.unembed.weight.T
+
+        is_last = self.settings.model not in ("beta", "gamma")
+        return HiddenUnits(
+            len(self.l1.weight), torch.relu, pre_activations, readout if is_last else None
+        )
 
     def initial_values(self) -> dict[str, InitialValues]:
         """L_1 and L_2 start as PyTorch's Linear does: weight and bias uniform within 1 /

@@ -7,6 +7,7 @@ circle isolation runs the same network on other tables.
 """
 
 import cmath
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +50,22 @@ def _same(first: Tensor, second: Tensor) -> bool:
     ):
         return False
     return first.data_ptr() == second.data_ptr()
+
+
+@dataclass(frozen=True)
+class HiddenUnits:
+    """A network's first hidden layer, at the position where the answer is read.
+
+    units: how many it has. activation: theirs.
+    pre_activations: what the units read, (n, units), from operand embeddings (n, width) of n pairs.
+    readout: gives what each unit writes on the p labels, (units, p); None where other units come
+        in between.
+    """
+
+    units: int
+    activation: Callable[[Tensor], Tensor]
+    pre_activations: Callable[[Tensor, Tensor], Tensor]
+    readout: Callable[[], Tensor] | None
 
 
 class Network(nn.Module):
@@ -114,6 +131,10 @@ class Network(nn.Module):
         when a part is taken out.
         """
         return any("Norm" in type(each).__name__ for each in self.modules())
+
+    def hidden_layer(self) -> HiddenUnits | None:
+        """Its first hidden layer; None where it has none, or nobody has said which it is."""
+        return None
 
     def initial_values(self) -> dict[str, InitialValues]:
         """The published initial distribution of every parameter, by name."""

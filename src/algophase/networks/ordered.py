@@ -13,7 +13,7 @@ from torch import Tensor
 
 from algophase.core.task import counts_as, primitive_root
 from algophase.networks.linear import Linear
-from algophase.networks.network import Cache, Network
+from algophase.networks.network import Cache, HiddenUnits, Network
 from algophase.networks.transformer import Transformer
 
 
@@ -42,6 +42,14 @@ class Ordered(Network):
 
     def distinct_tables(self) -> tuple[Tensor, ...]:
         return self.inner.distinct_tables() if self.cut == "none" else super().distinct_tables()
+
+    def hidden_layer(self) -> HiddenUnits | None:
+        """The inner network's, which writes on the answers in this one's order."""
+        layer = self.inner.hidden_layer()
+        if layer is None or layer.readout is None:
+            return layer
+        inner_readout = layer.readout
+        return replace(layer, readout=lambda: inner_readout()[:, self.get_buffer("outputs")])
 
     @property
     def concatenates(self) -> bool:

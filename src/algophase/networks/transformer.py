@@ -7,13 +7,14 @@ positions, d width, h heads, e head size, m = 4 d hidden units, v vocabulary.
 
 import math
 from collections.abc import Callable
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import TaskSettings, TransformerSettings
-from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.network import Cache, HiddenUnits, InitialValues, Network, record
 
 
 class Embed(nn.Module):
@@ -160,6 +161,31 @@ class Transformer(Network):
             last_only = index == len(self.blocks) - 1 and cache is None
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
         return residual[:, -1] @ self.unembed.W_U
+
+    def stream_before_hidden(self, first: Tensor, second: Tensor) -> Tensor:
+        """The residual stream at the last position that the first hidden layer reads, (n, d)."""
+        residual = self._residual(first, second, None)
+        attended = self._first_block.attend(residual, None, "", last_position_only=True)
+        return attended[:, -1]
+
+    @property
+    def _first_block(self) -> Block:
+        return cast(Block, self.blocks[0])
+
+    def hidden_layer(self) -> HiddenUnits:
+        """The first layer's MLP at the last position."""
+        mlp = self._first_block.mlp
+
+        def pre_activations(first: Tensor, second: Tensor) -> Tensor:
+            return self.stream_before_hidden(first, second) @ mlp.W_in + mlp.b_in
+
+        def readout() -> Tensor:
+            return mlp.W_out @ self.unembed.W_U[:, : self.task.modulus]
+
+        is_last = len(self.blocks) == 1
+        return HiddenUnits(
+            len(mlp.b_in), mlp.activation, pre_activations, readout if is_last else None
+        )
 
     def initial_values(self) -> dict[str, InitialValues]:
         """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.hidden.geometry import Geometry, geometry, ideal_shapes, linear_cka
-from algophase.analysis.hidden.units import has_units, on_grid, pre_activations, units_of
+from algophase.analysis.hidden.units import on_grid, units_of
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
@@ -111,7 +111,9 @@ def test_units_that_read_one_operand_each_are_a_torus() -> None:
 @pytest.mark.parametrize(("p", "seed"), [(7, 0), (10, 1), (2, 2), (3, 3)])
 def test_all_clusters_at_once_are_each_cluster_by_the_definition(p: int, seed: int) -> None:
     network = untrained(p, seed=seed)
-    pre = pre_activations(network, *on_grid(network)).detach()
+    layer = network.hidden_layer()
+    assert layer is not None
+    pre = layer.pre_activations(*on_grid(network)).detach()
     units = Subject(network).units
     assert units is not None
     assert bool(units.active.all())
@@ -187,7 +189,7 @@ def test_other_operations_and_depths_are_looked_at_alike() -> None:
     assert found.disc != pytest.approx(flat.disc, rel=0.1)
     assert math.isfinite(found.logits_circle)
     deep = untrained(7, layers=2)
-    assert has_units(deep)
+    assert deep.hidden_layer() is not None
     assert math.isnan(geometry(deep).logits_circle)
     assert math.isfinite(geometry(deep).disc)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.units import on_grid, pre_activations
+from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits import gradients
 from algophase.analysis.logits.gradients import by_autograd, logits_and_gradients
 from algophase.analysis.logits.metrics import run_all
@@ -118,10 +118,11 @@ def test_the_pass_that_gives_gradients_shows_the_hidden_units(
     network = initialise(RunSettings(task=task, network=settings)).double()
     found = run_all(network).pre_activations
     assert found is not None
+    layer = network.hidden_layer()
+    assert layer is not None
     with torch.no_grad():
-        torch.testing.assert_close(
-            found, pre_activations(network, *on_grid(network)), rtol=1e-12, atol=1e-13
-        )
+        expected = layer.pre_activations(*on_grid(network))
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
 
 
 def test_a_network_without_hidden_units_to_look_at_shows_none() -> None:

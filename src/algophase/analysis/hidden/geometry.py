@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.units import LEAST_CLUSTER, activation, has_units, readout
+from algophase.analysis.hidden.units import LEAST_CLUSTER
 from algophase.analysis.logits.sums import Array
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
@@ -133,7 +133,7 @@ class Geometry:
 def subject_with_units(network: Network, device: torch.device | str = "cpu") -> Subject:
     """A network under measurement whose hidden units can be looked at."""
     subject = Subject(network, device)
-    if not has_units(subject.network):
+    if subject.hidden_layer is None:
         kind = type(network).__name__
         raise InputError(
             f"network {network.id} is a {kind}: transformers and linear models have hidden "
@@ -157,8 +157,9 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
 @torch.no_grad()
 def geometry_of(subject: Subject) -> Geometry:
     """`geometry` of a network under measurement that has hidden units."""
-    network, p = subject.network, subject.modulus
-    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    p, layer = subject.modulus, subject.hidden_layer
+    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    assert layer is not None
     assert pre is not None
     assert units is not None
     counts = units.clusters.sum(axis=0)
@@ -171,10 +172,9 @@ def geometry_of(subject: Subject) -> Geometry:
     writing = np.full_like(counts, math.nan)
     wanted = np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist()
     if written is not None:
-        act = activation(network)
         for place in wanted:
             some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
-            logits = act(pre[:, some]) @ written[some]
+            logits = layer.activation(pre[:, some]) @ written[some]
             writing[place] = linear_cka(logits, ideal_shapes(p, place + 1, pre.device)["circle"])
     columns = np.stack([*units.likeness, writing, shares])
     clusters = [

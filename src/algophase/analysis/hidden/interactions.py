@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze_subject
-from algophase.analysis.hidden.units import on_grid, stream_before_units
+from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.metrics import paper_triples_on, similarity
 from algophase.analysis.logits.pair_logits import PairLogits, Prepared
 from algophase.analysis.subject import Subject
@@ -120,7 +120,7 @@ class _Without(Subject):
     def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
         p, found = self.modulus, list[Tensor]()
         for tables in zip(first, second, strict=True):
-            stream = stream_before_units(self.transformer, *on_grid(self.transformer, tables))
+            stream = self.transformer.stream_before_hidden(*on_grid(self.transformer, tables))
             found.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))
         every = torch.stack(found)
         return lambda some, rows: every[some, rows]
@@ -138,7 +138,7 @@ class _Without(Subject):
     @cached_property
     @torch.no_grad()
     def pre_activations(self) -> Tensor | None:
-        stream = self._reduced(stream_before_units(self.transformer, *on_grid(self.transformer)))
+        stream = self._reduced(self.transformer.stream_before_hidden(*on_grid(self.transformer)))
         return stream @ self.mlp.W_in + self.mlp.b_in
 
     @cached_property
@@ -158,15 +158,15 @@ class _Without(Subject):
                 first[triples[:, 0]].requires_grad_(),
                 second[triples[:, 1]].requires_grad_(),
             )
-            of_one = stream_before_units(
-                network, one.repeat_interleave(p, 0), second.repeat(n, 1)
+            of_one = network.stream_before_hidden(
+                one.repeat_interleave(p, 0), second.repeat(n, 1)
             ).view(n, p, -1)
-            of_other = stream_before_units(
-                network, first.repeat(n, 1), other.repeat_interleave(p, 0)
+            of_other = network.stream_before_hidden(
+                first.repeat(n, 1), other.repeat_interleave(p, 0)
             ).view(n, p, -1)
-            mean = stream_before_units(network, *on_grid(network)).mean(dim=0)
+            mean = network.stream_before_hidden(*on_grid(network)).mean(dim=0)
             reduced = of_one.mean(dim=1) + of_other.mean(dim=1) - mean
-            logits = self._answer(stream_before_units(network, one, other), reduced)
+            logits = self._answer(network.stream_before_hidden(one, other), reduced)
             gradients = torch.autograd.grad(logits.gather(1, triples[:, 2:]).sum(), (one, other))
         found[tuple(triples.T)] = similarity(*gradients)
         return found

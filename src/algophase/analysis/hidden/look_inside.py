@@ -15,7 +15,6 @@ from algophase.analysis.hidden.interactions import can_lose_interactions, withou
 from algophase.analysis.hidden.neurons import Neurons, neurons_of
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.hidden.topology import LINE, Betti, ClusterBetti, betti_numbers
-from algophase.analysis.hidden.units import has_units
 from algophase.analysis.plain import to_plain
 from algophase.analysis.record import record_of
 from algophase.analysis.subject import Subject
@@ -182,17 +181,17 @@ def look_inside(
         each of their rows.
     """
     subject = Subject(network, device)
-    there = has_units(subject.network)
+    has_units = subject.hidden_layer is not None
     without = (
         record_of(without_interactions(network, device=device))
         if can_lose_interactions(subject.network)
         else None
     )
     return HiddenLayer(
-        geometry_of(subject) if there else None,
-        neurons_of(subject) if there else None,
+        geometry_of(subject) if has_units else None,
+        neurons_of(subject) if has_units else None,
         attention_heads_of(subject) if has_heads(subject.network) else None,
         progress_measures_of(subject),
         None if without is None else {name: without[name] for name in KEPT},
-        betti_numbers(network) if there and betti else None,
+        betti_numbers(network) if has_units and betti else None,
     )

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
-from algophase.analysis.hidden.units import LEAST_CLUSTER, Units, activation, readout
+from algophase.analysis.hidden.units import LEAST_CLUSTER, Units
 from algophase.analysis.logits.sums import Array
 from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
@@ -120,13 +120,14 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
 @torch.no_grad()
 def neurons_of(subject: Subject) -> Neurons:
     """`neurons` of a network under measurement that has hidden units."""
-    network, p = subject.network, subject.modulus
-    pre, units, written = subject.pre_activations, subject.units, readout(network)
+    p, layer = subject.modulus, subject.hidden_layer
+    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    assert layer is not None
     assert pre is not None
     assert units is not None
     waves = np.stack([units.first, units.second, units.writes])
     # From orthonormal waves to cosines: those of an operand are constant along the other. At p / 2
-    #     a cosine is twice as large.
+    # a cosine is twice as large.
     scale = np.sqrt(np.where(2 * (units.place + 1) == p, 0.5, 1.0) * (2 / p))
     sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
     sizes[:2] /= math.sqrt(p)
@@ -135,7 +136,7 @@ def neurons_of(subject: Subject) -> Neurons:
             np.stack([units.additive, np.square(units.product).sum(axis=(0, 1))]) / units.variance
         )
     phases = units.phases
-    quadrature = [] if written is None else _quadratures(units, sizes, activation(network)(pre))
+    quadrature = [] if written is None else _quadratures(units, sizes, layer.activation(pre))
     return Neurons(
         frequency=units.place + 1,
         phase_a=phases[0],

@@ -37,7 +37,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
-from algophase.analysis.hidden.units import LEAST_CLUSTER, activation, readout
+from algophase.analysis.hidden.units import LEAST_CLUSTER
 from algophase.analysis.logits.sums import Array
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError, import_extra
@@ -119,8 +119,7 @@ def betti_numbers(
     without those below 1%.
 
     landmarks: more see smaller loops. It needs the extra `topology`, and about half a second per
-        shape; with 600 landmarks
-    over a second.
+        shape; with 600 landmarks over a second.
 
     >>> from algophase import handmade_pizza
     >>> betti_numbers(handmade_pizza(23, (1,)))
@@ -130,13 +129,9 @@ def betti_numbers(
     if landmarks < 3:
         raise InputError(f"landmarks is {landmarks}; it must be at least 3")
     subject = subject_with_units(network, device)
-    network, p = subject.network, subject.modulus
-    pre, units, written, act = (
-        subject.pre_activations,
-        subject.units,
-        readout(network),
-        activation(network),
-    )
+    p, layer = subject.modulus, subject.hidden_layer
+    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    assert layer is not None
     assert pre is not None
     assert units is not None
     counts = units.clusters.sum(axis=0)
@@ -145,7 +140,9 @@ def betti_numbers(
     for place in sorted(wanted, key=lambda each: (-counts[each], each)):
         some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
         drawn = (
-            [pre[:, some]] if written is None else [pre[:, some], act(pre[:, some]) @ written[some]]
+            [pre[:, some]]
+            if written is None
+            else [pre[:, some], layer.activation(pre[:, some]) @ written[some]]
         )
         shapes = [betti_of(each, p, place + 1, landmarks) for each in drawn]
         found.append(

@@ -9,10 +9,9 @@ and the unit's *frequency* is that of the largest waves of a and b together: its
 fit. *Product terms* are the interactions of one frequency, e^{i(+-w_f a +- w_f b)}. Attention makes
 them; a layer that reads a sum of embeddings has none.
 
-A transformer's units are those of its first layer at the last position, where the answer is read.
-Of a linear model they are L_1's. Any other network has no such units here, and what is read from
-them is undefined. What a unit writes on the logits is defined where nothing but the unembedding
-comes after it: one-layer transformers, linear models with one hidden layer.
+Which units these are, a network says itself (`Network.hidden_layer`). Of a network that does not,
+what is read from them is undefined. What a unit writes on the logits is defined where nothing but
+the unembedding comes after it: one-layer transformers, linear models with one hidden layer.
 """
 
 import functools
@@ -29,11 +28,8 @@ from torch import Tensor
 from algophase.analysis.logits.sums import Array
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import padded_basis
-from algophase.core.memory import FLOAT64
 from algophase.core.threads import one_thread
-from algophase.networks import Cache, Linear, Network, Transformer
-from algophase.networks.ordered import Ordered, inner_of
-from algophase.networks.transformer import Block
+from algophase.networks import Cache, Network
 
 # A unit whose variance is below this part of the mean unit's is silent: weight decay has all but
 # removed it.
@@ -43,78 +39,17 @@ SILENT = 1e-3
 LEAST_CLUSTER = 0.01
 
 
-def has_units(network: Network) -> bool:
-    return isinstance(inner_of(network), Transformer | Linear)
-
-
-def stream_before_units(network: Transformer, first: Tensor, second: Tensor) -> Tensor:
-    """The residual stream at the last position that the first hidden layer reads, (n, width)."""
-    block = network.blocks[0]
-    assert isinstance(block, Block)
-    return block.attend(network._residual(first, second, None), None, "", last_position_only=True)[
-        :, -1
-    ]
-
-
-def pre_activations(network: Network, first: Tensor, second: Tensor) -> Tensor:
-    """Of the first hidden layer, (n, m), for operand embeddings (n, width). See `has_units`."""
-    if isinstance(network, Ordered):
-        return pre_activations(network.inner, first, second)
-    if isinstance(network, Transformer):
-        block = network.blocks[0]
-        assert isinstance(block, Block)
-        return stream_before_units(network, first, second) @ block.mlp.W_in + block.mlp.b_in
-    assert isinstance(network, Linear)
-    cache: Cache = {}
-    network._last_hidden(first, second, cache)
-    return recorded_pre_activations(cache)[0]
-
-
 def recorded_pre_activations(cache: Cache) -> list[Tensor]:
-    """The same (n, m) among recorded activations, if there."""
+    """Of the first hidden layer, (n, m), among recorded activations, if there."""
     if "blocks.0.mlp.hook_pre" in cache:
         return [cache["blocks.0.mlp.hook_pre"][:, -1]]
     return [cache["l1.hook_pre"]] if "l1.hook_pre" in cache else []
-
-
-def unit_bytes(network: Network) -> int:
-    """What the pre-activations of one pair take. See `has_units`."""
-    inner = inner_of(network)
-    if isinstance(inner, Transformer):
-        block = inner.blocks[0]
-        assert isinstance(block, Block)
-        return FLOAT64 * len(block.mlp.b_in)
-    assert isinstance(inner, Linear)
-    return FLOAT64 * len(inner.l1.weight)
 
 
 def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """Embeddings of all pairs, each (p * p, width)."""
     first, second = tables or network.operand_tables()
     return first[:, None].expand(-1, len(second), -1).flatten(0, 1), second.repeat(len(first), 1)
-
-
-def readout(network: Network) -> Tensor | None:
-    """What each hidden unit writes on the p labels, (m, p); None where other units come in
-    between.
-    """
-    if isinstance(network, Ordered):
-        inner = readout(network.inner)
-        return None if inner is None else inner[:, network.get_buffer("outputs")]
-    if isinstance(network, Transformer) and len(network.blocks) == 1:
-        block = network.blocks[0]
-        assert isinstance(block, Block)
-        return block.mlp.W_out @ network.unembed.W_U[:, : network.task.modulus]
-    if isinstance(network, Linear) and network.settings.model not in ("beta", "gamma"):
-        return network.unembed.weight.T
-    return None
-
-
-def activation(network: Network) -> Callable[[Tensor], Tensor]:
-    """Of the first hidden layer."""
-    inner = inner_of(network)
-    block = inner.blocks[0] if isinstance(inner, Transformer) else None
-    return block.mlp.activation if isinstance(block, Block) else torch.relu
 
 
 @dataclass(frozen=True)
