@@ -88,7 +88,7 @@ def run_notebook(path: Path, drawn: Path, directory: Path, environment: dict[str
         sys.executable,
         "-W",
         "error",
-        str(ROOT / "tests" / "docs" / "notebook.py"),
+        str(ROOT / "tests" / "helpers" / "notebook.py"),
         str(path),
         str(drawn),
     ]
