@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 # Workers share the cores: one thread each, and for each program they start. PyTorch reads this when
-#     it is imported.
+# it is imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -139,7 +139,7 @@ def test_circles_looked_at_ahead_of_the_program_change_nothing(
         ]
         assert_same(found.to_dict(), before.to_dict())
     # Of the first network: the doubles 4 and 10 in the first round, no round for what is missing,
-    #     and the instances.
+    # and the instances.
     assert launched[:2] == [[[2], [5], [4], [10]], [[2], [5]]]
 
 

@@ -54,7 +54,7 @@ def test_every_table_is_of_one_commit_and_one_engine() -> None:
 
 
 # In place of the interpreter: a table of half of what its space asks for, which the next sitting
-#     completes.
+# completes.
 SWEEP = """#!/usr/bin/env bash
 echo "$@" >> log
 mkdir -p "$6"

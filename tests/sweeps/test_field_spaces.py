@@ -23,7 +23,7 @@ from algophase.sweeps.work import Options
 from algophase.training.run.plan import plan
 
 # Tables are made of these runs: an id that changes here is a table that no longer says what its
-#     runs are.
+# runs are.
 GOLDEN = {
     "moduli": ["c71e3ba37dcb", "a99deda49249"],
     "data": ["ad5fe0c7e977", "f961f5a5b977"],

@@ -27,7 +27,7 @@ epochs = 50
 """
 
 # Published tables are made of these runs: an id that changes here is a table that no longer says
-#     what its runs are.
+# what its runs are.
 GOLDEN = {
     "fixed-width": ["da98a6312948", "5ed1f0b86c80", "591c17f4a6b9", "e8242a771978"],
     "varying-width": ["d4bf93677a37", "1437ee1ba6da", "e9571bc7317f", "d7629ac9a5bf"],

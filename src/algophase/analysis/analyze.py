@@ -77,7 +77,7 @@ from algophase.networks import Network, Recorded
 from algophase.networks.wrapped import wrap
 
 # Among what a round brings: sums of the logits of several embeddings, the hidden units, and the
-#     answers to all pairs.
+# answers to all pairs.
 SUMS, UNITS, ANSWERS = "sums", "units", "answers"
 
 

@@ -130,7 +130,7 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         x=table.numbers(view.x)[places].astype(numpy.float32),
         y=table.numbers(view.y)[places].astype(numpy.float32),
         # An array of objects: plotly checks a list item by item, and Dash finds no point in packed
-        #     numbers.
+        # numbers.
         customdata=table.inert_ids[places],
         mode="markers",
         name=_entry(name, len(places)),

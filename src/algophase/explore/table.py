@@ -287,7 +287,7 @@ class RunTable:
         if not view.region:
             return places
         # A lasso is drawn on the screen: between its corners it is straight on the axes, not in the
-        #     numbers.
+        # numbers.
         corners = numpy.array(view.region, dtype=numpy.float64)
         across = along_axis(corners[:, 0], view.x_scale).clip(min=LOWEST).tolist()
         up = along_axis(corners[:, 1], view.y_scale).clip(min=LOWEST).tolist()

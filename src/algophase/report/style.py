@@ -37,8 +37,7 @@ VERDICTS = {
     "diverged": (COLOURS[5], "v"),
 }
 # The same for the forms of instances: an algorithm's is its verdict's. The short cycle's is far
-#     from these and from grey with
-# every common kind of colour blindness (CIELAB distance 23 or more).
+# from these and from grey with every common kind of colour blindness (CIELAB distance 23 or more).
 FORMS = {
     **{kind: VERDICTS[kind] for kind in ("Clock", "Pizza", "hybrid", "other")},
     "short cycle": ("#882255", "v"),

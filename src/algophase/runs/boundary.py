@@ -22,7 +22,7 @@ FEWEST_RESAMPLES = (
 MOST_STEPS = 40
 TOLERANCE = 1e-8
 # Runs inside and outside for an interval: with two or three, resamples vary too little
-#     (docs/method.md)
+# (docs/method.md)
 FEWEST_OF_EACH = 5
 BLOCK = 2_000_000  # runs x resamples at a time: memory
 CURVE_POINTS = 101
@@ -248,7 +248,7 @@ def _boundaries(
             gap = _gap(rates[used], inside[used])
             if gap is not None:
                 # by the means: where both classes end at one rate, the gap's ends are equal and
-                #     tell no direction
+                # tell no direction
                 rising = (
                     1.0
                     if rates[used & (inside == 1)].mean() > rates[used & (inside == 0)].mean()

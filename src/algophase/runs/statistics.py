@@ -17,7 +17,7 @@ TENTHS = 10
 NO_RATE = -1  # the stratum of runs that have no attention rate
 POWER = 0.9
 # Runs a side: beyond, the exact null distribution of the Kolmogorov-Smirnov distance is left for
-#     its limit
+# its limit
 MOST_EXACT = 10_000
 
 

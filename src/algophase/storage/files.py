@@ -17,7 +17,7 @@ from algophase.core.settings import shown
 LARGEST_FILE = (
     1 << 30
     # Bytes of a file that is read into memory: a table of a million runs, a network of 250 million
-    #     numbers
+    # numbers
 )
 _PARTIAL = re.compile(
     r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial"

@@ -43,7 +43,7 @@ def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
         yield lambda: _is(handle, directory / NAME)
     finally:
         # Removed while it is still held: who waits for the old file finds out below that it is
-        #     gone. Another's lock stays.
+        # gone. Another's lock stays.
         with suppress(OSError):
             if _is(handle, NAME, place):
                 os.unlink(NAME, dir_fd=place)

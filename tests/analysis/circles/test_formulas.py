@@ -48,7 +48,7 @@ def test_closed_forms_are_what_the_paper_writes(circle: tuple[int, int]) -> None
     pizza = torch.cos(w * (a - b) / 2).abs() * clock
     torch.testing.assert_close(pizza_logits(p, k), pizza, atol=1e-10, rtol=0)
     # appendix A, before it is simplified: |u . E_ab| - |u_perp . E_ab| with u at half the label's
-    #     angle
+    # angle
     x, y = (torch.cos(w * a) + torch.cos(w * b)) / 2, (torch.sin(w * a) + torch.sin(w * b)) / 2
     u, v = torch.cos(w * c / 2), torch.sin(w * c / 2)
     torch.testing.assert_close(
@@ -58,7 +58,7 @@ def test_closed_forms_are_what_the_paper_writes(circle: tuple[int, int]) -> None
         rtol=0,
     )
     # appendix D: minus the label's direction times the midpoint on the circle of twice the
-    #     frequency
+    # frequency
     s = (
         (torch.cos(2 * w * a) + torch.cos(2 * w * b)) / 2,
         (torch.sin(2 * w * a) + torch.sin(2 * w * b)) / 2,

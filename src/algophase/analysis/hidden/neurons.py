@@ -31,6 +31,7 @@ from algophase.analysis.logits.sums import Array
 from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
+from algophase.core.fourier import wave_counts, waves_at
 from algophase.networks import Network
 
 
@@ -128,7 +129,7 @@ def neurons_of(subject: Subject) -> Neurons:
     waves = np.stack([units.first, units.second, units.writes])
     # From orthonormal waves to cosines: those of an operand are constant along the other. At p / 2
     # a cosine is twice as large.
-    scale = np.sqrt(np.where(2 * (units.place + 1) == p, 0.5, 1.0) * (2 / p))
+    scale = np.sqrt(wave_counts(p)[units.place] / p)
     sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
     sizes[:2] /= math.sqrt(p)
     with np.errstate(invalid="ignore"):
@@ -163,7 +164,7 @@ def _quadratures(units: Units, sizes: Array, post: Tensor) -> list[Quadrature]:
     numbers = torch.arange(p, device=post.device, dtype=torch.float64)
     found = []
     for place in np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist():
-        if 2 * (place + 1) == p:
+        if waves_at(p, place + 1) == 1:
             continue  # a wave of two points has no phase
         some = torch.from_numpy(units.clusters[:, place] > 0).to(post.device)
         angle = 2 * math.pi * (place + 1) / p * numbers

@@ -18,10 +18,10 @@ from algophase.networks import Network
 from algophase.networks.ordered import ordered
 
 # Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of
-#     megabytes.
+# megabytes.
 CHUNK_ELEMENTS = 8_000_000
 # On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half
-#     the launches of two chunks.
+# the launches of two chunks.
 GPU_CHUNK_ELEMENTS = 480_000_000
 # Arrays as large as its logits that `losses_of_rows` has at once: margins, twice, and logsumexp's.
 LOSS_COPIES = 5

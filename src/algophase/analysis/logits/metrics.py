@@ -34,7 +34,7 @@ from algophase.networks.transformer import attentions
 
 PAPER_TRIPLES = 100
 # Numbers of one chunk of gradients on a CPU: each thread takes chunks of its own, which its cache
-#     mostly holds.
+# mostly holds.
 CACHED_ELEMENTS = 4_000_000
 CIRCULARITY_COMPONENTS = 4
 

@@ -22,7 +22,7 @@ Additivity cannot unmask those: with many hidden units it reaches 0.93, since a 
 does not know the order of the numbers is a sum over all frequencies. `fit`: trained networks have
 0.71 or more; `named`: 0.89 or more. `additivity` and `program`: 5% quantiles of accurate one-layer
 networks are 0.90 and 0.95, those of two layers 0.44 and 0.90. `pizza_part` and `hybrid_share` are
-those of `evidence` and `paper_label`.
+those of `circles.roles` and `paper_label`.
 
 A verdict is *borderline* where a number that decided it lies within `BORDERLINE` of its threshold,
 and *clear* elsewhere.

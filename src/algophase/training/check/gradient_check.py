@@ -62,10 +62,9 @@ TRAINED_TOLERANCES = {
     "half": (0.05, 5e-4),
 }
 # If more: WORTH times the most that WAYS roundings, of the parameters alone or of all that is
-#     multiplied too, do to the exact
-# gradient. Late in training, with eleven bits, that is 0.3 at p = 59, widths 12 to 33, and 0.05 to
-# 0.16 for the gallery's networks of width 128. One way may miss the hidden unit next to its kink
-# that another turns over, so several are tried.
+# multiplied too, do to the exact gradient. Late in training, with eleven bits, that is 0.3 at p =
+# 59, widths 12 to 33, and 0.05 to 0.16 for the gallery's networks of width 128. One way may miss
+# the hidden unit next to its kink that another turns over, so several are tried.
 ELEVEN_BITS, WORTH, WAYS = ("tf32", "half"), 2.0, 8
 SMALL_GRADIENT = 1e-3  # of the whole gradient's norm
 KINK = 5e-7  # pre-activations closer to 0 than this, relative to their size, may flip in float32

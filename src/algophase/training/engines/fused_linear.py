@@ -3,7 +3,7 @@ layers.
 
 Rows are pairs: training pairs where each operand has a table of its own (delta, alpha'), unordered
 pairs where both share one (alpha, beta, gamma), which are half as many. What is rounded, and how,
-is as in `training.fused`.
+is as in `training.engines.fused`.
 """
 
 from collections.abc import Sequence

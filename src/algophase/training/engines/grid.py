@@ -56,7 +56,7 @@ class GridTransformer(Engine):
         self.networks = list(zip(terms, gradients, map(self.grid.pairs, self.weights), strict=True))
         if self.device.type == "cpu":
             # Allocated and freed: glibc then keeps freed memory up to that size. Pages that are new
-            #     every epoch cost 1 ms.
+            # every epoch cost 1 ms.
             torch.empty(2**24, dtype=torch.uint8)
         self.crew = Crew(most_threads(self.device, cost * self.count))
 

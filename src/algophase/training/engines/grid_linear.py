@@ -44,7 +44,7 @@ class GridLinear(Engine):
         )
         self.pair_weights = weights[:, a, b]
         # which pairs a token is in, (p, B): turns the sum over pairs into a product, the same every
-        #     time
+        # time
         count = torch.zeros(p, len(a), device=device, dtype=self.dtype)
         columns = torch.arange(len(a), device=device)
         count[a, columns] += 1

@@ -99,7 +99,7 @@ def deep_forward(
     B_OUT,  # D
     U,  # out (n, S T, D) float16
     # Out (n, S T, BM) int8 or int32: bit `step` says whether hidden unit step BM + column is on;
-    #     not with GELU
+    # not with GELU
     ACTIVE,
     Y,  # out (n, S T, D) float32
     Y_HALF,  # out, the same in float16

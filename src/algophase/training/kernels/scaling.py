@@ -6,8 +6,8 @@ import triton
 import triton.language as tl
 
 # Deep networks: weights are kept in float16 as 16 times themselves and the stream as a sixteenth,
-#     so that a product of the two
-# is right as it is. Weights then keep bits down to 4e-9, and the stream may grow to a million.
+# so that a product of the two is right as it is. Weights then keep bits down to 4e-9, and the
+# stream may grow to a million.
 WEIGHT = tl.constexpr(16.0)
 STREAM = tl.constexpr(1 / 16)
 TILE = tl.constexpr(64)  # rows of a stream's gradient that share a power of two

@@ -97,7 +97,7 @@ class Ensemble:
         self.group, self.watch = group, watch
         on_gpu = group.device.type == "cuda"
         # Its own: ensembles that train side by side do not wait for each other, and share no
-        #     workspace of a library.
+        # workspace of a library.
         self.stream = torch.cuda.Stream(group.device) if on_gpu else None
         self.epoch, self.seconds, self.reported = 0, 0.0, set[int]()
         # since it was built: the epoch it began at, how long it has trained, when it was last saved

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from algophase.training.run.loop import Ensemble
 
 # Operations an epoch: about a millisecond of an H200, ten times what it takes to start an epoch's
-#     kernels
+# kernels
 FULL = 4e11
 MOST_AT_ONCE = 8
 MOST_QUEUED = (
