@@ -186,12 +186,28 @@ def test_a_name_that_is_taken_or_is_no_name_is_refused() -> None:
         quantity("roundness")
 
 
+def test_a_mean_over_hidden_units_is_named_by_its_field() -> None:
+    network = handmade_pizza(13, (1, 5))
+    added = register(Quantity("circle_cka", "circle likeness", unit_mean="circle"))
+    try:
+        analysis = analyze(network)
+    finally:
+        unregister(added.name)
+    units = Specimen(network).units
+    assert units is not None
+    assert analysis.metrics["circle_cka"] == pytest.approx(units.means.circle)
+    with pytest.raises(InputError, match="unit_mean of size is 'radius'; choose one of disc, "):
+        register(Quantity("size", "size", unit_mean="radius"))
+    with pytest.raises(InputError, match="size has a measure and a unit_mean; give one"):
+        register(Quantity("size", "size", unit_mean="fit", measure=lambda subject: 1.0))
+
+
 @pytest.mark.parametrize("each", metrics(), ids=lambda each: each.name)
 def test_every_metric_says_what_it_is(each: Quantity) -> None:
     assert each.label
     assert each.meaning
     assert each.place == "ours" or each.place.startswith(("section", "appendix", "arXiv"))
-    assert each.measure is not None
+    assert (each.measure is None) != (each.unit_mean is None)
     assert len(each.head) <= 26  # for a table's head
     assert label(each.name) == each.label
 

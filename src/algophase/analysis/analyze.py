@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from algophase.analysis.card import card
-from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics
+from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics, unit_means
 from algophase.analysis.checks import check_network, not_finite, wrong_size
 from algophase.analysis.circles.roles import CircleEvidence, read_evidence
 from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
@@ -413,7 +413,7 @@ def _launch_measures(subject: Subject) -> Packed:
     least, most = subject.logits.aminmax()  # no copy of them all, as abs() makes
     numbers = {"largest logit": torch.maximum(-least, most), ANSWERS: subject.logits.argmax(dim=-1)}
     for quantity in metrics():
-        if quantity.measure is not None and not quantity.arrived:
+        if quantity.measure is not None:
             value = quantity.measure(subject)
             if isinstance(value, Tensor):
                 numbers[quantity.name] = value
@@ -427,8 +427,11 @@ def _launch_measures(subject: Subject) -> Packed:
 
 def _measured_here(subject: Subject, launched: Packed) -> dict[str, float]:
     """The metrics that are known on the CPU at once, by name."""
-    wanted = [each for each in metrics() if not each.arrived and each.name not in launched.shapes]
-    return {each.name: float(each.measure(subject)) for each in wanted if each.measure is not None}
+    values = {}
+    for quantity in metrics():
+        if quantity.measure is not None and quantity.name not in launched.shapes:
+            values[quantity.name] = float(quantity.measure(subject))
+    return values
 
 
 def _launch(
@@ -523,11 +526,9 @@ def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> An
     )
     inside = replace(inside, embedded=subject.network.cut != "none")
     numbers = before.measured
-    arrived = {q.name: float(q.measure(subject)) for q in metrics() if q.arrived and q.measure}
-    found = (
-        arrived | known | {name: float(value) for name, value in numbers.items() if value.ndim == 0}
-    )
-    measured = {quantity.name: found[quantity.name] for quantity in metrics()}
+    values = unit_means(subject.units) | known
+    values |= {name: float(value) for name, value in numbers.items() if value.ndim == 0}
+    measured = {quantity.name: values[quantity.name] for quantity in metrics()}
     weighed = Measurements(
         accuracy=measured["accuracy"],
         pairs=subject.modulus**2,

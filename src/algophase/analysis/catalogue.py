@@ -2,8 +2,9 @@
 and how it is shown.
 
 Whatever names a quantity asks here: JSON records, table columns, `runs`, `compare`, reports, the
-explorer, the paper's items and the reference in the docs. To add a metric of a network, write a
-function of a `Subject` and one entry with it:
+explorer, the paper's items and the reference in the docs. The entries are in `catalogue.toml`, the
+functions that compute them in `measures.py`. Your own code adds a metric of a network with a
+function of a `Subject`:
 
     register(Quantity("logit_scale", "logit scale", "largest correct logit", measure=lambda subject:
     ...))
@@ -13,18 +14,16 @@ and offered by the report and the explorer.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal
 
-from torch import Tensor
-
 from algophase.analysis.circles.roles import CircleEvidence
-from algophase.analysis.hidden.progress_measures import embedding_gini
-from algophase.analysis.logits.all_pairs import share_right
-from algophase.analysis.logits.metrics import symmetricity_without_equals_sign
-from algophase.analysis.subject import Subject
+from algophase.analysis.hidden.units import UnitMeans, Units
+from algophase.analysis.measures import MEASURES, Measure
 from algophase.analysis.verdict.lines import exceeds, falls_short
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
@@ -73,8 +72,8 @@ class Quantity:
         paper draws, if any.
     dtype: of its column. measure: how a network's value is found; a tensor may stay on the
         subject's device.
-    arrived: it is measured when the numbers of `subject.units` have come from the device, not when
-        the device is given work.
+    unit_mean: instead of `measure`, the field of `UnitMeans` that it is: a mean over the units of
+        the first hidden layer.
     shown: whether summaries, reports and the explorer list it among a network's metrics.
     which: where several share a family, as "gradient symmetricity" and "gradient symmetricity (all
         triples)", which one it is.
@@ -95,14 +94,19 @@ class Quantity:
     percent: bool = False
     line: Line | None = None
     dtype: Literal["float64", "int64", "bool", "text", "list"] = "float64"
-    measure: Callable[[Subject], Tensor | float] | None = None
-    arrived: bool = False
+    measure: Measure | None = None
+    unit_mean: str | None = None
     shown: bool = True
     which: str = ""
 
     @property
     def head(self) -> str:
         return self.short or self.label
+
+    @property
+    def measured(self) -> bool:
+        """Whether every analysis has it among its metrics."""
+        return self.measure is not None or self.unit_mean is not None
 
     @property
     def family(self) -> str:
@@ -129,7 +133,7 @@ class Quantity:
         return self.label if self.line is None else f"{self.label} {self.line}"
 
 
-_KNOWN: dict[str, Quantity] = {}  # in the order in which they are listed everywhere
+_CATALOGUE: dict[str, Quantity] = {}  # in the order in which they are listed everywhere
 
 
 def register(quantity: Quantity) -> Quantity:
@@ -146,28 +150,53 @@ def register(quantity: Quantity) -> Quantity:
         raise InputError(
             f"a quantity's name is {quantity.name!r}; it must be a word of letters, digits and _"
         )
-    if quantity.name in _KNOWN:
+    if quantity.name in _CATALOGUE:
         raise InputError(
-            f"there is a quantity {quantity.name!r} already ({_KNOWN[quantity.name].label}); "
+            f"there is a quantity {quantity.name!r} already ({_CATALOGUE[quantity.name].label}); "
             "choose another name"
         )
-    _KNOWN[quantity.name] = quantity
+    _check_source(quantity)
+    _CATALOGUE[quantity.name] = quantity
     return quantity
+
+
+def _check_source(quantity: Quantity) -> None:
+    """Refuse a metric with two sources, or with a mean over hidden units that is not computed."""
+    if quantity.unit_mean is None:
+        return
+    if quantity.measure is not None:
+        raise InputError(f"{quantity.name} has a measure and a unit_mean; give one of the two")
+    means = tuple(UnitMeans.__annotations__)
+    if quantity.unit_mean not in means:
+        raise InputError(
+            f"unit_mean of {quantity.name} is {quantity.unit_mean!r}; choose one of "
+            f"{', '.join(means)}"
+        )
 
 
 def unregister(name: str) -> None:
     """Take out a quantity that was added."""
-    _KNOWN.pop(name, None)
+    _CATALOGUE.pop(name, None)
 
 
 def catalogue() -> Mapping[str, Quantity]:
     """All quantities by name, in their order."""
-    return MappingProxyType(_KNOWN)
+    return MappingProxyType(_CATALOGUE)
 
 
 def metrics() -> list[Quantity]:
     """Those measured on every network, in the order of JSON records and columns."""
-    return [quantity for quantity in _KNOWN.values() if quantity.measure is not None]
+    return [quantity for quantity in _CATALOGUE.values() if quantity.measured]
+
+
+def unit_means(units: Units | None) -> dict[str, float]:
+    """The metrics that are means over hidden units, by name: NaN without units."""
+    values = {}
+    for quantity in metrics():
+        if quantity.unit_mean is not None:
+            mean = math.nan if units is None else float(getattr(units.means, quantity.unit_mean))
+            values[quantity.name] = mean
+    return values
 
 
 def listed(values: Mapping[str, Any]) -> list[Quantity]:
@@ -200,26 +229,28 @@ def cell_text(value: Any, missing: str = "-") -> str:
 
 def value_text(name: str, value: Any, missing: str = "-") -> str:
     """A column's value as people read it, also of a column that is no quantity of ours."""
-    return _KNOWN[name].text(value, missing) if name in _KNOWN else cell_text(value, missing)
+    return (
+        _CATALOGUE[name].text(value, missing) if name in _CATALOGUE else cell_text(value, missing)
+    )
 
 
 def quantity(name: str) -> Quantity:
-    if name not in _KNOWN:
-        raise InputError(f"there is no quantity {name!r}; there are {', '.join(_KNOWN)}")
-    return _KNOWN[name]
+    if name not in _CATALOGUE:
+        raise InputError(f"there is no quantity {name!r}; there are {', '.join(_CATALOGUE)}")
+    return _CATALOGUE[name]
 
 
 def label(name: str) -> str:
     """A column as people call it, also one that is no quantity of ours."""
-    return _KNOWN[name].label if name in _KNOWN else name.replace("_", " ")
+    return _CATALOGUE[name].label if name in _CATALOGUE else name.replace("_", " ")
 
 
 def line(name: str) -> Line:
     """The line the paper draws along a quantity."""
-    found = quantity(name).line
-    if found is None:
+    published = quantity(name).line
+    if published is None:
         raise InputError(f"the paper draws no line along {label(name)}")
-    return found
+    return published
 
 
 SYMMETRICITY, EXACT, BARE = (
@@ -229,358 +260,48 @@ SYMMETRICITY, EXACT, BARE = (
 )
 IRRELEVANCE, WRONG_LOGIT = "distance_irrelevance", "distance_irrelevance_wrong_logit"
 CIRCULARITY = "circularity"
-_SYMMETRIC = Line("gradient_symmetricity", "above")
-_DEPENDENT = Line("clock_distance_irrelevance", "below")
-
-
-def _of_units(name: str) -> Callable[[Subject], float]:
-    """One of the `UnitMeans` of the first hidden layer, undefined without units."""
-    return lambda subject: (
-        math.nan if subject.units is None else float(getattr(subject.units.means, name))
-    )
-
-
-def _circularity(subject: Subject) -> float:
-    """Undefined where the operands have tables of their own, as in the paper, and without an
-    embedding.
-    """
-    defined = subject.shared_table and subject.network.cut == "embedding"
-    return subject.operand_circularity[0] if defined else math.nan
-
-
-for entry in (
-    Quantity(
-        "accuracy",
-        "accuracy (all pairs)",
-        "share of all p² pairs answered right; a tie is not an answer",
-        short="accuracy",
-        low=0,
-        high=1,
-        percent=True,
-        measure=lambda subject: share_right(subject.right),
-    ),
-    Quantity(
-        "cross_entropy",
-        "cross-entropy (all pairs)",
-        "mean cross-entropy over all p² pairs",
-        short="cross-entropy",
-        low=0,
-        measure=lambda subject: subject.mean_losses[0],
-        shown=False,
-    ),
-    Quantity(
-        SYMMETRICITY,
-        "gradient symmetricity",
-        "mean cosine of a logit's gradients by the two operands, over the paper's 100 triples: "
-        "1 for a Pizza",
-        symbol="s_g",
-        place="section 4.1.1",
-        low=-1,
-        high=1,
-        line=_SYMMETRIC,
-        measure=lambda subject: subject.symmetricities[0],
-        which="paper's 100 triples",
-    ),
-    Quantity(
-        EXACT,
-        "gradient symmetricity (all triples)",
-        "the same over all p³ triples, which the paper estimates with 100",
-        short="grad. symm. (all)",
-        symbol="s_g",
-        place="section 4.1.1",
-        low=-1,
-        high=1,
-        line=_SYMMETRIC,
-        measure=lambda subject: subject.symmetricities[1],
-        which="all p^3 triples",
-    ),
-    Quantity(
-        BARE,
-        "gradient symmetricity (without the equals sign)",
-        "of a network with an equals sign that is given the operands alone, which is what the "
-        "released table holds",
-        short="grad. symm. (no =)",
-        low=-1,
-        high=1,
-        line=_SYMMETRIC,
-        measure=lambda subject: symmetricity_without_equals_sign(subject.network),
-        shown=False,
-        which="without the equals sign, the released table's",
-    ),
-    Quantity(
-        IRRELEVANCE,
-        "distance irrelevance",
-        "how little the correct logit depends on a − b: low for a Pizza, high for a Clock",
-        short="dist. irrelevance",
-        symbol="q",
-        place="section 4.1.2",
-        low=0,
-        high=1,
-        line=_DEPENDENT,
-        measure=lambda subject: subject.irrelevances[0],
-        which="correct logit, the paper's definition",
-    ),
-    Quantity(
-        WRONG_LOGIT,
-        "distance irrelevance (wrong logit)",
-        "the same of the largest wrong logit, which is what the released table holds",
-        short="dist. irr. (wrong logit)",
-        low=0,
-        high=1,
-        line=_DEPENDENT,
-        measure=lambda subject: subject.irrelevances[1],
-        which="largest wrong logit, the released table's",
-    ),
-    Quantity(
-        CIRCULARITY,
-        "circularity",
-        "mean over the first four principal components of the largest share that one frequency "
-        "has of it",
-        symbol="c",
-        place="appendix B",
-        low=0,
-        high=1,
-        measure=_circularity,
-    ),
-    # What later papers measure on the hidden units (docs/method.md).
-    Quantity(
-        "disc_cka",
-        "disc likeness",
-        "linear CKA of each frequency's hidden units with the disc (cos θa + cos θb, sin θa + "
-        "sin θb), mean by units",
-        place="arXiv 2512.25060",
-        low=0,
-        high=1,
-        measure=_of_units("disc"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "torus_cka",
-        "torus likeness",
-        "the same with the torus (cos θa, sin θa, cos θb, sin θb); a disc has 0.7071",
-        place="arXiv 2512.25060",
-        low=0,
-        high=1,
-        measure=_of_units("torus"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "turned_disc_cka",
-        "disc likeness (any turn)",
-        "the disc's, with its two circles turned against each other as fits best: for operands "
-        "with tables of their own",
-        short="disc (any turn)",
-        low=0,
-        high=1,
-        measure=_of_units("turned"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "product_share",
-        "product share",
-        "share of the hidden pre-activations' variance in products of the operands' waves, at "
-        "each unit's own frequency",
-        low=0,
-        high=1,
-        percent=True,
-        measure=_of_units("product_share"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "single_frequency_fit",
-        "single-frequency fit",
-        "mean R² of a hidden unit's pre-activation as a wave of a and one of b, of one frequency",
-        short="single-freq. fit",
-        low=0,
-        high=1,
-        measure=_of_units("fit"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "phase_resultant",
-        "phase resultant",
-        "length of the mean of exp i(φ_a + φ_b − φ_c) over hidden units: 1 if all read and "
-        "write in step",
-        low=0,
-        high=1,
-        measure=_of_units("resultant"),
-        arrived=True,
-        shown=False,
-    ),
-    Quantity(
-        "embedding_gini",
-        "Gini of the embedding",
-        "Gini coefficient of the norms of the embedding at each frequency",
-        place="arXiv 2301.05217",
-        low=0,
-        high=1,
-        measure=lambda subject: embedding_gini(subject.components),
-        shown=False,
-    ),
-    Quantity(
-        "restricted_loss",
-        "restricted loss",
-        "mean cross-entropy over all pairs with the waves of a + b at the key frequencies alone",
-        place="arXiv 2301.05217",
-        low=0,
-        measure=lambda subject: subject.mean_losses[1],
-        shown=False,
-    ),
-    Quantity(
-        "excluded_loss",
-        "excluded loss",
-        "mean cross-entropy over all pairs without the waves of a + b at the key frequencies",
-        place="arXiv 2301.05217",
-        low=0,
-        measure=lambda subject: subject.mean_losses[2],
-        shown=False,
-    ),
-    # What training records of a run.
-    Quantity("training_loss", "training loss", "mean cross-entropy over the training pairs", low=0),
-    Quantity(
-        "validation_loss", "validation loss", "mean cross-entropy over the validation pairs", low=0
-    ),
-    Quantity(
-        "training_accuracy",
-        "training accuracy",
-        "share of the training pairs",
-        low=0,
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "validation_accuracy",
-        "validation accuracy",
-        "share of the validation pairs",
-        low=0,
-        high=1,
-        percent=True,
-    ),
-    Quantity("parameter_norm", "parameter norm", "Euclidean norm of all parameters", low=0),
-    # What a verdict rests on.
-    Quantity(
-        "verdict",
-        "verdict",
-        "which algorithm: Clock, Pizza, hybrid, other, lookup or not learned",
-        dtype="text",
-    ),
-    Quantity(
-        "sentence",
-        "verdict in words",
-        "the verdict by its instances, such as two Clocks and a Pizza",
-        dtype="text",
-    ),
-    Quantity(
-        "additivity",
-        "additivity",
-        "share of the logits that the sum of the instances explains",
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "program.explained", "program explains", "share of the logits", low=0, high=1, percent=True
-    ),
-    Quantity(
-        "program.answer_share",
-        "answer-following share",
-        "of the logits",
-        low=0,
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "program.readout_share", "read-out share", "of the logits", low=0, high=1, percent=True
-    ),
-    Quantity("program.offset_share", "offset share", "of the logits", low=0, high=1, percent=True),
-    Quantity(
-        "program.rest",
-        "unexplained by class",
-        "share of the logits in no class of the program",
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "pizza_logit_share",
-        "Pizza share of the logits",
-        "of Clocks, Pizzas and mixtures",
-        low=0,
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "named_share", "named share", "of the logits, instances with a form", high=1, percent=True
-    ),
-    Quantity(
-        "nearest_distance",
-        "distance to the nearest threshold",
-        "of all thresholds of the verdict",
-        low=0,
-    ),
-    # What the paper's label rests on.
-    Quantity(
-        "paper_label", "paper's label", "by the paper's rules", place="section 4.1.3", dtype="text"
-    ),
-    Quantity(
-        "pizza_share",
-        "Pizza share",
-        "of the logit variance of circles with a role",
-        low=0,
-        high=1,
-        percent=True,
-    ),
-    Quantity(
-        "metrics_agree", "metrics agree", "whether the two metrics point the same way", dtype="bool"
-    ),
-):
-    register(entry)
-del entry
 
 
 @dataclass(frozen=True)
 class CircleQuantity:
-    """One quantity of each circle, a list column `circles.NAME`. read: its value from a circle's
-    evidence.
-    """
+    """One quantity of each circle, a list column `circles.NAME`."""
 
     name: str
     label: str
-    read: Callable[[CircleEvidence], Any]
     percent: bool = False
 
-
-def _of_evidence(name: str, label: str, percent: bool = False) -> CircleQuantity:
-    return CircleQuantity(name, label, lambda item: getattr(item, name), percent)
-
-
-def _of_circle(name: str, label: str, percent: bool = False) -> CircleQuantity:
-    return CircleQuantity(name, label, lambda item: getattr(item.circle, name), percent)
+    def read(self, evidence: CircleEvidence) -> Any:
+        """Its value: a field of the evidence, or of the circle itself."""
+        if self.name in _EVIDENCE_FIELDS:
+            return getattr(evidence, self.name)
+        return getattr(evidence.circle, self.name)
 
 
-CIRCLE_QUANTITIES: tuple[CircleQuantity, ...] = (
-    _of_circle("frequency", "frequency"),
-    CircleQuantity("components", "components", lambda item: list(item.circle.components)),
-    _of_circle("variance_share", "variance", percent=True),
-    _of_evidence("accompanies", "accompanies"),
-    _of_evidence("fve_clock", "FVE Clock", percent=True),
-    _of_evidence("fve_pizza", "FVE Pizza", percent=True),
-    _of_evidence("fve_accompanying", "FVE accompanying", percent=True),
-    _of_evidence("accuracy_alone", "accuracy alone", percent=True),
-    _of_evidence("role", "role"),
-    _of_circle("method", "method"),
-    _of_circle("phase", "phase"),
-    _of_circle("radius", "radius"),
-    _of_circle("roundness", "roundness"),
-    _of_circle("purity", "purity", percent=True),
-    _of_circle("offset", "offset"),
-    _of_circle("alignment", "alignment"),
-    _of_evidence("clock_weight", "Clock weight"),
-    _of_evidence("pizza_weight", "Pizza weight"),
-    _of_evidence("accompanying_weight", "accompanying weight"),
-    _of_evidence("logit_variance", "logit variance"),
-    _of_evidence("explained", "explained", percent=True),
+_EVIDENCE_FIELDS = frozenset(field.name for field in fields(CircleEvidence))
+
+
+def _read_catalogue() -> dict[str, dict[str, Any]]:
+    """The entries of `catalogue.toml`, by section and name."""
+    path = files("algophase.analysis").joinpath("catalogue.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def _quantity_of(name: str, entry: Mapping[str, Any]) -> Quantity:
+    values = dict(entry)
+    line = values.pop("line", None)
+    if line is not None:
+        values["line"] = Line(**line)
+    return Quantity(name, measure=MEASURES.get(name), **values)
+
+
+def _register_all(sections: Mapping[str, Mapping[str, Any]]) -> None:
+    for section in ("metrics", "training", "verdict", "paper"):
+        for name, entry in sections[section].items():
+            register(_quantity_of(name, entry))
+
+
+_SECTIONS = _read_catalogue()
+_register_all(_SECTIONS)
+CIRCLE_QUANTITIES: tuple[CircleQuantity, ...] = tuple(
+    CircleQuantity(name, **entry) for name, entry in _SECTIONS["circles"].items()
 )
