@@ -17,7 +17,6 @@ from algophase.analysis.operation import learned_instead, with_operation
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import TaskSettings
-from algophase.core.task import counts_as
 from algophase.networks.handmade import handmade_clock
 from algophase.networks.wrapped import wrap
 from algophase.storage import load, save
@@ -32,7 +31,7 @@ class Renamed(nn.Module):
     def __init__(self, task: TaskSettings) -> None:
         super().__init__()
         clock = handmade_clock(task.modulus, (1, 5))
-        first, second, self.names = counts_as(task)
+        first, second, self.names = map(torch.from_numpy, task.elements)
         table = clock.operand_tables()[0].detach()
         self.left, self.right = (
             nn.Embedding.from_pretrained(table[order]) for order in (first, second)

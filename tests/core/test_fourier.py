@@ -13,10 +13,12 @@ from algophase.core.fourier import (
     basis,
     circle,
     cos_turn,
+    folded,
     frequencies,
     frequency_basis,
     padded_basis,
     sin_turn,
+    steps_around,
     transform,
     wave_counts,
     waves_at,
@@ -101,3 +103,14 @@ def test_amplitudes_put_a_function_together_again(p: int) -> None:
 def test_the_transform_is_the_discrete_fourier_transform(p: int) -> None:
     values = np.random.default_rng(p).normal(size=p)
     np.testing.assert_allclose(transform(p) @ values, np.fft.fft(values), atol=1e-11)
+
+
+@pytest.mark.parametrize("p", MODULI)
+def test_folding_keeps_the_circle(p: int) -> None:
+    every = np.arange(-2 * p, 2 * p)
+    assert folded(every, p).tolist() == [folded(int(k), p) for k in every]
+    for k in range(-2 * p, 2 * p):
+        assert 0 <= folded(k, p) <= p // 2
+        assert torch.equal(circle(p, folded(k, p))[:, 0], circle(p, k)[:, 0])
+        points = cos_turn(torch.from_numpy(steps_around(p, k)), p)
+        assert torch.equal(points, circle(p, k)[:, 0])

@@ -1,12 +1,15 @@
-"""Groups are known by their tables, and tables that are none are refused."""
+"""Groups are known by their tables, and tables that are none are refused; the cyclic group needs no
+table.
+"""
 
 from collections.abc import Callable
 from itertools import permutations, product
 
 import numpy as np
 import pytest
+import torch
 
-from algophase.core.group import Numbers, group_of
+from algophase.core.group import Group, Numbers, cyclic_group, discrete_logarithms, group_of
 
 
 def table_of(elements: list[tuple[int, ...]], times: Callable[..., tuple[int, ...]]) -> Numbers:
@@ -117,3 +120,38 @@ def test_logarithms_add() -> None:
     assert group.is_cyclic
     exponents = group.logarithms()
     assert (exponents[group.table] == (exponents[:, None] + exponents) % 30).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 12, 59])
+def test_the_cyclic_group_is_the_group_of_its_table(p: int) -> None:
+    group = cyclic_group(p)
+    by_table = group_of(group.table)
+    assert by_table is not None
+    assert (group.order, group.identity) == (by_table.order, by_table.identity) == (p, 0)
+    assert group.is_cyclic
+    assert by_table.is_cyclic
+    x, y = group.elements[:, None], group.elements
+    assert (group.table == [[(a + b) % p for b in range(p)] for a in range(p)]).all()
+    assert (group.inverses == by_table.inverses).all()
+    assert (group.difference(x, y) == by_table.difference(x, y)).all()
+
+
+@pytest.mark.parametrize("group", [cyclic_group(24), Group(symmetric(4), 0)])
+def test_sums_of_numbers_arrays_and_tensors(group: Group) -> None:
+    numbers = group.elements
+    tensor = torch.arange(24)
+    for x in (0, 1, 7, 23):
+        sums = [int(group.table[x, y]) for y in range(24)]
+        assert [group.sum(x, y) for y in range(24)] == sums
+        assert group.sum(np.full(24, x), numbers).tolist() == sums
+        assert group.sum(torch.tensor(x), tensor).tolist() == sums
+        assert group.difference(group.sum(tensor, x), x).tolist() == tensor.tolist()
+        assert group.sum(group.inverse(x), x) == group.identity
+    assert isinstance(group.sum(3, 5), int)
+    assert isinstance(group.sum(tensor, 5), torch.Tensor)
+
+
+def test_exponents_add_where_numbers_multiply() -> None:
+    exponents = discrete_logarithms(23)
+    for a, b in product(range(1, 23), repeat=2):
+        assert (exponents[a - 1] + exponents[b - 1]) % 22 == exponents[a * b % 23 - 1]

@@ -22,7 +22,8 @@ from algophase import (
 from algophase.analysis.logits.all_pairs import accuracy
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
-from algophase.core.task import all_pairs, answers, counts_as, primitive_root, tokens
+from algophase.core.group import primitive_root
+from algophase.core.task import all_pairs, answers, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.handmade import handmade_pizza
 from algophase.networks.ordered import Ordered, ordered
@@ -69,7 +70,7 @@ def by_name(network: Network) -> Tensor:
     """The logits of all pairs by the numbers' own names, put into order by hand."""
     p = network.task.modulus
     logits = network(tokens(network.task, all_pairs(p))).detach().view(p, p, -1)
-    first, second, third = (order.argsort() for order in counts_as(network.task))
+    first, second, third = network.task.elements.names
     return torch.cat(
         [logits[first][:, second][..., third], logits[first][:, second][..., p:]], dim=-1
     )
@@ -85,7 +86,7 @@ def test_an_ordered_network_is_the_network(name: str) -> None:
     torch.testing.assert_close(grid_logits(seen), by_name(network))
     torch.testing.assert_close(grid_logits(network), by_name(network))
     assert accuracy(grid_logits(network)) == analyze(network).accuracy
-    generic = Ordered(network, *(order.argsort() for order in counts_as(network.task)))
+    generic = Ordered(network, *map(torch.from_numpy, network.task.elements.names))
     torch.testing.assert_close(grid_logits(generic), grid_logits(seen))
 
 
@@ -94,7 +95,7 @@ def test_a_pizza_on_exponents(tmp_path: Path) -> None:
     pizza = handmade_pizza(22, (1, 3), accompanied=True)
     task = TaskSettings.multiplication(23)
     network = initialise(RunSettings(task, pizza.settings)).double()
-    exponents = counts_as(task)[0]
+    exponents = task.elements.first
     with torch.no_grad():
         for name, value in network.named_parameters():
             value.copy_(

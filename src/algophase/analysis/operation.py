@@ -12,7 +12,7 @@ from algophase.core.answers import Learned, learned
 from algophase.core.errors import InputError
 from algophase.core.group import Numbers
 from algophase.core.settings import TaskSettings, shown
-from algophase.core.task import answers, counts_as, following
+from algophase.core.task import answers, following
 from algophase.networks import Network
 from algophase.networks.wrapped import OPERATIONS_ASKED, Wrapped
 
@@ -41,10 +41,14 @@ def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
 
 
 def _by_own_names(task: TaskSettings, in_order: Numbers) -> Numbers:
-    first, second, third = (names.numpy() for names in counts_as(task))
-    seen = in_order[first[:, None], second]
-    labels = np.where(seen < task.modulus, seen, 0)
-    return np.where(seen < task.modulus, third.argsort()[labels], seen)
+    """Answers (p, p) with the task's own numbers for operands and answers; what is no element, such
+    as the token of the equals sign, stays.
+    """
+    elements = task.elements
+    answers_in_order = in_order[elements.first[:, None], elements.second]
+    is_element = answers_in_order < task.modulus
+    sums = np.where(is_element, answers_in_order, 0)
+    return np.where(is_element, elements.names.answer[sums], answers_in_order)
 
 
 def with_operation(network: Network, operation: str) -> Network:

@@ -17,13 +17,17 @@ nothing.
 
 import functools
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from algophase.core.group import Numbers
+
 CPU = torch.device("cpu")
+Frequency = TypeVar("Frequency", int, Numbers)
 
 
 def cos_turn(numerator: Tensor, denominator: int) -> Tensor:
@@ -61,6 +65,23 @@ def waves_at(modulus: int, frequency: int) -> int:
     (2, 1, 1)
     """
     return 1 if 2 * frequency % modulus == 0 else 2
+
+
+def folded(frequency: Frequency, modulus: int) -> Frequency:
+    """The frequency from 0 to floor(p / 2) of the same circle, of one integer or of an array.
+
+    >>> folded(57, 59), folded(-3, 59), folded(70, 59)
+    (2, 3, 11)
+    """
+    forwards, backwards = frequency % modulus, -frequency % modulus
+    if isinstance(forwards, np.ndarray):
+        return np.minimum(forwards, backwards)
+    return min(forwards, backwards)
+
+
+def steps_around(modulus: int, frequency: int) -> Numbers:
+    """k t mod p of every number t, (p,): how far round its circle it is, in p-ths of a turn."""
+    return frequency * np.arange(modulus) % modulus
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,41 +1,69 @@
-"""Finite groups by their multiplication tables: whether a table is one, and which known group it is
-like.
+"""Finite groups: n elements, numbered 0 to n - 1, and the number of the sum of each two.
 
-A table (n, n) holds the number of x y in row x, column y. Groups are told apart by how many
-elements have which order and how many conjugates. That is not a proof that two groups are the same,
-so names are "like".
+Addition modulo p is the cyclic group of order p (`cyclic_group`). A task may name the elements
+otherwise (`Elements`): subtraction, multiplication modulo a prime and relabelled addition are the
+same group under other names. Sums are taken here and nowhere else in the package, but for training
+kernels.
 """
 
+import functools
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
-Fingerprint = Counter[tuple[int, int]]  # how many elements have this order and this many conjugates
+from algophase.core import known_groups
 
-LARGEST_PERMUTED = 12  # S12 has 479,001,600 elements: more than any table
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Numbers = NDArray[np.int64]
+Element = TypeVar("Element", int, Numbers, "Tensor")  # one element, or many of them
 
 
 def is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
 
 
-@dataclass(frozen=True)
 class Group:
-    """table: (n, n); identity: the number of the element that changes nothing."""
+    """A group of any kind, by its table.
 
-    table: Numbers
-    identity: int
+    table: (n, n), the number of x + y in row x, column y. identity: the number of the element that
+    changes nothing. Arrays of a group are kept: do not write into them.
+    """
+
+    def __init__(self, table: Numbers, identity: int) -> None:
+        self.order, self.identity = len(table), identity
+        self._table = table
 
     @property
-    def order(self) -> int:
-        """How many elements it has."""
-        return len(self.table)
+    def table(self) -> Numbers:
+        """(n, n)"""
+        return self._table
+
+    def sum(self, x: Element, y: Element | int) -> Element:
+        """x + y, of numbers, arrays or tensors of elements that broadcast."""
+        entries: Element = _entries(self.table, x, y)
+        return entries
+
+    def inverse(self, x: Element) -> Element:
+        """-x"""
+        entries: Element = _entries(self.inverses, x)
+        return entries
+
+    def difference(self, x: Element, y: Element | int) -> Element:
+        """x - y"""
+        entries: Element = _entries(self.table, x, _entries(self.inverses, y))
+        return entries
+
+    @cached_property
+    def elements(self) -> Numbers:
+        """(n,), all of them."""
+        return np.arange(self.order)
 
     @cached_property
     def commutes(self) -> bool:
@@ -48,33 +76,27 @@ class Group:
 
     @cached_property
     def element_orders(self) -> Numbers:
-        """(n,), the smallest m with x^m = 1."""
-        numbers = np.arange(self.order)
-        orders, powers = np.ones_like(numbers), numbers.copy()
-        while (unfinished := powers != self.identity).any():
+        """(n,), the smallest m with m x = 0."""
+        orders, multiples = np.ones_like(self.elements), self.elements.copy()
+        while (unfinished := multiples != self.identity).any():
             orders[unfinished] += 1
-            powers[unfinished] = self.table[powers[unfinished], numbers[unfinished]]
+            multiples[unfinished] = self.table[multiples[unfinished], self.elements[unfinished]]
         return orders
 
     @cached_property
     def class_sizes(self) -> Numbers:
-        """(n,), how many conjugates g x g^-1 each element x has."""
+        """(n,), how many conjugates g + x - g each element x has."""
         conjugates = self.table[self.table, self.inverses[:, None]]  # [g, x]
         conjugates.sort(axis=0)
         return 1 + (np.diff(conjugates, axis=0) != 0).sum(axis=0)
 
     @cached_property
-    def fingerprint(self) -> Fingerprint:
-        return Counter(zip(self.element_orders.tolist(), self.class_sizes.tolist(), strict=True))
-
-    @cached_property
     def likeness(self) -> str:
-        """A known group with the same fingerprint: "S5", "D59", "Z2 x Z30"; "" where none is
-        known.
+        """A known group with as many elements of each order and number of conjugates: "S5", "D59",
+        "Z2 x Z30"; "" where none is known.
         """
-        return next(
-            (name for name, known in _known_groups(self.order) if known == self.fingerprint), ""
-        )
+        pairs = zip(self.element_orders.tolist(), self.class_sizes.tolist(), strict=True)
+        return known_groups.likeness(self.order, Counter(pairs))
 
     @property
     def is_cyclic(self) -> bool:
@@ -88,7 +110,7 @@ class Group:
         return f"a group of order {self.order} that {kind}{like}"
 
     def logarithms(self) -> Numbers:
-        """Of a cyclic group: (n,), which power of one generator each element is. The generator
+        """Of a cyclic group: (n,), which multiple of one generator each element is. The generator
         has the lowest number.
         """
         generator = int((self.element_orders == self.order).argmax())
@@ -98,9 +120,101 @@ class Group:
             power = int(self.table[power, generator])
         return exponents
 
+    def answers(self, named: "Elements") -> Numbers:
+        """(n, n): the name of the sum of the elements that go by the names a and b."""
+        sums = self.sum(named.first[:, None], named.second)
+        return named.answer.argsort()[sums]
+
+
+def _entries(table: Numbers, *index: Any) -> Any:
+    """Entries of a table, by numbers, by arrays, or by tensors of any device."""
+    for part in index:
+        if not isinstance(part, int | np.integer | np.ndarray):
+            return part.new_tensor(table)[index]
+    entries = table[index]
+    return entries if entries.ndim else int(entries)
+
+
+class CyclicGroup(Group):
+    """The numbers 0 to p - 1 under addition modulo p, without its table wherever possible.
+
+    >>> cyclic_group(12).sum(8, 6)
+    2
+    """
+
+    def __init__(self, order: int) -> None:
+        self.order, self.identity = order, 0
+
+    @cached_property
+    def table(self) -> Numbers:
+        return self.sum(self.elements[:, None], self.elements)
+
+    def sum(self, x: Element, y: Element | int) -> Element:
+        return (x + y) % self.order
+
+    def inverse(self, x: Element) -> Element:
+        return -x % self.order
+
+    def difference(self, x: Element, y: Element | int) -> Element:
+        return (x - y) % self.order
+
+    @cached_property
+    def inverses(self) -> Numbers:
+        return self.inverse(self.elements)
+
+    @property
+    def is_cyclic(self) -> bool:
+        return True
+
+
+@functools.lru_cache(maxsize=64)
+def cyclic_group(order: int) -> CyclicGroup:
+    """The cyclic group of this order, one object for all who ask."""
+    return CyclicGroup(order)
+
+
+class Elements(NamedTuple):
+    """Which element of a group the numbers 0 to n - 1 of a task stand for: a permutation (n,) each.
+
+    first, second: as an operand. answer: as an answer.
+    """
+
+    first: Numbers
+    second: Numbers
+    answer: Numbers
+
+    @property
+    def names(self) -> "Elements":
+        """The other way round: which number stands for each element."""
+        return Elements(self.first.argsort(), self.second.argsort(), self.answer.argsort())
+
+
+def primitive_root(prime: int) -> int:
+    """The smallest number whose powers are all non-zero numbers modulo a prime."""
+    order = prime - 1
+    divisors = [divisor for divisor in range(2, order + 1) if order % divisor == 0]
+    for root in range(1, prime):
+        if all(pow(root, order // divisor, prime) != 1 for divisor in divisors):
+            return root
+    raise ValueError(f"{prime} is not a prime")
+
+
+def discrete_logarithms(prime: int) -> Numbers:
+    """(prime - 1,), at number - 1: which power of the smallest primitive root a number from 1 on
+    is. So numbers multiply modulo the prime as these add modulo prime - 1.
+    """
+    exponents = np.empty(prime - 1, dtype=np.int64)
+    number, root = 1, primitive_root(prime)
+    for exponent in range(prime - 1):
+        exponents[number - 1] = exponent
+        number = number * root % prime
+    return exponents
+
 
 def group_of(table: Numbers) -> Group | None:
-    """The group that a table is, or None: it needs an identity, inverses, and (x y) z = x (y z)."""
+    """The group that a table is, or None: it needs an identity, inverses, and
+    (x + y) + z = x + (y + z).
+    """
     numbers = np.arange(len(table))
     both_sides = (table == numbers).all(axis=1) & (table == numbers[:, None]).all(axis=0)
     if not both_sides.any() or not _is_latin(table) or not _is_associative(table):
@@ -109,7 +223,7 @@ def group_of(table: Numbers) -> Group | None:
 
 
 def _is_latin(table: Numbers) -> bool:
-    """Whether each row and each column holds every number once, as x y = z can be solved for x
+    """Whether each row and each column holds every number once, as x + y = z can be solved for x
     and for y.
     """
     numbers = np.arange(len(table))
@@ -118,14 +232,14 @@ def _is_latin(table: Numbers) -> bool:
 
 
 def _is_associative(table: Numbers) -> bool:
-    """Light's test: (x g) y = x (g y) for all x and y is enough for a few g that generate all
-    elements.
+    """Light's test: (x + g) + y = x + (g + y) for all x and y is enough for a few g that generate
+    all elements.
     """
     return all(np.array_equal(table[table[:, g]], table[:, table[g]]) for g in _generators(table))
 
 
 def _generators(table: Numbers) -> Iterator[int]:
-    """Elements whose products are all elements: at most log2(n) of them in a group."""
+    """Elements whose sums are all elements: at most log2(n) of them in a group."""
     reached = np.zeros(len(table), dtype=bool)
     chosen: list[int] = []
     for element in range(len(table)):
@@ -135,103 +249,7 @@ def _generators(table: Numbers) -> Iterator[int]:
         yield element
         reached[element] = True
         while True:
-            products = np.unique(table[reached][:, chosen])
-            if reached[products].all():
+            sums = np.unique(table[reached][:, chosen])
+            if reached[sums].all():
                 break
-            reached[products] = True
-
-
-def _known_groups(order: int) -> Iterator[tuple[str, Fingerprint]]:
-    """Commuting groups, symmetric, alternating, dihedral and dicyclic ones, then these times a
-    commuting one.
-    """
-    yield from _commuting_groups(order)
-    divisors = [divisor for divisor in range(6, order + 1) if order % divisor == 0]
-    for divisor in reversed(divisors):
-        for name, fingerprint in _basic_groups(divisor):
-            for other, factor in _commuting_groups(order // divisor):
-                yield (f"{name} x {other}" if other else name), _times(fingerprint, factor)
-
-
-def _times(one: Fingerprint, other: Fingerprint) -> Fingerprint:
-    """Of the direct product."""
-    product: Fingerprint = Counter()
-    for (order, size), count in one.items():
-        for (other_order, other_size), other_count in other.items():
-            product[math.lcm(order, other_order), size * other_size] += count * other_count
-    return product
-
-
-def _cyclic(order: int) -> Fingerprint:
-    return Counter((order // math.gcd(k, order), 1) for k in range(order))
-
-
-def _commuting_groups(order: int, divides: int = 0) -> Iterator[tuple[str, Fingerprint]]:
-    """Z_n1 x Z_n2 x ..., each order a divisor of the next: every commuting group once. divides:
-    the next one's order.
-    """
-    if order == 1:
-        yield "", _cyclic(1)
-        return
-    for last in range(order, 1, -1):
-        if order % last or (divides and divides % last):
-            continue
-        for name, fingerprint in _commuting_groups(order // last, last):
-            yield (f"{name} x Z{last}" if name else f"Z{last}"), _times(fingerprint, _cyclic(last))
-
-
-def _basic_groups(order: int) -> Iterator[tuple[str, Fingerprint]]:
-    for letters in range(3, LARGEST_PERMUTED):
-        if math.factorial(letters) == order:
-            yield f"S{letters}", _permutations(letters, even_only=False)
-        if math.factorial(letters) == 2 * order and letters > 3:
-            yield f"A{letters}", _permutations(letters, even_only=True)
-    if order % 2 == 0:
-        yield f"D{order // 2}", _dihedral(order // 2)
-    if order % 4 == 0:
-        yield ("Q8" if order == 8 else f"Dic{order // 4}"), _dicyclic(order // 4)
-
-
-def _dihedral(corners: int) -> Fingerprint:
-    """Rotations and reflections of a polygon."""
-    found: Fingerprint = Counter()
-    for k in range(corners):
-        is_central = 2 * k % corners == 0
-        found[corners // math.gcd(k, corners), 1 if is_central else 2] += 1
-    found[2, corners if corners % 2 else corners // 2] += corners
-    return found
-
-
-def _dicyclic(half: int) -> Fingerprint:
-    """Of order 4 `half`: powers of an element of order 2 `half`, and as many elements of order
-    four.
-    """
-    found: Fingerprint = Counter()
-    for k in range(2 * half):
-        found[2 * half // math.gcd(k, 2 * half), 1 if k % half == 0 else 2] += 1
-    found[4, half] += 2 * half
-    return found
-
-
-def _permutations(letters: int, *, even_only: bool) -> Fingerprint:
-    """All or all even ones of so many letters, by their cycles."""
-    found: Fingerprint = Counter()
-    for cycles in _partitions(letters, letters):
-        if even_only and (letters - len(cycles)) % 2:
-            continue
-        repeats = math.prod(math.factorial(count) for count in Counter(cycles).values())
-        size = math.factorial(letters) // (math.prod(cycles) * repeats)
-        # Among even ones, a class of odd cycles that are all different falls into two.
-        splits = (
-            even_only and all(cycle % 2 for cycle in cycles) and len(set(cycles)) == len(cycles)
-        )
-        found[math.lcm(*cycles), size // 2 if splits else size] += size
-    return found
-
-
-def _partitions(total: int, largest: int) -> Iterator[tuple[int, ...]]:
-    if total == 0:
-        yield ()
-    for first in range(min(total, largest), 0, -1):
-        for rest in _partitions(total - first, first):
-            yield first, *rest
+            reached[sums] = True

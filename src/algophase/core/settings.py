@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast, get_args
 
+import numpy as np
+
 from algophase.core.errors import InputError
-from algophase.core.group import is_prime
+from algophase.core.group import (
+    CyclicGroup,
+    Elements,
+    cyclic_group,
+    discrete_logarithms,
+    is_prime,
+)
 
 ACTIVATIONS = ("relu", "gelu")
 MLP_ACTIVATIONS = ("relu", "gelu", "square", "none")
@@ -247,6 +255,25 @@ class TaskSettings(_Settings):
     def is_addition(self) -> bool:
         """Whether numbers add as they are."""
         return self.operation == "add" and not self.relabelling
+
+    @property
+    def group(self) -> CyclicGroup:
+        """The group that the task adds in, whatever its numbers are called."""
+        return cyclic_group(self.modulus)
+
+    @property
+    def elements(self) -> Elements:
+        """Which element of the group each number stands for, so that operands add to the answer."""
+        own = self.group.elements
+        if self.operation == "subtract":  # a - b adds -b
+            return Elements(own, self.group.inverses, own)
+        if self.operation == "multiply":  # powers of one number add their exponents
+            exponents = discrete_logarithms(self.modulus + 1)
+            return Elements(exponents, exponents, exponents)
+        if self.relabelling:
+            first, second, *third = (np.array(names) for names in self.relabelling)
+            return Elements(first, second, third[0] if third else own)
+        return Elements(own, own, own)
 
     @property
     def vocabulary(self) -> int:

@@ -1,9 +1,9 @@
 """Modular addition: all pairs, their labels, the three token layouts and the seeded split (section
 2, appendices F.1 and I).
 
-Subtraction, multiplication and relabelled addition are additions under other names (`counts_as`). A
-network learns them by the names; it is analysed in the order in which its numbers add
-(`networks.ordered`).
+Subtraction, multiplication and relabelled addition are additions under other names
+(`TaskSettings.elements`). A network learns them by the names; it is analyzed in the order in which
+its numbers add (`networks.ordered`).
 """
 
 import functools
@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from algophase.core.answers import Learned
+from algophase.core.group import cyclic_group
 from algophase.core.seeding import generator
 from algophase.core.settings import TaskSettings
 
@@ -26,48 +27,15 @@ def all_pairs(modulus: int) -> Tensor:
 @functools.lru_cache(maxsize=8)
 @torch.inference_mode(False)  # what is kept must be of use outside it, too
 def labels(modulus: int, device: torch.device | None = None) -> Tensor:
-    """The table of answers (a + b) mod p, shape (p, p). It is kept: do not write into it."""
-    numbers = torch.arange(modulus, device=device)
-    return (numbers[:, None] + numbers[None, :]) % modulus
-
-
-def counts_as(task: TaskSettings) -> tuple[Tensor, Tensor, Tensor]:
-    """What each number counts as, (p,), for the first operand, the second and the answer: so
-    they add modulo p.
-    """
-    p, own = task.modulus, torch.arange(task.modulus)
-    if task.operation == "subtract":
-        return own, -own % p, own
-    if task.operation == "multiply":
-        exponents = torch.empty_like(own)
-        number, root = 1, primitive_root(p + 1)
-        for exponent in range(p):
-            exponents[number - 1] = exponent
-            number = number * root % (p + 1)
-        return exponents, exponents, exponents
-    if task.relabelling:
-        first, second, *third = (torch.tensor(each) for each in task.relabelling)
-        return first, second, third[0] if third else own
-    return own, own, own
-
-
-def primitive_root(prime: int) -> int:
-    """The smallest number whose powers are all non-zero numbers modulo a prime."""
-    order = prime - 1
-    factors = [each for each in range(2, order + 1) if order % each == 0]
-    return next(
-        root
-        for root in range(1, prime)
-        if all(pow(root, order // each, prime) != 1 for each in factors)
-    )
+    """The group's table of sums a + b, shape (p, p). It is kept: do not write into it."""
+    return torch.tensor(cyclic_group(modulus).table, device=device)
 
 
 def answers(task: TaskSettings) -> Tensor:
     """The table of right answers by the numbers' own names, (p, p): what a network is trained
     on.
     """
-    first, second, third = counts_as(task)
-    return third.argsort()[(first[:, None] + second[None, :]) % task.modulus]
+    return torch.from_numpy(task.group.answers(task.elements))
 
 
 def following(task: TaskSettings, learned: Learned) -> TaskSettings:

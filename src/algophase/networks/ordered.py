@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from algophase.core.task import counts_as, primitive_root
+from algophase.core.group import primitive_root
 from algophase.networks.linear import Linear
 from algophase.networks.network import Cache, HiddenUnits, Network
 from algophase.networks.transformer import Transformer
@@ -74,7 +74,7 @@ def ordered(network: Network) -> Network:
     if task.is_addition:
         return network
     device = next(network.parameters()).device
-    first, second, third = (order.argsort().to(device) for order in counts_as(task))
+    first, second, third = (torch.from_numpy(order).to(device) for order in task.elements.names)
     found: Network = Ordered(network, first, second, third)
     if type(network) in (Transformer, Linear) and torch.equal(first, second):
         found = _permuted(network, first, third)

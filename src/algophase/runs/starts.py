@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from algophase.core.settings import RunSettings
-from algophase.core.task import counts_as
 from algophase.networks import initialise
 from algophase.runs.statistics import Floats
 
@@ -26,7 +25,7 @@ def initial_powers(run: RunSettings) -> Starts:
     unembedding = (
         weights["unembed.W_U"].mT if "unembed.W_U" in weights else weights["unembed.weight"]
     )
-    first, second, answer = (counts.argsort() for counts in counts_as(run.task))
+    first, second, answer = run.task.elements.names
     tables = network.operand_tables()
     embedding = [_power(table[order]) for table, order in zip(tables, (first, second), strict=True)]
     of_embedding, of_answers = numpy.mean(embedding, axis=0), _power(unembedding[:p][answer])
