@@ -21,8 +21,8 @@ from algophase import (
 )
 from algophase.analysis.logits.all_pairs import accuracy
 from algophase.core.errors import InputError
-from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
 from algophase.core.group import primitive_root
+from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, answers, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.handmade import handmade_pizza
