@@ -55,16 +55,20 @@ def frequencies(modulus: int) -> range:
     return range(1, modulus // 2 + 1)
 
 
+def sine_is_zero(modulus: int, frequency: int | Numbers) -> bool | NDArray[np.bool_]:
+    """Whether sin(w t) is zero at every number t: at 0, and at p / 2 where p is even."""
+    return 2 * frequency % modulus == 0
+
+
 def waves_at(modulus: int, frequency: int) -> int:
-    """How many waves a frequency has: 2, or 1 where the sine is zero everywhere (0, and p / 2 at
-    even p).
+    """How many waves a frequency has: 2, or 1 where its sine is zero everywhere.
 
     The mean square of its cosine over the numbers is 1 / `waves_at`.
 
     >>> waves_at(59, 7), waves_at(60, 30), waves_at(60, 0)
     (2, 1, 1)
     """
-    return 1 if 2 * frequency % modulus == 0 else 2
+    return 1 if sine_is_zero(modulus, frequency) else 2
 
 
 def folded(frequency: Frequency, modulus: int) -> Frequency:
@@ -157,3 +161,8 @@ def transform(modulus: int) -> NDArray[np.complex128]:
     numbers = torch.arange(modulus)
     turns = numbers[:, None] * numbers
     return (cos_turn(turns, modulus) - 1j * sin_turn(turns, modulus)).numpy()
+
+
+def transform_rows(modulus: int, members: Numbers) -> NDArray[np.complex128]:
+    """Rows of `transform` at frequencies (n,) of any size: (n, p)."""
+    return transform(modulus)[members % modulus]

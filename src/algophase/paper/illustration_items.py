@@ -24,7 +24,8 @@ from algophase.analysis.circles.formulas import (
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.lines import exceeds, reaches
-from algophase.core.fourier import circle, cos_turn, sin_turn
+from algophase.core.fourier import circle, cos_turn, folded, sin_turn
+from algophase.core.task import labels
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation
 from algophase.paper.product import Claim, Product, Table
@@ -43,18 +44,18 @@ def algorithms(_: Sources) -> Product:
     """Figure 1."""
     p = FACE
     numbers, pairs = torch.arange(p), p * p
-    labels = (numbers[:, None] + numbers) % p
+    sums = labels(p)
     lines = torch.stack(
         [cos_turn(numbers, 2 * p), sin_turn(numbers, 2 * p)], dim=-1
     )  # (c, 2), along each label's line
     middle = _midpoints(p, 1)
     across = torch.stack([-lines[:, 1], lines[:, 0]], dim=-1)
     distances = (middle @ across.T).abs()  # (a, b, c)
-    own = distances.gather(2, labels[..., None])[..., 0]
+    own = distances.gather(2, sums[..., None])[..., 0]
     antipodal = antipodal_pairs(p, 1)
     off_centre = middle.norm(dim=2) > EXACT
-    nearest = distances.argmin(dim=2) == labels
-    collapsed = {int((a + b) % p) for a, b in antipodal.tolist()}
+    nearest = distances.argmin(dim=2) == sums
+    collapsed = set(sums[antipodal[:, 0], antipodal[:, 1]].tolist())
     logits = clock_logits(p, 1), pizza_logits(p, 1)
     clock, pizza = map(failures, logits)
     spreads = [(correct.max() - correct.min()).item() for correct in map(correct_logits, logits)]
@@ -111,13 +112,13 @@ def accompanying(_: Sources) -> Product:
             accompanying_by_distance(distance, p, k),
         )
         far = length <= length.min() + EXACT  # the most antipodal distances
-        steps = (2 * k * distance[far]) % p
-        adjacent.append(bool((torch.minimum(steps, p - steps) == 1).all()))
+        steps = folded(2 * k * distance[far].numpy(), p)
+        adjacent.append(bool((steps == 1).all()))
         best.append(bool((far == (complement >= complement.max() - EXACT)).all()))
         first, second = gap(p, k), gap(p, 2 * k)
         assert first is not None  # p is prime
         assert second is not None
-        doubled.append(any((first - sign * 2 * second) % p == 0 for sign in (1, -1)))
+        doubled.append(folded(first, p) == folded(2 * second, p))
     claims = [
         statement(
             text,

@@ -15,6 +15,7 @@ from algophase.analysis.circles.formulas import (
     pizza_logits,
 )
 from algophase.core.fourier import circle
+from algophase.core.group import cyclic_group
 from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:
@@ -116,12 +117,11 @@ def _draw_slices(axes: "Axes", modulus: int) -> None:
 def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
     """Three steps of each algorithm on one pair."""
     figure = new_figure(7.2, 5.2)
+    answer = cyclic_group(modulus).sum(a, b)
     for part, name in zip(
         figure.subfigures(2, 1, squeeze=False).flat, ("Clock", "Pizza"), strict=True
     ):
-        part.suptitle(
-            f"{name}: {a} + {b} = {(a + b) % modulus} (mod {modulus})", fontsize=10, weight="bold"
-        )
+        part.suptitle(f"{name}: {a} + {b} = {answer} (mod {modulus})", fontsize=10, weight="bold")
         embed, step, score = part.subplots(1, 3)
         places = _face(embed, modulus)
         _arrow(embed, places[a], FIRST, "$E_a$", (0.0, 0.17))
@@ -132,11 +132,11 @@ def draw_algorithms(modulus: int, a: int, b: int) -> "Figure":
             _arc(step, 0, a / modulus, 0.62, FIRST)
             _arc(step, a / modulus, b / modulus, 0.8, SECOND)
             step.plot(
-                *zip((0, 0), places[(a + b) % modulus].tolist(), strict=True),
+                *zip((0, 0), places[answer].tolist(), strict=True),
                 color=ANSWER,
                 linewidth=1.5,
             )
-            step.scatter(*places[(a + b) % modulus].tolist(), s=36, color=ANSWER, zorder=4)
+            step.scatter(*places[answer].tolist(), s=36, color=ANSWER, zorder=4)
             step.text(0, -0.05, "$w a + w b$", ha="center", va="top", fontsize=9)
             step.set_title("2. add the angles, by multiplying")
             _scores(score, clock_logits(modulus, 1)[a, b], "3. $Q_{abc}=\\cos w(a+b-c)$")
@@ -154,9 +154,10 @@ def _draw_midpoints(axes: "Axes", places: Tensor, a: int, b: int) -> None:
     """The pair's midpoint, and those of all pairs with the same sum, which lie on one line
     through the middle.
     """
-    p = len(places)
-    label = (a + b) % p
-    same = torch.stack([(places[x] + places[(label - x) % p]) / 2 for x in range(p)])
+    p, group = len(places), cyclic_group(len(places))
+    label = group.sum(a, b)
+    partners = group.sum(group.inverses, label)  # x and its partner add to the label
+    same = (places + places[partners]) / 2
     axes.plot(*zip(places[a].tolist(), places[b].tolist(), strict=True), color="0.3", linewidth=0.8)
     axes.scatter(
         same[:, 0], same[:, 1], s=12, facecolor="white", edgecolor=ANSWER, linewidth=0.9, zorder=4
@@ -233,7 +234,13 @@ def draw_accompanying(modulus: int, a: int, b: int) -> "Figure":
             label=label,
         )
         curves.scatter(whole, by_distance(whole, modulus, 1), s=10, color=colour)
-    curves.plot([(a - b) % modulus] * 2, [-1.1, 1.05], color="0.6", linewidth=0.8, zorder=0)
+    curves.plot(
+        [cyclic_group(modulus).difference(a, b)] * 2,
+        [-1.1, 1.05],
+        color="0.6",
+        linewidth=0.8,
+        zorder=0,
+    )
     curves.axhline(0, color="0.6", linewidth=0.8, zorder=0)
     curves.set(
         xlabel=f"a − b mod {modulus}", ylabel="factor of cos w(a + b − c)", ylim=(-1.1, 2.05)

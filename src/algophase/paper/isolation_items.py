@@ -9,7 +9,8 @@ from algophase.analysis.circles.formulas import half_angle_cosine, variance_expl
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.logits.all_pairs import by_difference_and_sum
 from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
-from algophase.core.fourier import cos_turn
+from algophase.core.fourier import cos_turn, folded
+from algophase.core.group import cyclic_group
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number
@@ -155,9 +156,9 @@ def _by_sum_and_answer(one: Exhibit, item: CircleEvidence) -> float:
     explain.
     """
     logits = one.isolate([item]).logits  # (p, p, p)
-    p = one.modulus
-    a = torch.arange(p)
-    rows = torch.stack([logits[a, (total - a) % p] for total in range(p)])  # (a + b, a, c)
+    a = torch.arange(one.modulus)
+    b = cyclic_group(one.modulus).difference(a[:, None], a)  # of each sum and each a
+    rows = logits[a, b]  # (a + b, a, c)
     return (rows.mean(dim=1).var(correction=0) / logits.var(correction=0)).item()
 
 
@@ -324,10 +325,7 @@ def explained_side(sources: Sources) -> Product:
         judged(
             "spacings of accompanied and accompanying pizza: δ1 = 2 δ2 (mod p)",
             bool(steps)
-            and all(
-                (first - 2 * second) % p == 0 or (first + 2 * second) % p == 0
-                for first, second in steps
-            ),
+            and all(folded(first, p) == folded(2 * second, p) for first, second in steps),
             ", ".join(f"{first} and {second}" for first, second in steps) or "no circle",
             "up to the direction in which a circle is walked",
         ),

@@ -8,6 +8,7 @@ import torch
 
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
+from algophase.core.fourier import steps_around
 from algophase.paper.plates import MOST_SHOWN, draw_isolated, draw_plates, load_plates, take
 from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product
@@ -164,7 +165,7 @@ def _seen_row(one: Exhibit, item: CircleEvidence) -> float:
     the circle.
     """
     p = one.modulus
-    rows = item.circle.frequency * torch.arange(p) % p
+    rows = torch.from_numpy(steps_around(p, item.circle.frequency))
     angle = (one.only([item]).profile * torch.exp(2j * torch.pi * rows / p)).sum().angle().item()
     return angle / (2 * math.pi) * p % p
 

@@ -19,6 +19,7 @@ from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.anatomy import Readout
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
 from algophase.analysis.specimen import Specimen
+from algophase.core.fourier import steps_around
 from algophase.core.wording import floored
 from algophase.networks import Network, Transformer
 from algophase.report.program_figures import draw_program
@@ -155,7 +156,7 @@ def circle_order(modulus: int, frequency: int) -> Tensor:
     """Residues in the order in which they lie on a circle: those with k d = 0, 1, 2, ... (mod
     p).
     """
-    return (frequency * torch.arange(modulus) % modulus).argsort(stable=True)
+    return torch.from_numpy(steps_around(modulus, frequency).argsort(kind="stable"))
 
 
 def order_frequency(item: CircleEvidence) -> int:

@@ -17,6 +17,8 @@ from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.program.instances import Instance
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.analysis.verdict.decide import form_name
+from algophase.core.fourier import steps_around
+from algophase.core.group import cyclic_group
 from algophase.core.wording import floored
 from algophase.networks import Transformer
 from algophase.report.figures import (
@@ -104,7 +106,8 @@ def _with_twins(token: int, modulus: int, frequency: int) -> str:
     with the modulus.
     """
     apart = modulus // math.gcd(modulus, frequency)
-    twins = [str((token + step) % modulus) for step in range(apart, modulus, apart)]
+    group = cyclic_group(modulus)
+    twins = [str(group.sum(token, step)) for step in range(apart, modulus, apart)]
     return f"{token}, beside {', '.join(twins)}" if twins else str(token)
 
 
@@ -238,10 +241,9 @@ def instance_panel(specimen: Specimen, instance: Instance, form: str) -> Panel:
 
 def _spacing(order: Sequence[int]) -> str:
     """The step between neighbours, where there is one: the inverse of the frequency mod p."""
-    p, step = len(order), order[1]
-    return (
-        f"; steps of {step}" if step > 1 and all(order[i] == i * step % p for i in range(p)) else ""
-    )
+    step = order[1]
+    is_even = list(order) == steps_around(len(order), step).tolist()
+    return f"; steps of {step}" if step > 1 and is_even else ""
 
 
 def attention_panels(specimen: Specimen) -> list[Panel]:

@@ -12,6 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from algophase.core.errors import InputError
+from algophase.core.fourier import folded
 from algophase.core.seeding import generator
 from algophase.runs.starts import Starts
 from algophase.runs.statistics import Floats
@@ -72,8 +73,8 @@ class KeySets:
 
     def times(self, units: Integers) -> Integers:
         """u k up to sign for units (u,), as places (u, k)."""
-        turned = numpy.outer(units, numpy.arange(1, self.count + 1)) % self.modulus
-        return numpy.minimum(turned, self.modulus - turned) - 1
+        turned = numpy.outer(units, numpy.arange(1, self.count + 1))
+        return folded(turned, self.modulus) - 1
 
     def drawn(
         self,

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import right_answers
 from algophase.core.errors import InputError
-from algophase.core.fourier import cos_turn, sin_turn
+from algophase.core.fourier import cos_turn, folded, sin_turn
 
 PizzaForm = Literal["cosine", "absolute-difference", "two-term"]
 Frequencies = int | Sequence[int]
@@ -130,9 +130,8 @@ def accompanied_frequencies(modulus: int, frequency: int) -> list[int]:
     One at odd p; at even p two for an even frequency and none for an odd one. Never itself, as p /
     3 might.
     """
-    halves = {
-        double // 2 for double in (frequency % modulus, -frequency % modulus) if double % 2 == 0
-    }
+    own = folded(frequency, modulus)
+    halves = {double // 2 for double in (own, modulus - own) if double % 2 == 0}
     return sorted(halves - {0, frequency})
 
 
@@ -144,8 +143,7 @@ def gap(modulus: int, frequency: int) -> int | None:
     """
     if math.gcd(frequency, modulus) != 1:
         return None
-    step = pow(frequency, -1, modulus)
-    return min(step, modulus - step)
+    return folded(pow(frequency, -1, modulus), modulus)
 
 
 def antipodal_pairs(modulus: int, frequency: int) -> Tensor:

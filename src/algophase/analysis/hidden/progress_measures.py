@@ -27,6 +27,7 @@ from algophase.analysis.circles.principal import PrincipalComponents
 from algophase.analysis.device import upload
 from algophase.analysis.logits.restricted import key_frequencies_there
 from algophase.analysis.subject import Subject
+from algophase.core.group import cyclic_group
 from algophase.core.task import split
 from algophase.networks import Network
 
@@ -123,14 +124,12 @@ def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
     (held,) = upload(
         [torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)], device, logits.dtype
     )
-    a, d, r = (
-        torch.arange(p, device=device)[:, None],
-        torch.arange(p, device=device),
-        torch.arange(p, device=device),
-    )
-    b = (a - d) % p
+    group, numbers = cyclic_group(p), torch.arange(p, device=device)
+    a = numbers[:, None]
+    b = group.difference(a, numbers)  # (a, d)
+    answers = group.difference((a + b)[..., None], numbers)  # (a, d, r)
     weights = held[a, b]  # (a, d)
-    turned = logits[a[..., None], b[..., None], ((a + b)[..., None] - r) % p]  # (a, d, r)
+    turned = logits[a[..., None], b[..., None], answers]  # (a, d, r)
     mean = (weights[..., None] * turned).sum(dim=0)
     right = mean[:, 0] > mean[:, 1:].amax(dim=1)
     known = weights.sum(dim=0) > 0

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_logits, check_network
+from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, joined, slabs, slices
 from algophase.core.neutral import neutral
 from algophase.core.task import labels
@@ -172,7 +173,8 @@ def by_difference_and_sum(matrix: Tensor) -> Tensor:
     """
     p = len(matrix)
     numbers = torch.arange(p, device=matrix.device)
-    difference, total = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
+    difference = cyclic_group(p).difference(numbers[:, None], numbers)
+    total = labels(p, matrix.device)
     cells = (difference * p + total).flatten()
     sums = matrix.new_zeros(p * p).index_add_(0, cells, matrix.flatten())
     counts = matrix.new_zeros(p * p).index_add_(0, cells, torch.ones_like(matrix).flatten())

@@ -17,6 +17,7 @@ from algophase.analysis.logits.sums import make_places, places
 from algophase.analysis.program.read import least_key_share
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import circle, padded_basis
+from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, mean_over_rows, slabs
 from algophase.core.task import labels
 
@@ -63,7 +64,7 @@ def _row_slabs(logits: Tensor) -> list[slice]:
 def _by_sum(p: int, start: int, stop: int, device: torch.device) -> Tensor:
     """Places among the pairs (a, b) of some rows a of those with each sum: (a, s)."""
     a, s = torch.arange(start, stop, device=device)[:, None], torch.arange(p, device=device)
-    return (a - start) * p + (s - a) % p
+    return (a - start) * p + cyclic_group(p).difference(s, a)
 
 
 def parts_by_sum(logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -34,7 +34,17 @@ from torch import Tensor
 from algophase.analysis.logits.all_pairs import right_answers, share_right
 from algophase.analysis.logits.sums import Array, LogitSums
 from algophase.analysis.verdict.lines import reaches
-from algophase.core.fourier import amplitude_matrix, circle, transform, wave_counts, waves_at
+from algophase.core.fourier import (
+    amplitude_matrix,
+    circle,
+    sine_is_zero,
+    steps_around,
+    transform,
+    transform_rows,
+    wave_counts,
+    waves_at,
+)
+from algophase.core.group import cyclic_group
 
 LEAST_KEY_SHARE = 0.01
 HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its square in its first five
@@ -109,11 +119,8 @@ class Program:
         """
         if self.profiles.size or not self.frequencies:
             return self.profiles
-        turns = (
-            np.outer(self.frequencies, np.arange(self.modulus))
-            % self.modulus
-            * (2 * np.pi / self.modulus)
-        )
+        steps = np.stack([steps_around(self.modulus, k) for k in self.frequencies])
+        turns = steps * (2 * np.pi / self.modulus)
         order = np.arange(self.harmonics.shape[1])
         return np.asarray(
             (self.harmonics[:, :, None] * np.cos(order[:, None] * turns[:, None])).sum(axis=1)
@@ -146,11 +153,12 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     p = logits.shape[0]
     values = logits.double().cpu()
     x = (values[..., :p] - values[..., :p].mean(dim=-1, keepdim=True)).numpy()
-    a, y, z = np.arange(p)[:, None, None], np.arange(p)[:, None], np.arange(p)
-    answer, sums = (
-        x[a, (a - y) % p, (2 * a - y - z) % p].mean(axis=0),
-        x[a, (y - a) % p, z].mean(axis=0),
-    )
+    group, numbers = cyclic_group(p), np.arange(p)
+    a, d, r = numbers[:, None, None], numbers[:, None], numbers
+    b = group.difference(a, d)
+    answer = x[a, b, group.difference(a + b, r)].mean(axis=0)  # (d, r), r = a + b - c
+    s, c = d, r
+    sums = x[a, group.difference(s, a), c].mean(axis=0)  # (s, c)
     products = np.array([[(x**2).sum()]])
     accuracy = share_right(right_answers(values)).numpy()[None]
     return program_of_sums(
@@ -213,7 +221,7 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
     found, order = np.zeros((len(frequencies), HARMONICS)), np.arange(HARMONICS)
     for row, profile, k in zip(found, profiles, frequencies, strict=True):
         p = len(profile)
-        modes = transform(p)[order * k % p] @ profile / p
+        modes = transform_rows(p, order * k) @ profile / p
         angle = np.angle(modes[1])
         angle -= np.pi * np.sign(angle) if abs(angle) > np.pi / 2 else 0.0
         counts = np.array([waves_at(p, k * harmonic) for harmonic in range(HARMONICS)])
@@ -254,7 +262,7 @@ def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex
     p = len(sums)
     modes = transform(p)[list(keys)] @ sums @ transform(p) / p**2
     s, label = np.array(keys, dtype=np.int64)[:, None], np.arange(p)
-    modes[(2 * s + 2 * label) % p == 0] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
+    modes[sine_is_zero(p, s + label)] = 0.0  # at odd p S = -l; at even p also S = p/2 - l
     squares = np.abs(modes) ** 2
     folded = squares[:, 1 : p // 2 + 1].copy()
     folded[:, : (p - 1) // 2] += squares[:, : p // 2 : -1][:, : (p - 1) // 2]
@@ -274,7 +282,8 @@ def program_logits(
     """
     p = found.modulus
     numbers = torch.arange(p)
-    d, s = (numbers[:, None] - numbers) % p, (numbers[:, None] + numbers) % p
+    group = cyclic_group(p)
+    d, s = group.difference(numbers[:, None], numbers), group.sum(numbers[:, None], numbers)
     table, mixed = torch.zeros(p, p, dtype=torch.float64), torch.zeros(p, p, dtype=torch.float64)
     for index, k in enumerate(found.frequencies):
         if frequencies is not None and k not in frequencies:
@@ -286,5 +295,6 @@ def program_logits(
         if readout:
             of_label = torch.from_numpy(found.readout[index])
             mixed += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag  # (s, c)
-    logits = table[d[..., None], (s[..., None] - numbers) % p] + mixed[s]
+    r = group.difference(s[..., None], numbers)  # (a, b, c)
+    logits = table[d[..., None], r] + mixed[s]
     return logits + torch.from_numpy(found.offsets) if offsets else logits
