@@ -96,6 +96,45 @@ def test_a_circle_of_imports_is_found(tmp_path: Path) -> None:
         list(TopologicalSorter(graph(package)).static_order())
 
 
+def classes_tested(code: str) -> list[str]:
+    """What code compares the class of a value with: by isinstance, issubclass, type(...) or a
+    pattern.
+    """
+    names: list[str] = []
+    for node in ast.walk(ast.parse(code)):
+        tested: list[ast.expr] = []
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
+                tested = [kinds]
+            case ast.Compare() if "type(" in ast.unparse(node):
+                tested = [node.left, *node.comparators]
+            case ast.MatchClass(cls=kind):
+                tested = [kind]
+        for kind in tested:
+            names += [part.id for part in ast.walk(kind) if isinstance(part, ast.Name)]
+    return names
+
+
+def test_an_analysis_knows_no_architecture() -> None:
+    """A network answers for its own: `jacobians`, `pair_logits`, `hidden_layer` and so on. Whether
+    something is a network at all may be asked.
+    """
+    for path in (ROOT / "analysis").rglob("*.py"):
+        modules = {module.rpartition(".")[2]: module for module in imported(path)}
+        for name in classes_tested(path.read_text()):
+            architecture = modules.get(name, "").startswith("algophase.networks")
+            asked = architecture and name != "Network"
+            assert not asked, f"{path} tests for {name}"
+            assert not (name.endswith("Settings") and name in modules), f"{path} tests for {name}"
+
+
+def test_a_test_for_an_architecture_is_found() -> None:
+    assert classes_tested("isinstance(network, Linear | Clock)") == ["Linear", "Clock"]
+    assert "Clock" in classes_tested("kind = type(network) in (Linear, Clock)")
+    assert classes_tested("match network:\n    case Linear():\n        pass") == ["Linear"]
+    assert not classes_tested("name = type(network).__name__")
+
+
 def test_only_report_explore_and_paper_draw() -> None:
     for path in ROOT.rglob("*.py"):
         if room(path) not in ("report", "explore", "paper"):

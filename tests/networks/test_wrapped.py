@@ -13,11 +13,11 @@ from torch import Tensor, nn
 
 from algophase.analysis.analyze import analyze
 from algophase.analysis.logits.all_pairs import grid_logits
-from algophase.analysis.logits.gradients import by_autograd
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.networks.jacobians import by_autograd
 from algophase.networks.wrapped import Wrapped, wrap
 
 P = 7

@@ -86,7 +86,7 @@ def test_a_garbled_analysis_is_refused(tmp_path: Path) -> None:
 def content_of(network: Network) -> str:
     """All that `load` gives, to the bit."""
     assert isinstance(network, Recorded)
-    analysis = to_plain(network.known)
+    analysis = to_plain(network.known_analysis)
     numbers = {name: value.tolist() for name, value in network.state_dict().items()}
     return repr((network.id, network.notes, network.settings, analysis, numbers))
 

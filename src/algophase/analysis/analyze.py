@@ -73,7 +73,7 @@ from algophase.core.neutral import neutral
 from algophase.core.progress import Bar
 from algophase.core.settings import shown
 from algophase.core.wording import floored
-from algophase.networks import Network, Recorded
+from algophase.networks import Network
 from algophase.networks.wrapped import wrap
 
 # Among what a round brings: sums of the logits of several embeddings, the hidden units, and the
@@ -321,7 +321,7 @@ def analyze_each(
 @neutral()
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
-    known = subject.given.known if isinstance(subject.given, Recorded) else None
+    known = subject.given.known_analysis
     begun = (
         known
         if isinstance(known, Analysis)
@@ -378,8 +378,8 @@ class _Third:
 def _start(
     network: Network, device: torch.device, measure: Callable[[Subject], Packed]
 ) -> _First | Analysis | InputError:
-    if isinstance(network, Recorded) and isinstance(network.known, Analysis):
-        return replace(network.known, id=network.id)
+    if isinstance(network.known_analysis, Analysis):
+        return replace(network.known_analysis, id=network.id)
     try:
         return _first_round(Subject(network, device), measure)
     except InputError as error:

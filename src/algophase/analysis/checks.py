@@ -13,7 +13,7 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.neutral import difference, evaluating, unsteady, untouched
 from algophase.core.settings import shown
-from algophase.networks import MLP, Clock, LensTransformer, Linear, Network, Recorded, Transformer
+from algophase.networks import Network
 
 # The largest logit, and the largest number of an embedding. Sums of squares of p^3 logits stay
 # within float64 (1e308), with room for their products; verdicts are the same from 1e-150 to 1e150.
@@ -22,20 +22,10 @@ METHODS = ("operand_tables", "logits_from_embeddings")
 HOW_TO = 'docs/howto-network.md, "Another architecture"'
 
 
-OURS = (
-    Transformer,
-    Linear,
-    Clock,
-    LensTransformer,
-    MLP,
-    Recorded,
-)  # whose code changes nothing when it runs
-
-
 @contextmanager
 def at_inference(network: Network) -> Iterator[None]:
     """Without dropout and the like, whatever mode the network is in. It is left as it was."""
-    with evaluating(network) if type(network) in OURS else untouched(network):
+    with evaluating(network) if network.is_pure else untouched(network):
         yield
 
 
@@ -90,7 +80,7 @@ def check_steady(network: Network) -> None:
     """That the same pairs get the same logits twice: numbers measured on anything else mean
     nothing.
     """
-    if type(network) in OURS:
+    if network.is_pure:
         return
 
     def logits() -> object:
@@ -99,9 +89,8 @@ def check_steady(network: Network) -> None:
 
     with at_inference(network):
         once, again = logits(), logits()
-    if isinstance(once, Tensor) and isinstance(
-        again, Tensor
-    ):  # `check_logits` says what is wrong with others
+    # `Network.checked_logits` says what is wrong with anything else than tensors.
+    if isinstance(once, Tensor) and isinstance(again, Tensor):
         apart = difference(once, again)
         if apart:
             raise InputError(f"network {network.id}: {unsteady(apart)}")
@@ -131,32 +120,6 @@ def _check_tables(name: str, tables: object, modulus: int) -> None:
         raise InputError(
             f"{name}: operand_tables gives tables of {tables[0].dtype} and {tables[1].dtype}; "
             "both must be floats"
-        )
-
-
-def check_logits(network: Network, logits: object, pairs: int) -> None:
-    """What `logits_from_embeddings` gave for so many pairs. More outputs than labels are
-    allowed: they are wrong answers.
-    """
-    p = network.task.modulus
-    wanted = (
-        f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more "
-        "outputs than labels)"
-    )
-    if not isinstance(logits, Tensor):
-        raise InputError(
-            f"network {network.id}: logits_from_embeddings gives no tensor but "
-            f"{type(logits).__name__}; {wanted}"
-        )
-    if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:
-        raise InputError(
-            f"network {network.id}: logits_from_embeddings gives the shape "
-            f"{tuple(logits.shape)}; {wanted}"
-        )
-    if not logits.is_floating_point():
-        raise InputError(
-            f"network {network.id}: logits_from_embeddings gives {logits.dtype}; logits must be "
-            "floats"
         )
 
 

@@ -14,7 +14,7 @@ from algophase.core.group import Numbers
 from algophase.core.settings import TaskSettings, shown
 from algophase.core.task import answers, following
 from algophase.networks import Network
-from algophase.networks.wrapped import OPERATIONS_ASKED, Wrapped
+from algophase.networks.wrapped import OPERATIONS_ASKED
 
 
 def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
@@ -29,14 +29,9 @@ def learned_instead(network: Network, in_order: Numbers) -> Learned | None:
     result = learned(own)
     if result is None or result.share <= (own == answers(task).numpy()).mean():
         return None
-    if (
-        result.operation == "multiply"
-        and not isinstance(network, Wrapped)
-        and network.cut != "none"
-    ):
-        return replace(
-            result, operation=""
-        )  # zero is among its numbers: only `wrap` can leave it out
+    has_zero = network.cut != "none" and not network.can_leave_out_zero
+    if result.operation == "multiply" and has_zero:
+        return replace(result, operation="")  # only `wrap` can leave zero out
     return result
 
 

@@ -13,7 +13,7 @@ computed one by one.
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -23,8 +23,7 @@ from torch.utils._pytree import tree_leaves
 
 from algophase.analysis.device import Packed, in_float64, is_plain, plain_values
 from algophase.analysis.subject import Subject
-from algophase.core.settings import TransformerSettings
-from algophase.networks import Linear, Network, Transformer
+from algophase.networks import Network
 from algophase.networks.transformer import attentions
 
 log = logging.getLogger(__name__)
@@ -35,13 +34,9 @@ MOST_KINDS = 4  # each recording holds its own memory
 # Networks for which a recording is compared: that it was recorded with, and one of other weights
 CHECKED = 2
 SAME = 1e-9  # relative or absolute; both are in float64
-NAMES = (
-    "id",
-    "run",
-    "notes",
-    "training",
-    "attention_rate",
-)  # what tells networks of a kind apart; a recording reads the last
+# What tells networks of a kind apart. Settings without the attention rate, which a recording reads,
+# are compared by `shapes`.
+NAMES = ("id", "run", "notes", "training", "attention_rate", "settings")
 
 
 class Recording(Protocol):
@@ -191,19 +186,17 @@ def kind_of(subject: Subject) -> Hashable | None:
     forward pass.
     """
     network = subject.network
-    if type(network) not in (Transformer, Linear) or not is_plain(network):
+    if not network.is_recordable or not is_plain(network):
         return None
     traits = tuple(
-        (
-            name,
-            replace(value, attention_rate=0.0) if isinstance(value, TransformerSettings) else value,
-        )
+        (name, value)
         for module in network.modules()
         for name, value in plain_values(module)
         if name not in NAMES
     )
+    kind = type(network), network.settings.shapes(), traits
     shapes = tuple(weight.shape for weight in _weights(network))
-    return type(network), traits, shapes, subject.resolution, subject.device
+    return kind, shapes, subject.resolution, subject.device
 
 
 def _tensors(nested: object) -> Iterable[Tensor]:

@@ -18,7 +18,7 @@ from algophase.analysis.circles.find import Isolation, isolate_components, isola
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.logits.all_pairs import by_difference_and_sum, correct_logits, right_answers
 from algophase.analysis.subject import Subject
-from algophase.networks import Network, Recorded
+from algophase.networks import Network
 
 _Key = tuple[
     frozenset[int], bool
@@ -120,7 +120,7 @@ class Specimen(Subject):
         """Whether it can be run on parts of its embedding: not a network that was saved without
         its code, nor a function.
         """
-        return not isinstance(self.given, Recorded)
+        return self.given.has_code
 
     @property
     def title(self) -> str:

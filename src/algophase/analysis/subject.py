@@ -42,13 +42,13 @@ from algophase.analysis.logits.metrics import (
     sampled_symmetricity,
     similarities_fit,
 )
-from algophase.analysis.logits.pair_logits import Prepared, prepare
 from algophase.analysis.logits.restricted import losses_by_keys
 from algophase.core.memory import FLOAT64, UNITS_SHARE, fits, require, slabs
 from algophase.core.threads import one_thread
 from algophase.networks import Network
-from algophase.networks.network import HiddenUnits
 from algophase.networks.ordered import ordered
+from algophase.networks.pair_logits import Prepared
+from algophase.networks.parts import HiddenUnits
 
 
 class Subject:
@@ -125,7 +125,7 @@ class Subject:
         with (
             one_thread()
         ):  # as they are computed themselves: how many there are would show in the rounding
-            return prepare(self.network)
+            return self.network.pair_logits()
 
     @cached_property
     def correct(self) -> Tensor:

@@ -44,6 +44,12 @@ KEPT_SHARE = 0.75
 SLAB_SHARE = 0.25
 UNITS_SHARE = 0.5
 FLOAT64 = 8  # bytes
+# Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of
+# megabytes.
+CHUNK_ELEMENTS = 8_000_000
+# On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half
+# the launches of two chunks.
+GPU_CHUNK_ELEMENTS = 480_000_000
 
 
 def parse_size(text: str) -> int:
@@ -96,6 +102,11 @@ def require(size: float, device: torch.device, what: str, share: float = KEPT_SH
     if share < 1:
         limit += f", {1 - share:.0%} of which is for work"
     raise InputError(f"{what} would take {size_text(size)}, and {limit}; {remedy}")
+
+
+def chunk_elements(device: torch.device) -> int:
+    """How many numbers a step works on at once."""
+    return CHUNK_ELEMENTS if device.type == "cpu" else GPU_CHUNK_ELEMENTS
 
 
 def slices(count: int, size: int) -> list[slice]:

@@ -318,6 +318,11 @@ class NetworkSettings(_Settings):
     reads_layouts: ClassVar[bool] = False
 
     @property
+    def title(self) -> str:
+        """What it is, in a sentence."""
+        return f"a {self.kind}"
+
+    @property
     def described(self) -> dict[str, Any]:
         """What is known of it, by name, as people read it."""
         return self.to_dict()
@@ -418,6 +423,10 @@ class LinearSettings(NetworkSettings):
                 f"width is {self.width}; model delta concatenates two embeddings, so it must be "
                 "even"
             )
+
+    @property
+    def title(self) -> str:
+        return f"model {self.model}"
 
     @property
     def embedding_width(self) -> int:

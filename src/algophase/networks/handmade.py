@@ -21,6 +21,7 @@ from torch import Tensor
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle, cos_turn, sin_turn
 from algophase.core.settings import ClockSettings, LinearSettings, TaskSettings
+from algophase.networks.jacobians import Jacobians
 from algophase.networks.linear import Linear, Table
 from algophase.networks.network import Cache, InitialValues, Network, record
 
@@ -59,6 +60,8 @@ class Clock(Network):
     """
 
     settings: ClockSettings
+    is_pure = True
+    may_read_sum_alone = False  # it multiplies
 
     def __init__(self, task: TaskSettings, settings: ClockSettings) -> None:
         super().__init__(task, settings)
@@ -71,6 +74,20 @@ class Clock(Network):
         self, first: Tensor, second: Tensor, cache: Cache | None = None
     ) -> Tensor:
         return self._product(first, second, cache) @ self.embed.weight.T
+
+    @torch.no_grad()
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        """With E as complex numbers, Q_abc = Re(E_a E_b conj(E_c)): the gradient for E_a is
+        conj(E_b) E_c, and the reverse.
+        """
+        labels, a, b = (
+            torch.view_as_complex(table.unflatten(-1, (-1, 2)))
+            for table in (self.embed.weight, first, second)
+        )
+        to_first, to_second = (
+            torch.view_as_real(other.conj()[:, None] * labels).flatten(-2) for other in (b, a)
+        )
+        return Jacobians(self.logits_from_embeddings(first, second), to_first, to_second)
 
     def _product(self, first: Tensor, second: Tensor, cache: Cache | None) -> Tensor:
         record(cache, "hook_embed", torch.stack([first, second], dim=1))

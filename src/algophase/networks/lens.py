@@ -36,6 +36,7 @@ class LensTransformer(Network):
     """Logits of the last position."""
 
     settings: LensSettings
+    is_pure = True
 
     def __init__(self, task: TaskSettings, settings: LensSettings) -> None:
         super().__init__(task, settings)

@@ -13,7 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import LinearSettings, TaskSettings
-from algophase.networks.network import Cache, HiddenUnits, InitialValues, Network, record
+from algophase.networks.jacobians import Jacobians, slope
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.pair_logits import PairLogits, Prepared, pair_elements
+from algophase.networks.parts import HiddenUnits, SumLayers
 
 EMBEDDING_STD = 1 / math.sqrt(128)  # whatever the width: a fact of the published runs
 UNEMBEDDING_STD = 1 / 16
@@ -41,6 +44,7 @@ class Affine(nn.Module):
 
 class Linear(Network):
     settings: LinearSettings
+    is_pure = is_recordable = True
 
     def __init__(self, task: TaskSettings, settings: LinearSettings) -> None:
         super().__init__(task, settings)
@@ -50,7 +54,7 @@ class Linear(Network):
         else:
             self.embed = Table(task.modulus, settings.embedding_width)
         self.l1 = Affine(settings.width, settings.hidden)
-        if settings.model in ("beta", "gamma"):
+        if self._has_two_layers:
             self.l2 = Affine(settings.hidden, settings.hidden)
         self.unembed = Table(task.modulus, settings.hidden)
 
@@ -77,9 +81,64 @@ class Linear(Network):
         else:
             pre = self.l1(first + second)
         hidden = self._relu(pre, cache, "l1")
-        if self.settings.model in ("beta", "gamma"):
+        if self._has_two_layers:
             hidden = self._relu(self.l2(hidden), cache, "l2")
         return hidden
+
+    @property
+    def _has_two_layers(self) -> bool:
+        return self.settings.model in ("beta", "gamma")
+
+    @torch.no_grad()
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        """W_U -> relu'(2) -> W_2 -> relu'(1) -> W_1. Models that add their embeddings have one
+        gradient for both operands.
+        """
+        cache = {} if cache is None else cache
+        logits = self.logits_from_embeddings(first, second, cache)
+        back = self.unembed.weight[None]  # (1, c, hidden)
+        if self._has_two_layers:
+            back = (back * slope(torch.relu, cache["l2.hook_pre"])[:, None]) @ self.l2.weight
+        back = (back * slope(torch.relu, cache["l1.hook_pre"])[:, None]) @ self.l1.weight
+        if not self.concatenates:
+            return Jacobians(logits, back, back)
+        to_first, to_second = back.chunk(2, dim=-1)
+        return Jacobians(logits, to_first, to_second)
+
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """L_1(x_1) and L_1(x_2) once per token."""
+        return Prepared(self._by_tokens, pair_elements(self), len(self.l1.weight))
+
+    def _by_tokens(self, first: Tensor, second: Tensor) -> PairLogits:
+        layer = self.l1
+        if self.concatenates:
+            left, right = layer.weight.chunk(2, dim=1)
+            of_first, of_second = first @ left.T + layer.bias, second @ right.T
+        else:
+            of_first, of_second = layer(first), second @ layer.weight.T
+            if self.settings.model == "gamma":  # L_1(x_1) + L_1(x_2): the bias counts twice
+                of_first = of_first + layer.bias
+        readout = self.unembed.weight.T
+
+        def logits(embeddings: slice, rows: slice) -> Tensor:
+            pre = of_first[embeddings, rows, None] + of_second[embeddings, None]  # (n, a, b, m)
+            hidden = pre.relu_()
+            if self._has_two_layers:
+                hidden = self.l2(hidden).relu_()
+            return hidden @ readout
+
+        return logits
+
+    def sum_layers(self) -> SumLayers | None:
+        """All but model delta, which concatenates."""
+        if self.concatenates:
+            return None
+        # Model gamma applies L_1 to each operand, so its bias comes twice.
+        bias = self.l1.bias * (2 if self.settings.model == "gamma" else 1)
+        second = self.l2 if self._has_two_layers else None
+        second_weight = None if second is None else second.weight
+        return SumLayers(self.l1.weight, bias, second, second_weight, self.unembed.weight)
 
     @staticmethod
     def _relu(pre: Tensor, cache: Cache | None, layer: str) -> Tensor:
@@ -96,10 +155,9 @@ class Linear(Network):
         def readout() -> Tensor:
             return self.unembed.weight.T
 
-        is_last = self.settings.model not in ("beta", "gamma")
-        return HiddenUnits(
-            len(self.l1.weight), torch.relu, pre_activations, readout if is_last else None
-        )
+        units = len(self.l1.weight)
+        own_readout = None if self._has_two_layers else readout
+        return HiddenUnits(units, torch.relu, pre_activations, own_readout)
 
     def initial_values(self) -> dict[str, InitialValues]:
         """L_1 and L_2 start as PyTorch's Linear does: weight and bias uniform within 1 /

@@ -25,6 +25,7 @@ ACT: dict[str, Callable[[Tensor], Tensor]] = {
 
 class MLP(Network):
     settings: MLPSettings
+    is_pure = True
 
     def __init__(self, task: TaskSettings, settings: MLPSettings) -> None:
         super().__init__(task, settings)
@@ -58,6 +59,6 @@ class MLP(Network):
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {
-            name: InitialValues("normal", 1 / math.sqrt(each.shape[0]))
-            for name, each in self.named_parameters()
+            name: InitialValues("normal", 1 / math.sqrt(parameter.shape[0]))
+            for name, parameter in self.named_parameters()
         }

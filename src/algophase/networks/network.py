@@ -1,9 +1,12 @@
 """What every network offers, however it came about: released, trained or made by hand.
 
 A network maps the embeddings of its two operands to logits. Keeping that step apart from the
-embedding tables lets every
-analysis work on every architecture: gradients are taken with respect to the operand embeddings, and
-circle isolation runs the same network on other tables.
+embedding tables lets every analysis work on every architecture: gradients are taken with respect to
+the operand embeddings, and circle isolation runs the same network on other tables.
+
+What an analysis asks of an architecture, the network answers: `jacobians`, `pair_logits`,
+`hidden_layer` and so on. Each has a general answer here, so a new architecture needs
+`operand_tables` and `logits_from_embeddings` alone.
 """
 
 import cmath
@@ -18,6 +21,9 @@ from algophase.core.errors import InputError
 from algophase.core.seeding import generator
 from algophase.core.settings import Cut, NetworkSettings, RunSettings, TaskSettings
 from algophase.core.task import all_pairs, tokens
+from algophase.networks.jacobians import Jacobians, by_autograd
+from algophase.networks.pair_logits import Prepared, by_pairs
+from algophase.networks.parts import HiddenUnits, ResidualStream, StreamLayer, SumLayers
 
 Cache = dict[str, Tensor]
 
@@ -52,20 +58,8 @@ def _same(first: Tensor, second: Tensor) -> bool:
     return first.data_ptr() == second.data_ptr()
 
 
-@dataclass(frozen=True)
-class HiddenUnits:
-    """A network's first hidden layer, at the position where the answer is read.
-
-    units: how many it has. activation: theirs.
-    pre_activations: what the units read, (n, units), from operand embeddings (n, width) of n pairs.
-    readout: gives what each unit writes on the p labels, (units, p); None where other units come
-        in between.
-    """
-
-    units: int
-    activation: Callable[[Tensor], Tensor]
-    pre_activations: Callable[[Tensor, Tensor], Tensor]
-    readout: Callable[[], Tensor] | None
+# What counts for the class that says it alone: a class derived from it may compute something else.
+OF_ONE_CLASS = ("jacobians", "pair_logits", "is_pure", "is_recordable")
 
 
 class Network(nn.Module):
@@ -87,6 +81,24 @@ class Network(nn.Module):
     """
 
     concurrent: bool = True  # whether several threads may run it at once
+    # Whether running it changes nothing in it, and gives the same logits every time.
+    is_pure: bool = False
+    # Whether the operations that run it depend on its shapes and settings alone, not on its numbers.
+    is_recordable: bool = False
+    # Whether its logits could be a function of the sum of the two embeddings.
+    may_read_sum_alone: bool = True
+    # Whether it runs on any embeddings: not where a file kept its logits and not its code.
+    has_code: bool = True
+    # Whether `wrap` made it, which can leave zero out of its numbers.
+    can_leave_out_zero: bool = False
+    # An analysis that was made where the network's code was.
+    known_analysis: object = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in OF_ONE_CLASS:
+            if name not in vars(cls):
+                setattr(cls, name, getattr(Network, name))
 
     def __init__(self, task: TaskSettings, settings: NetworkSettings) -> None:
         super().__init__()
@@ -99,10 +111,10 @@ class Network(nn.Module):
         self.notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        told = ", ".join(
+        described = ", ".join(
             f"{name.replace('_', ' ')} {value}" for name, value in self.settings.described.items()
         )
-        return f"<{type(self).__name__} {self.id}: {self.task.described}; {told}>"
+        return f"<{type(self).__name__} {self.id}: {self.task.described}; {described}>"
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         """Embeddings of the first and of the second operand, each (p, width); the same tensor
@@ -130,10 +142,70 @@ class Network(nn.Module):
         """Whether it has layer norm or the like, which rescales what is left of an embedding
         when a part is taken out.
         """
-        return any("Norm" in type(each).__name__ for each in self.modules())
+        return any("Norm" in type(module).__name__ for module in self.modules())
+
+    def checked_logits(self, first: Tensor, second: Tensor) -> Tensor:
+        """`logits_from_embeddings`, or what is wrong with what it gives. More outputs than labels
+        are allowed: they are wrong answers.
+        """
+        logits: object = self.logits_from_embeddings(first, second)
+        p, pairs = self.task.modulus, len(first)
+        name = f"network {self.id}: logits_from_embeddings gives"
+        wanted = (
+            f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more "
+            "outputs than labels)"
+        )
+        if not isinstance(logits, Tensor):
+            raise InputError(f"{name} no tensor but {type(logits).__name__}; {wanted}")
+        if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:
+            raise InputError(f"{name} the shape {tuple(logits.shape)}; {wanted}")
+        if not logits.is_floating_point():
+            raise InputError(f"{name} {logits.dtype}; logits must be floats")
+        return logits
+
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        """Logits at operand embeddings (n, width), and their gradients by either operand.
+
+        The two operands are separate inputs here, also where they share one table and a = b.
+
+        cache: takes the hidden units' pre-activations by their hook names, where the chain rule is
+            written out.
+        """
+        return by_autograd(self, first, second)
+
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """What gives the logits of all pairs, on any operand tables (n, p, width). What all tables
+        share is done here, once.
+        """
+        return by_pairs(self)
 
     def hidden_layer(self) -> HiddenUnits | None:
         """Its first hidden layer; None where it has none, or nobody has said which it is."""
+        return None
+
+    def sum_layers(self) -> SumLayers | None:
+        """Its layers, where it reads the sum of its two embeddings by one or two ReLU layers."""
+        return None
+
+    def stream_layer(self) -> StreamLayer | None:
+        """Its hidden layer, where that is its only one and stands in a residual stream."""
+        return None
+
+    def residual_stream(self) -> ResidualStream | None:
+        """Its residual stream, layer by layer."""
+        return None
+
+    def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        """What gives the attention of its first layer's heads at the last position, (n, heads,
+        positions), of operand embeddings (n, width).
+        """
+        return None
+
+    def without_equals_sign(self) -> "Network | None":
+        """The same weights with the operands alone as input: no third position, the answer read at
+        the second operand. None where there is no equals sign.
+        """
         return None
 
     def initial_values(self) -> dict[str, InitialValues]:
@@ -158,9 +230,8 @@ class Network(nn.Module):
         tokens are given.
         """
         if sequence is None:
-            sequence = tokens(self.task, all_pairs(self.task.modulus)).to(
-                self.operand_tables()[0].device
-            )
+            device = self.operand_tables()[0].device
+            sequence = tokens(self.task, all_pairs(self.task.modulus)).to(device)
         cache: Cache = {}
         return self(sequence, cache), cache
 
@@ -169,10 +240,11 @@ class Network(nn.Module):
         """Stop at the first parameter that holds a NaN or an infinity, and name it."""
         # A sum is finite only if all its terms are. That is nearly always so, and waits for a GPU
         # once, not at each parameter.
-        held: dict[torch.device, list[Tensor]] = {}
+        by_device: dict[torch.device, list[Tensor]] = {}
         for parameter in self.parameters():
-            held.setdefault(parameter.device, []).append(parameter.flatten())
-        if all(cmath.isfinite(torch.cat(each).sum().item()) for each in held.values()):
+            by_device.setdefault(parameter.device, []).append(parameter.flatten())
+        totals = [torch.cat(parameters).sum().item() for parameters in by_device.values()]
+        if all(map(cmath.isfinite, totals)):
             return
         for name, parameter in self.named_parameters():
             bad = int((~torch.isfinite(parameter)).sum())

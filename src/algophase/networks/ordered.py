@@ -6,6 +6,7 @@ logarithms. Subtraction adds -b: the second operand's table is read backwards.
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -13,7 +14,8 @@ from torch import Tensor
 
 from algophase.core.group import primitive_root
 from algophase.networks.linear import Linear
-from algophase.networks.network import Cache, HiddenUnits, Network
+from algophase.networks.network import Cache, Network
+from algophase.networks.parts import HiddenUnits
 from algophase.networks.transformer import Transformer
 
 
@@ -50,6 +52,9 @@ class Ordered(Network):
             return layer
         inner_readout = layer.readout
         return replace(layer, readout=lambda: inner_readout()[:, self.get_buffer("outputs")])
+
+    def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        return self.inner.first_attention()
 
     @property
     def concatenates(self) -> bool:
@@ -110,8 +115,3 @@ def _told(network: Network) -> str:
             f"logarithms to base {primitive_root(prime)}"
         )
     return "it adds numbers under other names: they are shown in the order in which they add"
-
-
-def inner_of(network: Network) -> Network:
-    """The network whose numbers were put in order, or the one given where nothing was."""
-    return network.inner if isinstance(network, Ordered) else network

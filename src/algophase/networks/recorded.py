@@ -16,11 +16,13 @@ class Recorded(Network):
     """logits: (p, p, outputs). Without tables (width 0) it is a function, and an analysis is of its
     logits alone.
 
-    known: an analysis that was made where the network's code was. It answers for its own tables and
-        for no others.
+    known_analysis: one that was made where the network's code was. It answers for its own tables
+        and for no others.
     """
 
     settings: WrappedSettings
+    is_pure = True
+    has_code = False
 
     def __init__(self, task: TaskSettings, settings: WrappedSettings) -> None:
         super().__init__(task, settings)
@@ -31,7 +33,6 @@ class Recorded(Network):
             if settings.own_tables:
                 self.second = nn.Parameter(torch.empty(p, settings.width), requires_grad=False)
         self.cut = settings.cut
-        self.known: object = None
 
     @property
     def is_function(self) -> bool:

@@ -7,6 +7,8 @@ positions, d width, h heads, e head size, m = 4 d hidden units, v vocabulary.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import torch
@@ -14,7 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from algophase.core.settings import TaskSettings, TransformerSettings
-from algophase.networks.network import Cache, HiddenUnits, InitialValues, Network, record
+from algophase.networks.jacobians import Jacobians
+from algophase.networks.network import Cache, InitialValues, Network, record
+from algophase.networks.pair_logits import Prepared, pair_elements
+from algophase.networks.parts import HiddenUnits, ResidualStream, StreamLayer
+from algophase.networks.transformer_jacobians import through_blocks
+from algophase.networks.transformer_pairs import OneLayerPairs
 
 
 class Embed(nn.Module):
@@ -81,12 +88,13 @@ class MLP(nn.Module):
         self.W_out = nn.Parameter(torch.empty(hidden, width))
         self.b_out = nn.Parameter(torch.empty(width))
 
-    def hidden(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
-        pre = record(cache, f"{prefix}.hook_pre", x @ self.W_in + self.b_in)
-        return record(cache, f"{prefix}.hook_post", self.activation(pre))
+    def pre_activations(self, x: Tensor) -> Tensor:
+        return x @ self.W_in + self.b_in
 
     def forward(self, x: Tensor, cache: Cache | None, prefix: str) -> Tensor:
-        return self.hidden(x, cache, prefix) @ self.W_out + self.b_out
+        pre = record(cache, f"{prefix}.hook_pre", self.pre_activations(x))
+        post = record(cache, f"{prefix}.hook_post", self.activation(pre))
+        return post @ self.W_out + self.b_out
 
 
 def attentions(network: nn.Module) -> list[Attention]:
@@ -130,6 +138,8 @@ class Transformer(Network):
     """Logits of the last position."""
 
     settings: TransformerSettings
+    is_pure = is_recordable = True
+    may_read_sum_alone = False  # attention and its residual stream tell the positions apart
 
     def __init__(self, task: TaskSettings, settings: TransformerSettings) -> None:
         super().__init__(task, settings)
@@ -162,22 +172,39 @@ class Transformer(Network):
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
         return residual[:, -1] @ self.unembed.W_U
 
-    def stream_before_hidden(self, first: Tensor, second: Tensor) -> Tensor:
+    @property
+    def _blocks(self) -> list[Block]:
+        return cast(list[Block], list(self.blocks))
+
+    def _stream_before_hidden(self, first: Tensor, second: Tensor) -> Tensor:
         """The residual stream at the last position that the first hidden layer reads, (n, d)."""
         residual = self._residual(first, second, None)
-        attended = self._first_block.attend(residual, None, "", last_position_only=True)
+        attended = self._blocks[0].attend(residual, None, "", last_position_only=True)
         return attended[:, -1]
 
-    @property
-    def _first_block(self) -> Block:
-        return cast(Block, self.blocks[0])
+    @torch.no_grad()
+    def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        residual = self._residual(first, second, None)
+        cache = {} if cache is None else cache
+        return through_blocks(self._blocks, self.unembed.W_U, self.task.modulus, residual, cache)
+
+    @torch.no_grad()
+    def pair_logits(self) -> Prepared:
+        """Most of it once per token, where there is one layer."""
+        if len(self.blocks) > 1:
+            return super().pair_logits()
+        equals_sign = self.embed.W_E[-1] if self.task.equals_sign else None
+        by_tokens = OneLayerPairs(
+            self._blocks[0], self.unembed.W_U, self.pos_embed.W_pos, equals_sign
+        )
+        return Prepared(by_tokens, pair_elements(self), by_tokens.columns.shape[1])
 
     def hidden_layer(self) -> HiddenUnits:
         """The first layer's MLP at the last position."""
-        mlp = self._first_block.mlp
+        mlp = self._blocks[0].mlp
 
         def pre_activations(first: Tensor, second: Tensor) -> Tensor:
-            return self.stream_before_hidden(first, second) @ mlp.W_in + mlp.b_in
+            return mlp.pre_activations(self._stream_before_hidden(first, second))
 
         def readout() -> Tensor:
             return mlp.W_out @ self.unembed.W_U[:, : self.task.modulus]
@@ -186,6 +213,58 @@ class Transformer(Network):
         return HiddenUnits(
             len(mlp.b_in), mlp.activation, pre_activations, readout if is_last else None
         )
+
+    def stream_layer(self) -> StreamLayer | None:
+        """The MLP of a one-layer transformer, at the last position."""
+        if len(self.blocks) > 1:
+            return None
+        mlp, unembedding = self._blocks[0].mlp, self.unembed.W_U
+        written = mlp.W_out @ unembedding
+
+        def logits(stream: Tensor, pre: Tensor) -> Tensor:
+            return mlp.activation(pre) @ written + (stream + mlp.b_out) @ unembedding
+
+        return StreamLayer(
+            len(mlp.b_in),
+            unembedding.shape[1],
+            self._stream_before_hidden,
+            mlp.pre_activations,
+            logits,
+        )
+
+    def residual_stream(self) -> ResidualStream:
+        def embed(first: Tensor, second: Tensor) -> Tensor:
+            return self._residual(first, second, None)
+
+        def unembed(stream: Tensor) -> Tensor:
+            return stream[:, -1] @ self.unembed.W_U
+
+        layers = [partial(block, cache=None, prefix="") for block in self.blocks]
+        return ResidualStream(embed, layers, unembed)
+
+    def first_attention(self) -> Callable[[Tensor, Tensor], Tensor]:
+        def pattern(first: Tensor, second: Tensor) -> Tensor:
+            cache: Cache = {}
+            residual = self._residual(first, second, None)
+            self._blocks[0].attend(residual, cache, "", last_position_only=True)
+            return cache[".attn.hook_pattern"][:, :, 0]
+
+        return pattern
+
+    def without_equals_sign(self) -> "Transformer | None":
+        if not self.task.equals_sign:
+            return None
+        with torch.device("meta"):
+            bare = Transformer(replace(self.task, equals_sign=False), self.settings)
+        weights = self.state_dict()
+        weights["embed.W_E"] = weights["embed.W_E"][:-1]
+        weights["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
+        weights["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
+        bare.load_state_dict(weights, assign=True)
+        for own, other in zip(attentions(self), attentions(bare), strict=True):
+            # A recording reads the rate from memory (`replay`), not from the settings.
+            other.attention_rate = own.attention_rate
+        return bare
 
     def initial_values(self) -> dict[str, InitialValues]:
         """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its

@@ -42,6 +42,7 @@ class Wrapped(Network):
 
     settings: WrappedSettings
     concurrent = False
+    can_leave_out_zero = True
 
     def __init__(
         self,

@@ -110,7 +110,9 @@ def _without_code(network: Network) -> tuple[Network, Analysis | None]:
     no code. Others as they are.
     """
     if isinstance(network, Recorded):
-        return network, network.known if isinstance(network.known, Analysis) else None
+        return network, network.known_analysis if isinstance(
+            network.known_analysis, Analysis
+        ) else None
     if not isinstance(network.settings, WrappedSettings) and type(network) is type(
         template(network.task, network.settings)
     ):
@@ -270,7 +272,7 @@ def load_network(path: Path) -> Network:
     network.id, network.run = clean_id(data["id"]), run
     network.notes = _notes(data, description_path)
     if isinstance(network, Recorded) and "analysis" in data:
-        network.known = _known(data["analysis"])
+        network.known_analysis = _known(data["analysis"])
     return network
 
 

@@ -5,7 +5,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from algophase.analysis.logits import all_pairs as grid
 from algophase.analysis.logits.all_pairs import (
     accuracy,
     by_difference,
@@ -15,6 +14,7 @@ from algophase.analysis.logits.all_pairs import (
     grid_logits,
     largest_wrong_logits,
 )
+from algophase.core import memory
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, labels, tokens
 from algophase.networks import initialise
@@ -90,5 +90,5 @@ def test_grid_is_the_network_on_every_pair(
         .unflatten(0, (task.modulus, task.modulus))
     )
     torch.testing.assert_close(grid_logits(network), expected)
-    monkeypatch.setattr(grid, "CHUNK_ELEMENTS", 1)  # one row at a time
+    monkeypatch.setattr(memory, "CHUNK_ELEMENTS", 1)  # one row at a time
     torch.testing.assert_close(grid_logits(network), expected)

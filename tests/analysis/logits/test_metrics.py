@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from algophase.analysis.circles.formulas import clock_logits, pizza_logits
 from algophase.analysis.circles.principal import network_components, principal_components
-from algophase.analysis.logits import all_pairs as grid
 from algophase.analysis.logits import metrics
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.logits.metrics import (
@@ -26,6 +25,7 @@ from algophase.analysis.logits.metrics import (
     similarity,
     symmetricity_without_equals_sign,
 )
+from algophase.core import memory
 from algophase.core.settings import (
     LinearSettings,
     NetworkSettings,
@@ -85,7 +85,7 @@ def test_symmetricity_is_its_definition(
     every = [(a, b, c) for a in range(p) for b in range(p) for c in range(p)]
     expected = slow_symmetricity(network, every)
     assert gradient_symmetricity_exact(network) == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr(grid, "CHUNK_ELEMENTS", 1)  # one pair at a time
+    monkeypatch.setattr(memory, "CHUNK_ELEMENTS", 1)  # one pair at a time
     assert gradient_symmetricity_exact(network) == pytest.approx(expected, abs=1e-12)
     random.Random(42).shuffle(every)
     assert gradient_symmetricity(network) == pytest.approx(

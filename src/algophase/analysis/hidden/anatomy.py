@@ -22,7 +22,6 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 import torch
 from torch import Tensor
@@ -46,7 +45,7 @@ from algophase.analysis.logits.all_pairs import (
 from algophase.analysis.verdict.lines import exceeds
 from algophase.core.errors import InputError
 from algophase.core.memory import FLOAT64, joined, slabs
-from algophase.networks import Linear, Network
+from algophase.networks import Network
 from algophase.networks.ordered import ordered
 
 SIGNIFICANT = 0.1  # "coefficients of absolute value > 0.1" (appendix L.4)
@@ -113,45 +112,42 @@ class Anatomy:
     second_relu: IdleReLU | None
 
 
-def has_anatomy(network: Network) -> TypeGuard[Linear]:
-    return isinstance(network, Linear) and network.settings.model != "delta"
+def has_anatomy(network: Network) -> bool:
+    return network.sum_layers() is not None
 
 
-def _hidden_bias(network: Linear) -> Tensor:
-    """b_1 as the sum E_a + E_b meets it: model gamma applies L_1 to each operand, so its bias
-    comes twice.
-    """
-    return network.l1.bias * (2 if network.settings.model == "gamma" else 1)
-
-
-def without_second_relu(network: Linear) -> Tensor:
-    """Logits (p, p, p) of model beta or gamma with the second ReLU removed."""
+def without_second_relu(network: Network) -> Tensor:
+    """Logits (p, p, p) of a network with two layers on its sum, with the second ReLU removed."""
     first, second = network.operand_tables()
-    p = network.task.modulus
+    p, layers = network.task.modulus, network.sum_layers()
+    assert layers is not None
+    assert layers.second is not None
+    second_layer = layers.second
 
     def of_rows(rows: slice) -> list[Tensor]:
-        some = first[rows]
-        sums = some.repeat_interleave(p, dim=0) + second.repeat(len(some), 1)
-        hidden = torch.relu(sums @ network.l1.weight.T + _hidden_bias(network))
-        return [(network.l2(hidden) @ network.unembed.weight.T).unflatten(0, (-1, p))]
+        some_first = first[rows]
+        sums = some_first.repeat_interleave(p, dim=0) + second.repeat(len(some_first), 1)
+        hidden = torch.relu(sums @ layers.first_weight.T + layers.first_bias)
+        return [(second_layer(hidden) @ layers.unembedding.T).unflatten(0, (-1, p))]
 
-    row_bytes = FLOAT64 * p * (3 * first.shape[1] + 4 * len(network.l1.weight) + 2 * p)
+    row_bytes = FLOAT64 * p * (3 * first.shape[1] + 4 * len(layers.first_bias) + 2 * p)
     (logits,) = joined(of_rows, slabs(p, row_bytes, first.device), "logits without the second ReLU")
     return logits
 
 
-def has_second_relu(network: Network) -> TypeGuard[Linear]:
-    return isinstance(network, Linear) and network.settings.model in ("beta", "gamma")
+def has_second_relu(network: Network) -> bool:
+    layers = network.sum_layers()
+    return layers is not None and layers.second is not None
 
 
 @torch.no_grad()
-def measure_without_second_relu(network: Linear) -> Tensor:
+def measure_without_second_relu(network: Network) -> Tensor:
     """Accuracy and cross-entropy (2,) with the second ReLU removed, where the network is."""
     removed = without_second_relu(network)
     return torch.stack([share_right(right_answers(removed)), mean_cross_entropy(removed)])
 
 
-def _idle_relu(network: Linear, logits: Tensor | None) -> IdleReLU | None:
+def _idle_relu(network: Network, logits: Tensor | None) -> IdleReLU | None:
     if not has_second_relu(network):
         return None
     logits = grid_logits(network) if logits is None else logits
@@ -191,13 +187,9 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
     check_network(network)
     network = ordered(network)
     if not has_anatomy(network):
-        kind = (
-            f"model {network.settings.model}"
-            if isinstance(network, Linear)
-            else f"a {network.settings.kind}"
-        )
         raise InputError(
-            f"{kind} has no linear-Pizza anatomy; choose one of alpha, alpha-prime, beta, gamma"
+            f"{network.settings.title} has no linear-Pizza anatomy; choose one of alpha, "
+            "alpha-prime, beta, gamma"
         )
     principal = network_components(network)
     circles = circle_evidence(network, find_circles(principal), principal)
@@ -207,7 +199,7 @@ def anatomy(network: Network, logits: Tensor | None = None, *, with_mean: bool =
 
 @torch.no_grad()
 def open_linear(
-    network: Linear,
+    network: Network,
     embedding: PrincipalComponents,
     circles: Sequence[CircleEvidence],
     second_relu: IdleReLU | None,
@@ -221,11 +213,13 @@ def open_linear(
     resolution: relative rounding of the weights, where they were stored in less than their
         precision here.
     """
-    unembedding = principal_components((network.unembed.weight,), resolution)
-    w1 = network.l1.weight
-    w2 = network.l2.weight if has_second_relu(network) else torch.eye(len(w1), dtype=w1.dtype)
+    layers = network.sum_layers()
+    assert layers is not None
+    unembedding = principal_components((layers.unembedding,), resolution)
+    w1, w2, bias = layers.first_weight, layers.second_weight, layers.first_bias
+    if w2 is None:
+        w2 = torch.eye(len(w1), dtype=w1.dtype)
     answers = {circle.frequency: circle for circle in find_circles(unembedding)}
-    bias = _hidden_bias(network)
     if with_mean:
         bias = bias + w1 @ (embedding.means[0] + embedding.means[-1])
     angles = torch.arange(READOUT_POINTS, dtype=w1.dtype) * (2 * torch.pi / READOUT_POINTS)

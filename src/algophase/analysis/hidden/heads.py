@@ -39,9 +39,7 @@ from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
-from algophase.networks import Network, Transformer
-from algophase.networks.ordered import inner_of
-from algophase.networks.transformer import Block
+from algophase.networks import Network
 
 # A head whose lean has a smaller standard deviation than this is constant: those of trained Pizzas
 # have 1e-7 or less, of Clocks 0.15 to 0.3.
@@ -128,7 +126,7 @@ class AttentionHeads:
 
 
 def has_heads(network: Network) -> bool:
-    return isinstance(inner_of(network), Transformer)
+    return network.first_attention() is not None
 
 
 def attention_heads(network: Network, device: torch.device | str = "cpu") -> AttentionHeads:
@@ -183,13 +181,8 @@ def attention_heads_of(subject: Subject) -> AttentionHeads:
 
 def leans(network: Network) -> Tensor:
     """D_h(a, b) of every head of the first layer, (heads, p, p)."""
-    p, (first, second) = network.task.modulus, on_grid(network)
-    inner = inner_of(network)
-    assert isinstance(inner, Transformer)
-    block, cache = inner.blocks[0], dict[str, Tensor]()
-    assert isinstance(block, Block)
-    block.attend(inner._residual(first, second, None), cache, "", last_position_only=True)
-    (pattern,) = (
-        value for name, value in cache.items() if name.endswith("hook_pattern")
-    )  # (p * p, heads, 1, positions)
-    return ((pattern[..., 0, 0] - pattern[..., 0, 1]) / 2).T.reshape(-1, p, p)
+    p, attention = network.task.modulus, network.first_attention()
+    assert attention is not None
+    pattern = attention(*on_grid(network))  # (p * p, heads, positions)
+    lean = (pattern[..., 0] - pattern[..., 1]) / 2
+    return lean.T.reshape(-1, p, p)

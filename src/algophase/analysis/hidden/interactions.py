@@ -22,12 +22,11 @@ from torch import Tensor
 from algophase.analysis.analyze import Analysis, analyze_subject
 from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.metrics import paper_triples_on, similarity
-from algophase.analysis.logits.pair_logits import PairLogits, Prepared
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
 from algophase.core.fourier import padded_basis
-from algophase.networks import Network, Transformer
-from algophase.networks.transformer import Block
+from algophase.networks import Network
+from algophase.networks.pair_logits import PairLogits, Prepared
 
 
 def without_interactions(
@@ -57,7 +56,7 @@ def without_interactions(
 
 def can_lose_interactions(network: Network) -> bool:
     """Whether it is a one-layer transformer."""
-    return isinstance(network, Transformer) and len(network.blocks) == 1
+    return network.stream_layer() is not None
 
 
 class _Without(Subject):
@@ -67,22 +66,13 @@ class _Without(Subject):
         self, network: Network, direct: bool, products_only: bool, device: torch.device | str
     ) -> None:
         super().__init__(network, device)
-        inner = self.network
-        if not can_lose_interactions(inner):
+        layer = self.network.stream_layer()
+        if layer is None:
             raise InputError(
                 f"network {network.id} is not a one-layer transformer; only its hidden units "
                 "read interactions here"
             )
-        assert isinstance(inner, Transformer)
-        block = inner.blocks[0]
-        assert isinstance(block, Block)
-        self.transformer, self.mlp, self.direct, self.products_only = (
-            inner,
-            block.mlp,
-            direct,
-            products_only,
-        )
-        self.written = block.mlp.W_out @ inner.unembed.W_U
+        self.layer, self.direct, self.products_only = layer, direct, products_only
 
     def _reduced(self, stream: Tensor) -> Tensor:
         """The stream of all pairs, (p * p, width), without interactions."""
@@ -104,26 +94,23 @@ class _Without(Subject):
     def _answer(self, stream: Tensor, reduced: Tensor) -> Tensor:
         """Logits (n, outputs) of the stream and of what the hidden units read of it."""
         past = reduced if self.direct else stream
-        return (
-            self.mlp.hidden(reduced, None, "") @ self.written
-            + (past + self.mlp.b_out) @ self.transformer.unembed.W_U
-        )
+        return self.layer.logits(past, self.layer.pre_activations(reduced))
 
     @cached_property
     def prepared(self) -> Prepared:
-        outputs = self.transformer.unembed.W_U.shape[1]
+        outputs = self.layer.outputs
         # Interactions are what means over all pairs leave, so the logits of all pairs are made at
         # once.
-        return Prepared(self._prepare, len(self.mlp.b_in) + outputs, self.modulus * outputs)
+        return Prepared(self._prepare, self.layer.units + outputs, self.modulus * outputs)
 
     @torch.no_grad()
     def _prepare(self, first: Tensor, second: Tensor) -> PairLogits:
-        p, found = self.modulus, list[Tensor]()
+        p, by_embedding = self.modulus, list[Tensor]()
         for tables in zip(first, second, strict=True):
-            stream = self.transformer.stream_before_hidden(*on_grid(self.transformer, tables))
-            found.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))
-        every = torch.stack(found)
-        return lambda some, rows: every[some, rows]
+            stream = self.layer.stream(*on_grid(self.network, tables))
+            by_embedding.append(self._answer(stream, self._reduced(stream)).view(p, p, -1))
+        logits = torch.stack(by_embedding)
+        return lambda embeddings, rows: logits[embeddings, rows]
 
     def run(self) -> None:
         """Nothing at once: neither logits nor similarities are the transformer's own."""
@@ -132,41 +119,35 @@ class _Without(Subject):
 
     @cached_property
     def logits(self) -> Tensor:
-        first, second = self.transformer.operand_tables()
+        first, second = self.network.operand_tables()
         return self.prepared(first[None], second[None])(slice(None), slice(None))[0]
 
     @cached_property
     @torch.no_grad()
     def pre_activations(self) -> Tensor | None:
-        stream = self._reduced(self.transformer.stream_before_hidden(*on_grid(self.transformer)))
-        return stream @ self.mlp.W_in + self.mlp.b_in
+        stream = self.layer.stream(*on_grid(self.network))
+        return self.layer.pre_activations(self._reduced(stream))
 
     @cached_property
     def similarities(self) -> Tensor:
         """Of the paper's triples; NaN elsewhere, and everywhere where the logits are no function
         of two embeddings.
         """
-        p, network = self.modulus, self.transformer
+        p, network, stream = self.modulus, self.network, self.layer.stream
         first, second = (table.detach() for table in network.operand_tables())
-        found = first.new_full((p, p, p), torch.nan)
+        similarities = first.new_full((p, p, p), torch.nan)
         if self.products_only:
-            return found
+            return similarities
         triples = paper_triples_on(p, first.device)
         n = len(triples)
         with torch.enable_grad():
-            one, other = (
-                first[triples[:, 0]].requires_grad_(),
-                second[triples[:, 1]].requires_grad_(),
-            )
-            of_one = network.stream_before_hidden(
-                one.repeat_interleave(p, 0), second.repeat(n, 1)
-            ).view(n, p, -1)
-            of_other = network.stream_before_hidden(
-                first.repeat(n, 1), other.repeat_interleave(p, 0)
-            ).view(n, p, -1)
-            mean = network.stream_before_hidden(*on_grid(network)).mean(dim=0)
-            reduced = of_one.mean(dim=1) + of_other.mean(dim=1) - mean
-            logits = self._answer(network.stream_before_hidden(one, other), reduced)
-            gradients = torch.autograd.grad(logits.gather(1, triples[:, 2:]).sum(), (one, other))
-        found[tuple(triples.T)] = similarity(*gradients)
-        return found
+            a = first[triples[:, 0]].requires_grad_()
+            b = second[triples[:, 1]].requires_grad_()
+            over_b = stream(a.repeat_interleave(p, 0), second.repeat(n, 1)).view(n, p, -1)
+            over_a = stream(first.repeat(n, 1), b.repeat_interleave(p, 0)).view(n, p, -1)
+            mean = stream(*on_grid(network)).mean(dim=0)
+            reduced = over_b.mean(dim=1) + over_a.mean(dim=1) - mean
+            logits = self._answer(stream(a, b), reduced)
+            gradients = torch.autograd.grad(logits.gather(1, triples[:, 2:]).sum(), (a, b))
+        similarities[tuple(triples.T)] = similarity(*gradients)
+        return similarities

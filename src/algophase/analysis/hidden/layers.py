@@ -23,7 +23,8 @@ from torch import Tensor
 from algophase.analysis.checks import at_inference
 from algophase.core.errors import InputError
 from algophase.core.fourier import basis
-from algophase.networks import Network, Transformer
+from algophase.networks import Network
+from algophase.networks.parts import ResidualStream
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ def additivity_by_layer(network: Network, groups: Sequence[Sequence[int]]) -> li
     """For a transformer: instances, given by their frequencies, kept apart after 0, 1, ...
     layers. In float64.
     """
-    if not isinstance(network, Transformer):
+    residual = network.residual_stream()
+    if residual is None:
         raise InputError(
             f"network {network.id} has no layers to look between: it is a {type(network).__name__}"
         )
@@ -50,21 +52,21 @@ def additivity_by_layer(network: Network, groups: Sequence[Sequence[int]]) -> li
     first, second = network.operand_tables()
     with at_inference(network):
         a, b = first[:, None].expand(-1, p, -1).flatten(0, 1), second.repeat(p, 1)
-        stream = network._residual(a, b, None)
-        found, own = [], _logits(network, stream, 0)
+        stream = residual.embed(a, b)
+        by_layer = []
+        own = _logits(residual, stream, 0, p)
         whole = own.square().sum()
-        for layer in range(len(network.blocks) + 1):
-            if layer > 0:
-                stream = network.blocks[layer - 1](stream, None, f"blocks.{layer - 1}")
+        for done in range(len(residual.layers) + 1):
+            if done > 0:
+                stream = residual.layers[done - 1](stream)
             left, shares = own.clone(), []
             for group in groups:
-                alone = _logits(network, _kept(stream, p, group), layer)
+                alone = _logits(residual, _kept(stream, p, group), done, p)
                 left -= alone
                 shares.append(((own * alone).sum() / whole).item())
-            found.append(
-                LayerAdditivity(layer, (1 - left.square().sum() / whole).item(), tuple(shares))
-            )
-    return found
+            additivity = 1 - left.square().sum() / whole
+            by_layer.append(LayerAdditivity(done, additivity.item(), tuple(shares)))
+    return by_layer
 
 
 def _kept(stream: Tensor, p: int, group: Sequence[int]) -> Tensor:
@@ -75,12 +77,12 @@ def _kept(stream: Tensor, p: int, group: Sequence[int]) -> Tensor:
     return (projection @ over_a.view(p, p, -1)).view(stream.shape)
 
 
-def _logits(network: Transformer, stream: Tensor, done: int) -> Tensor:
+def _logits(residual: ResidualStream, stream: Tensor, done: int, p: int) -> Tensor:
     """Logits (p * p, p) of the layers that are left, without their mean over c and their offsets
     in c.
     """
-    for index in range(done, len(network.blocks)):
-        stream = network.blocks[index](stream, None, f"blocks.{index}")
-    logits = (stream[:, -1] @ network.unembed.W_U)[:, : network.task.modulus]
+    for layer in residual.layers[done:]:
+        stream = layer(stream)
+    logits = residual.unembed(stream)[:, :p]
     logits = logits - logits.mean(dim=1, keepdim=True)
     return logits - logits.mean(dim=0)

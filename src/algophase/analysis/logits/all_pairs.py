@@ -10,40 +10,17 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from algophase.analysis.checks import at_inference, check_logits, check_network
+from algophase.analysis.checks import at_inference, check_network
 from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, joined, slabs, slices
 from algophase.core.neutral import neutral
 from algophase.core.task import labels
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
+from algophase.networks.pair_logits import rows_per_chunk
 
-# Numbers held at once. On a CPU: enough to keep two cores busy, few enough to stay in tens of
-# megabytes.
-CHUNK_ELEMENTS = 8_000_000
-# On a GPU: all triples of a network of the paper's size at once, which takes below 4 GB and half
-# the launches of two chunks.
-GPU_CHUNK_ELEMENTS = 480_000_000
 # Arrays as large as its logits that `losses_of_rows` has at once: margins, twice, and logsumexp's.
 LOSS_COPIES = 5
-
-
-def chunk_elements(device: torch.device) -> int:
-    return CHUNK_ELEMENTS if device.type == "cpu" else GPU_CHUNK_ELEMENTS
-
-
-def widest_layer(network: Network) -> int:
-    """The longest axis of all parameters; a single number has none."""
-    return max(size for parameter in network.parameters() for size in (1, *parameter.shape))
-
-
-def rows_per_chunk(network: Network, outputs_per_row: int) -> int:
-    """How many grid rows to take at once so that a layer's activations stay within a chunk."""
-    device = network.operand_tables()[0].device
-    return max(
-        1,
-        chunk_elements(device) // (widest_layer(network) * outputs_per_row * network.task.context),
-    )
 
 
 @neutral()
@@ -73,9 +50,7 @@ def grid_logits(network: Network, tables: tuple[Tensor, Tensor] | None = None) -
         def of_rows(rows: slice) -> list[Tensor]:
             a = firsts[rows, None].expand(-1, p, -1).flatten(0, 1)
             b = seconds[embedding[rows]].flatten(0, 1)
-            logits = network.logits_from_embeddings(a, b)
-            check_logits(network, logits, len(a))
-            return [logits.unflatten(0, (-1, p))]
+            return [network.checked_logits(a, b).unflatten(0, (-1, p))]
 
         chunks = slices(len(firsts), rows_per_chunk(network, p))
         (logits,) = joined(of_rows, chunks, f"network {network.id}: its logits")

@@ -9,7 +9,6 @@ circularity             c = mean over the first four principal components of the
 import functools
 import random
 from array import array
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -20,17 +19,22 @@ from algophase.analysis.circles.principal import PrincipalComponents, frequency_
 from algophase.analysis.hidden.units import recorded_pre_activations
 from algophase.analysis.logits.all_pairs import (
     by_difference,
-    chunk_elements,
     correct_logits,
     largest_wrong_logits,
-    widest_layer,
 )
-from algophase.analysis.logits.gradients import differentiable, differentiate, logits_and_gradients
-from algophase.core.memory import FLOAT64, fits, joined, slices, workers_that_fit
+from algophase.core.memory import (
+    FLOAT64,
+    chunk_elements,
+    fits,
+    joined,
+    slices,
+    workers_that_fit,
+)
 from algophase.core.threads import one_thread
-from algophase.networks import Cache, Network, Transformer, template
+from algophase.networks import Cache, Network
+from algophase.networks.jacobians import differentiable, differentiate
 from algophase.networks.ordered import ordered
-from algophase.networks.transformer import attentions
+from algophase.networks.pair_logits import widest_layer
 
 PAPER_TRIPLES = 100
 # Numbers of one chunk of gradients on a CPU: each thread takes chunks of its own, which its cache
@@ -166,8 +170,8 @@ def run_all(
         pairs = torch.arange(chunk.start, chunk.stop, device=first.device)
         cache: Cache = {}
         a, b = first[pairs // p], second[pairs % p]
-        logits, *gradients = logits_and_gradients(network, a, b, cache)
-        similarities = similarity(*gradients)
+        jacobians = network.jacobians(a, b, cache)
+        logits, similarities = jacobians.logits, similarity(jacobians.to_first, jacobians.to_second)
         if not keep_similarities:
             count = (~similarities.isnan()).sum(dim=1)
             similarities = torch.stack([similarities.nansum(dim=1), count], dim=1)
@@ -190,25 +194,6 @@ def gradient_symmetricity_exact(network: Network) -> float:
     return results.symmetricity.item()
 
 
-def without_equals_sign(network: Transformer) -> Network:
-    """The same weights with the operands alone as input: no third position, the answer read at
-    the second operand.
-    """
-    bare = template(replace(network.task, equals_sign=False), network.settings)
-    weights = network.state_dict()
-    cut = {
-        "embed.W_E": weights["embed.W_E"][:-1],
-        "pos_embed.W_pos": weights["pos_embed.W_pos"][:-1],
-    }
-    cut["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
-    bare.load_state_dict({**weights, **cut}, assign=True)
-    for own, given in zip(attentions(bare), attentions(network), strict=True):
-        own.attention_rate = (
-            given.attention_rate
-        )  # a recording reads it from memory (`replay`), not from the settings
-    return bare
-
-
 def symmetricity_without_equals_sign(network: Network) -> Tensor:
     """s_g over the paper's 100 triples, of a network with an equals sign that is not given one; NaN
     for any other network.
@@ -217,11 +202,12 @@ def symmetricity_without_equals_sign(network: Network) -> Tensor:
     (docs/method.md).
     """
     device = network.operand_tables()[0].device
-    if not isinstance(network, Transformer) or not network.task.equals_sign:
+    bare = network.without_equals_sign()
+    if bare is None:
         return torch.full((), torch.nan, dtype=torch.float64, device=device)
     with torch.enable_grad():
         triples = paper_triples_on(network.task.modulus, device)
-        return sampled_symmetricity(without_equals_sign(network), triples)
+        return sampled_symmetricity(bare, triples)
 
 
 def irrelevance(matrix: Tensor, resolution: float) -> Tensor:

@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import correct_logits, largest_wrong_logits
-from algophase.analysis.logits.pair_logits import PairLogits, Prepared, blocks, prepare
 from algophase.core.fourier import amplitude_matrix, circle
 from algophase.core.memory import FLOAT64, require, workers_that_fit
 from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
+from algophase.networks.pair_logits import PairLogits, Prepared
 
 Array = NDArray[np.float64]
 
@@ -101,8 +101,8 @@ def launch_sums(
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each
     # takes strips of its own.
     with one_thread(on_cpu):
-        prepared = prepared or prepare(network)
-        groups, strips = blocks(p, prepared.elements, n, first.device)
+        prepared = prepared or network.pair_logits()
+        groups, strips = prepared.blocks(p, n, first.device)
         logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
         sum_bytes = FLOAT64 * n * p * p
         strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes + SUM_COPIES * sum_bytes

@@ -44,12 +44,12 @@ from algophase.analysis.circles.principal import (
     rebuilt,
 )
 from algophase.analysis.device import upload
-from algophase.analysis.logits.pair_logits import Prepared
 from algophase.analysis.logits.sums import Array, LogitSums, launch_sums
 from algophase.analysis.program.read import Program, spectrum_of
 from algophase.analysis.program.shapes import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.verdict.lines import reaches
 from algophase.networks import Network
+from algophase.networks.pair_logits import Prepared
 
 # What a double must write at the frequency it serves, as a share of that circle's own logits, to
 # belong to it: below this its amplitude is under 5% of the circle's. In released networks

@@ -16,7 +16,6 @@ from algophase.analysis.circles.principal import equal_components
 from algophase.analysis.logits.metrics import CIRCULARITY_COMPONENTS
 from algophase.analysis.logits.sums import Array
 from algophase.analysis.subject import Subject
-from algophase.networks import Clock, Transformer
 
 PAIRS = 8  # on which it is tried whether logits depend on the sum of the embeddings alone
 SAME = 1e-9  # of the largest logit: no more than rounding
@@ -42,7 +41,7 @@ def launch_cautions(subject: Subject) -> dict[str, Tensor]:
     known.
     """
     network = subject.network
-    if isinstance(network, Transformer | Clock) or network.concatenates or network.cut == "none":
+    if not network.may_read_sum_alone or network.concatenates or network.cut == "none":
         return {}
     tables, p = network.operand_tables(), subject.modulus
     chosen = torch.arange(PAIRS, device=tables[0].device) % p

@@ -9,12 +9,10 @@ from made_networks import EveryFrequency
 from one_by_one import logit_sums
 
 from algophase.analysis.device import in_float64
-from algophase.analysis.logits import pair_logits
 from algophase.analysis.logits.all_pairs import accuracy, grid_logits
-from algophase.analysis.logits.pair_logits import blocks, prepare
 from algophase.analysis.logits.sums import Array, answers, launch_sums, smallest_margin
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import Network, initialise, pair_logits
 
 
 def networks() -> list[Network]:
@@ -47,7 +45,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     first, second = two_embeddings(network)
     expected = grid_logits(network, (first, second))
     torch.testing.assert_close(
-        prepare(network)(first, second)(slice(1, 2), slice(2, 5)), expected[1:, 2:5]
+        network.pair_logits()(first, second)(slice(1, 2), slice(2, 5)), expected[1:, 2:5]
     )
     sums, p = logit_sums(network, first, second), network.task.modulus
     x = (expected[..., :p] - expected[..., :p].mean(dim=-1, keepdim=True)).numpy()
@@ -62,7 +60,7 @@ def test_logits_by_tokens_are_the_networks(index: int, monkeypatch: pytest.Monke
     without = x - x.mean(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(sums.following, _following(without, p), atol=1e-12)
     monkeypatch.setattr(pair_logits, "CACHED_ELEMENTS", 1)  # a row of one embedding at a time
-    assert len(blocks(p, prepare(network).elements, 2, first.device)[1]) == p
+    assert len(network.pair_logits().blocks(p, 2, first.device)[1]) == p
     other = logit_sums(network, first, second)
     np.testing.assert_allclose(other.products, sums.products, atol=1e-9)
 

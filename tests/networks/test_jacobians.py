@@ -5,8 +5,6 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
-from algophase.analysis.logits import gradients
-from algophase.analysis.logits.gradients import by_autograd, logits_and_gradients
 from algophase.analysis.logits.metrics import run_all
 from algophase.core.settings import (
     LinearSettings,
@@ -16,8 +14,9 @@ from algophase.core.settings import (
     TransformerSettings,
 )
 from algophase.core.task import all_pairs
-from algophase.networks import Clock, Network, initialise
+from algophase.networks import Clock, Network, initialise, transformer_jacobians
 from algophase.networks.handmade import handmade_clock
+from algophase.networks.jacobians import by_autograd
 from algophase.networks.network import Cache
 
 KINDS: list[tuple[TaskSettings, NetworkSettings]] = [
@@ -45,13 +44,13 @@ def check(network: Network) -> None:
     first, second = network.operand_tables()
     inputs = first.detach()[pairs[:, 0]], second.detach()[pairs[:, 1]]
     for found, expected in zip(
-        logits_and_gradients(network, *inputs), by_autograd(network, *inputs), strict=True
+        network.jacobians(*inputs), by_autograd(network, *inputs), strict=True
     ):
         assert not found.requires_grad
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("worth_picking", [0, gradients.WORTH_PICKING])
+@pytest.mark.parametrize("worth_picking", [0, transformer_jacobians.WORTH_PICKING])
 @pytest.mark.parametrize(("task", "settings"), KINDS)
 def test_written_out_gradients_are_those_of_autograd(
     task: TaskSettings,
@@ -59,7 +58,7 @@ def test_written_out_gradients_are_those_of_autograd(
     worth_picking: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gradients, "WORTH_PICKING", worth_picking)
+    monkeypatch.setattr(transformer_jacobians, "WORTH_PICKING", worth_picking)
     network = initialise(RunSettings(task=task, network=settings)).double()
     with torch.no_grad():  # biases start at zero; fill them so that a forgotten one shows
         for name, parameter in network.named_parameters():
@@ -86,8 +85,8 @@ def test_a_network_of_another_kind_is_differentiated_automatically() -> None:
     clock = handmade_clock(5, (1,))
     table = clock.embed.weight.detach()
     for found, expected in zip(
-        logits_and_gradients(Other(clock), table, table),
-        logits_and_gradients(clock, table, table),
+        Other(clock).jacobians(table, table),
+        clock.jacobians(table, table),
         strict=True,
     ):
         torch.testing.assert_close(found, expected)
@@ -103,10 +102,10 @@ def test_a_class_derived_from_one_of_ours_has_its_own_gradients() -> None:
     network = handmade_clock(7, (1, 2))
     check(network)
     table = network.embed.weight.detach()
-    before = logits_and_gradients(network, table, table)
+    before = network.jacobians(table, table)
     network.__class__ = Cubed
     check(network)
-    after = logits_and_gradients(network, table, table)
+    after = network.jacobians(table, table)
     assert not torch.allclose(before[1], after[1])
 
 

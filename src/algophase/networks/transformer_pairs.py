@@ -1,0 +1,111 @@
+"""Logits of all pairs of a one-layer transformer, with most of the work done once per token.
+
+A token's query, key and value are its own, whatever its partner is:
+
+    residual[a, b] = x_last + sum_h A_1[h, a, b] u_1[h, a] + A_2[h, a, b] u_2[h, b]
+                     (+ A_3[h, a, b] u_3[h]),   u = x W_V W_O,
+
+A the interpolated attention of the last position; the third term is the equals sign's. Projected
+through [W_in | W_U] once per token, what is left per pair is a sum of a few rows, an activation and
+the read-out W_out W_U: a sixth of the arithmetic of running every pair through the network.
+
+Axes: n embeddings, a rows of the first operand, b second operand, h heads, e head size, m hidden
+units, v outputs.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from algophase.networks.pair_logits import PairLogits
+
+if TYPE_CHECKING:
+    from algophase.networks.transformer import Block
+
+
+class OneLayerPairs:
+    """columns: from a token to what it asks and writes, (d, columns); bias: written in any case,
+    (m + v,); readout: from hidden units to logits, (m, v).
+
+    position_embeddings: (s, d). equals_sign: its embedding (d,), None where there is none.
+    """
+
+    def __init__(
+        self,
+        block: "Block",
+        unembedding: Tensor,
+        position_embeddings: Tensor,
+        equals_sign: Tensor | None,
+    ) -> None:
+        attention, mlp = block.attn, block.mlp
+        self.rate, self.activation = attention.attention_rate, mlp.activation
+        self.position_embeddings, self.equals_sign = position_embeddings, equals_sign
+        self.heads, _, self.head_size = attention.W_Q.shape
+        into = torch.cat([mlp.W_in, unembedding], dim=1)  # hidden columns, then direct logits
+        asks = torch.cat([attention.W_Q / math.sqrt(self.head_size), attention.W_K])  # (2 h, d, e)
+        by_heads = attention.W_V @ (attention.W_O @ into)  # (h, d, m + v)
+        writes = torch.cat([by_heads, into[None]])  # by each head, and directly
+        columns = [asks.transpose(0, 1).flatten(1), writes.transpose(0, 1).flatten(1)]
+        self.columns = torch.cat(columns, dim=1)
+        self.bias = torch.cat([mlp.b_in, mlp.b_out @ unembedding])
+        self.readout = mlp.W_out @ unembedding
+
+    def of_tokens(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries and keys (..., h, p, e), and what is written (..., p, h + 1, m + v), of tokens
+        (..., p, d).
+        """
+        asking_columns = 2 * self.heads * self.head_size
+        asked, written = (tokens @ self.columns).tensor_split([asking_columns], dim=-1)
+        asked = asked.unflatten(-1, (2, self.heads, self.head_size))
+        query, key = asked.movedim(-3, 0).transpose(-3, -2)
+        return query, key, written.unflatten(-1, (self.heads + 1, -1))
+
+    def __call__(self, first: Tensor, second: Tensor) -> PairLogits:
+        heads, rate, hidden = self.heads, self.rate, len(self.readout)
+        positions = torch.stack([first, second]) + self.position_embeddings[:2, None, None]
+        queries, (first_key, second_key), (of_first, of_others) = self.of_tokens(positions)
+        # Scores of the position that asks, the last: it is b's, or the equals sign's, which asks
+        # alike of all pairs.
+        if self.equals_sign is None:
+            query = queries[1]
+            second_score = (query * second_key).sum(-1)[:, :, None]  # (n, h, 1, b)
+        else:
+            sign = (self.equals_sign + self.position_embeddings[2]).expand(len(first), 1, -1)
+            query, sign_key, of_sign = self.of_tokens(sign)
+            second_score = (second_key @ query.mT).mT  # (n, h, 1, b)
+            sign_score = sign_key @ query.mT  # (n, h, 1, 1)
+            by_attention = of_others[:, :, :heads]
+            of_others = torch.cat([by_attention, of_sign.expand_as(of_others)], dim=2)
+            # (n, b, 2 h + 1, m + v)
+        of_others[:, :, -1].add_(self.bias)
+        first_score = first_key @ query.mT  # (n, h, a, b), or (n, h, a, 1) with an equals sign
+
+        def patterns(embeddings: slice, rows: slice) -> tuple[Tensor, Tensor]:
+            """Interpolated attention to the first operand (n, h, a, b), and to what comes after
+            it (n, h or 2 h, a, b).
+            """
+            to_a, to_b = first_score[embeddings, :, rows], second_score[embeddings]
+            if self.equals_sign is None:
+                to_first = torch.sigmoid(to_a - to_b).mul_(rate)  # the softmax of two
+                return to_first + (1 - rate), 1 - to_first
+            scores = torch.broadcast_tensors(to_a, to_b, sign_score[embeddings])
+            softmax = torch.softmax(torch.stack(scores), dim=0)
+            to_first, *to_others = rate * softmax + (1 - rate)
+            return to_first, torch.cat(to_others, dim=1)
+
+        def logits(embeddings: slice, rows: slice) -> Tensor:
+            to_first, to_others = patterns(embeddings, rows)
+            # What is written directly counts once.
+            to_others = F.pad(to_others, (0, 0, 0, 0, 0, 1), value=1.0)
+            by_b = to_others.permute(0, 3, 2, 1) @ of_others[embeddings]  # (n, b, a, m + v)
+            by_a = of_first[embeddings, rows, :heads]
+            pre = to_first.permute(0, 2, 3, 1) @ by_a  # (n, a, b, m + v)
+            pre += by_b.transpose(1, 2)
+            post = self.activation(pre[..., :hidden]).flatten(0, 2)
+            direct = pre[..., hidden:].flatten(0, 2)
+            return torch.addmm(direct, post, self.readout).unflatten(0, pre.shape[:3])
+
+        return logits
