@@ -37,7 +37,7 @@ from algophase import (
     initialise,
     network_components,
 )
-from algophase.analysis.circles.roles import launch_evidence
+from algophase.analysis.circles.roles import sums_of_circles
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.metrics import (
     embedding_gradients,
@@ -148,7 +148,7 @@ def measure_gpu(networks: Sequence[Network]) -> tuple[int, list[float]]:
         lambda: analyze_many(networks, device="cuda"),
         lambda: [gradient_similarities(network) for network in exact],
         lambda: [find_circles(network_components(network, resolution)) for network in networks],
-        lambda: [launch_evidence(*each) for each in zip(exact, circles, components, strict=True)],
+        lambda: [sums_of_circles(*each) for each in zip(exact, circles, components, strict=True)],
     ]
     for part in parts:
         part()  # once for the caches, the libraries and the allocator

@@ -20,7 +20,8 @@ from algophase.analysis.circles.find import find_circles, isolate_circles
 from algophase.analysis.circles.principal import network_components, principal_components
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.metrics import gradient_symmetricity, gradient_symmetricity_exact
-from algophase.analysis.program.instances import launch_groups
+from algophase.analysis.measured import UNIT, measure_on_device, metrics_here
+from algophase.analysis.program.instances import isolate
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -83,17 +84,18 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
     """
     subject = Subject(networks()[index], "meta")
     with OneDevice():
-        launched = analysis_of._launch_measures(subject)
-        sums = analysis_of._launch(
-            subject, alone := [[circle.frequency] for circle in subject.circles], with_sums=True
-        )
+        launched = measure_on_device(subject)
+        alone = [[circle.frequency] for circle in subject.circles]
+        sums = analysis_of._isolate(subject, alone, with_sums=True).packed.flat
     assert launched.flat.device.type == sums.device.type == "meta"
     assert len(launched.flat) == sum(shape.numel() for shape in launched.shapes.values())
-    known = analysis_of._measured_here(subject, launched)
+    known = metrics_here(subject, launched)
     on_device = {quantity.name for quantity in metrics() if quantity.measure is not None}
     assert on_device <= {*known, *launched.shapes}
     assert not known.keys() & launched.shapes.keys()
-    assert (analysis_of.UNITS in launched.shapes) == (subject.hidden_layer is not None)
+    assert any(name.startswith(UNIT) for name in launched.shapes) == (
+        subject.hidden_layer is not None
+    )
     there, p = 1 + len(alone), subject.modulus
     assert len(sums) == 3 * there + there**2 + there * p + there * p * p + p * p
 
@@ -105,11 +107,11 @@ def test_program_and_instances_are_queued_without_waiting(index: int) -> None:
     components = network_components(here)
     groups = [[k] for k in range(1, p // 2 + 1)]
     with OneDevice():
-        first = launch_groups(there, components, [], with_sums=True)
-        second = launch_groups(there, components, groups, groups)
-    assert first.device.type == second.device.type == "meta"
-    assert first.shape == launch_groups(here, components, [], with_sums=True).shape
-    assert second.shape == launch_groups(here, components, groups, groups).shape
+        first = isolate(there, components, [], with_sums=True).packed
+        second = isolate(there, components, groups, groups).packed
+    assert first.flat.device.type == second.flat.device.type == "meta"
+    assert first.shapes == isolate(here, components, [], with_sums=True).packed.shapes
+    assert second.shapes == isolate(here, components, groups, groups).packed.shapes
 
 
 class Squares(Network):
@@ -243,12 +245,12 @@ def test_the_cpu_has_one_thread_while_a_gpu_works(
 ) -> None:
     seen = list[int]()
 
-    def started(network: Network, device: torch.device, measure: object) -> InputError:
+    def started(network: Network, device: torch.device) -> Subject:
         seen.append(torch.get_num_threads())
-        return InputError("started")
+        raise InputError("started")
 
     monkeypatch.setattr(analysis_of, "choose_device", torch.device)
-    monkeypatch.setattr(analysis_of, "_start", started)
+    monkeypatch.setattr(analysis_of, "Subject", started)
     for device in ("meta", "cpu"):
         assert [str(error) for error in analyze_many([Squares(), Squares()], device=device)] == [
             "started",

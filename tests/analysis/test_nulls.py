@@ -14,7 +14,7 @@ from made_networks import (
     rotated,
     shuffled,
 )
-from test_instances import answer_of, found_in
+from one_by_one import answer_of, found_in
 
 from algophase.analysis.circles.formulas import clock_logits
 from algophase.analysis.verdict.decide import decide

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from algophase.analysis import analyze as analysis_of
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
-from algophase.analysis.device import Packed
+from algophase.analysis.measured import measure_on_device
+from algophase.analysis.pending import Packed
 from algophase.analysis.replay import CHECKED, MOST_KINDS, ONE_BY_ONE, Borrowed, Replays, kind_of
 from algophase.analysis.subject import Subject
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
@@ -39,14 +40,7 @@ class Tape:
 def taped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Analyses take their first round from tapes."""
     monkeypatch.setattr(Tape, "made", 0)
-    work, play = analysis_of._launch_measures, None
-
-    def replay(subject: Subject) -> Packed:
-        nonlocal play
-        play = play or Replays(work, Tape)
-        return play(subject)
-
-    monkeypatch.setattr(analysis_of, "_launch_measures", replay)
+    monkeypatch.setattr(analysis_of, "measure_on_device", Replays(measure_on_device, Tape))
 
 
 def runs(run: RunSettings, count: int) -> list[Network]:

@@ -1,28 +1,30 @@
-"""The rounds of an analysis one by one, each awaited: program and instances without the metrics.
+"""The stages of an analysis one by one, each awaited: program and instances without the metrics.
 Networks in float64.
 """
 
 from torch import Tensor
 
-from algophase.analysis.circles.principal import PrincipalComponents
-from algophase.analysis.logits.sums import LogitSums, launch_sums, read_sums
+from algophase.analysis.circles.principal import PrincipalComponents, network_components
+from algophase.analysis.device import in_float64
+from algophase.analysis.logits.sums import LogitSums
+from algophase.analysis.logits.sums import logit_sums as pending_sums
 from algophase.analysis.program.instances import (
     Instances,
     candidates,
+    circles_alone,
     grouped,
-    launch_groups,
-    read_circles,
-    read_instances,
+    isolate,
     stands_out,
+    weigh_instances,
 )
 from algophase.analysis.program.read import Program, program_of_sums
+from algophase.analysis.verdict.decide import Findings, Verdict, decide, findings
 from algophase.networks import Network
 
 
 def logit_sums(network: Network, first: Tensor, second: Tensor) -> LogitSums:
     """Of operand tables (n, p, width), with the means over (s, c)."""
-    numbers = launch_sums(network, first, second, with_sums=True)
-    return read_sums(numbers.numpy(), network.task.modulus, len(first), with_sums=True)
+    return pending_sums(network, first, second, with_sums=True).get()
 
 
 def program(network: Network) -> Program:
@@ -31,15 +33,20 @@ def program(network: Network) -> Program:
 
 
 def instances(network: Network, found: Program, components: PrincipalComponents) -> Instances:
-    looked_at = candidates(found, components)
-    alone = launch_groups(network, components, [[k] for k in looked_at])
-    circles = read_circles(
-        read_sums(alone.numpy(), found.modulus, 1 + len(looked_at)), looked_at, components
-    )
+    frequencies = candidates(found, components)
+    sums_alone = isolate(network, components, [[k] for k in frequencies]).get()
+    circles = circles_alone(sums_alone, frequencies, components)
     groups = grouped(found, circles, stands_out(components))
-    sums = read_sums(
-        launch_groups(network, components, groups, groups).numpy(),
-        found.modulus,
-        1 + 2 * len(groups),
-    )
-    return read_instances(found, components, circles, groups, sums, network.normalises)
+    sums = isolate(network, components, groups, groups).get()
+    return weigh_instances(found, components, circles, groups, sums, network.normalises)
+
+
+def found_in(network: Network) -> tuple[Instances, Findings]:
+    network = in_float64(network)
+    components, inside = network_components(network), program(network)
+    found = instances(network, inside, components)
+    return found, findings(inside, found)
+
+
+def answer_of(network: Network) -> Verdict:
+    return decide(found_in(network)[1])

@@ -10,7 +10,9 @@ from one_by_one import logit_sums
 
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.all_pairs import accuracy, grid_logits
-from algophase.analysis.logits.sums import Array, answers, launch_sums, smallest_margin
+from algophase.analysis.logits.sums import answers, smallest_margin
+from algophase.analysis.logits.sums import logit_sums as pending_sums
+from algophase.core.fourier import Array
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise, pair_logits
 
@@ -73,9 +75,9 @@ def _following(logits: Array, p: int) -> Array:
 def test_sums_do_not_depend_on_the_number_of_threads(two_threads: None) -> None:
     network = in_float64(initialise(RunSettings(TaskSettings(31), TransformerSettings(width=32))))
     first, second = two_embeddings(network)
-    many = launch_sums(network, first, second)
+    many = pending_sums(network, first, second).packed.flat
     torch.set_num_threads(1)
-    assert torch.equal(launch_sums(network, first, second), many)
+    assert torch.equal(pending_sums(network, first, second).packed.flat, many)
 
 
 def test_answers_and_margins() -> None:

@@ -1,61 +1,45 @@
-"""The whole answer for networks, one or many: every metric, their circles, program and instances,
-and the verdict.
+"""Which algorithm did this network learn? The five stages of an analysis, for one network or many.
 
-Three rounds, each queued on the device without waiting for it:
+    tables -> circles -> program -> instances -> verdict
 
-    1. the metrics, the network's own logits, and every circle of the embedding alone
-    2. alone, the frequencies that the program names and the embedding does not
-    3. the instances, each kept and each left out, as the circles alone group them
-
-What a round needs of the one before is read on the CPU a few networks later, when it has long
-arrived.
+`find_algorithm` is the whole of it, from top to bottom.
 """
 
-import functools
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from algophase.analysis.card import card
-from algophase.analysis.catalogue import EXACT, IRRELEVANCE, metrics, unit_means
-from algophase.analysis.checks import check_network, not_finite, wrong_size
-from algophase.analysis.circles.roles import CircleEvidence, read_evidence
-from algophase.analysis.device import Download, Packed, in_float64, overlapped, pack
-from algophase.analysis.hidden.anatomy import (
-    Anatomy,
-    IdleReLU,
-    has_anatomy,
-    has_second_relu,
-    measure_without_second_relu,
-    open_linear,
-)
-from algophase.analysis.hidden.units import read_units
-from algophase.analysis.logits.sums import Array, read_sums
+from algophase.analysis.catalogue import EXACT, IRRELEVANCE
+from algophase.analysis.checks import check_network
+from algophase.analysis.circles.roles import CircleEvidence, roles_of, with_role
+from algophase.analysis.device import in_float64
+from algophase.analysis.hidden.anatomy import Anatomy, IdleReLU, has_anatomy, open_linear
+from algophase.analysis.logits.sums import LogitSums
+from algophase.analysis.measured import measure, measure_on_device
 from algophase.analysis.operation import learned_instead, with_operation
+from algophase.analysis.pending import Packed, Pending, both, run_now, run_overlapped
 from algophase.analysis.program.instances import (
     CircleAlone,
     Instances,
     candidates,
+    circles_alone,
     doubled,
     grouped,
-    launch_groups,
-    read_circles,
-    read_instances,
+    isolate,
     stands_out,
+    weigh_instances,
 )
 from algophase.analysis.program.read import Program, program_of_sums
 from algophase.analysis.record import record_of
 from algophase.analysis.replay import Replays
 from algophase.analysis.subject import Subject
 from algophase.analysis.summary import summary
-from algophase.analysis.verdict.cautions import launch_cautions, read_cautions
 from algophase.analysis.verdict.decide import Verdict, decide, findings
 from algophase.analysis.verdict.paper_label import (
     Measurements,
@@ -69,16 +53,11 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.answers import Learned
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
-from algophase.core.neutral import neutral
 from algophase.core.progress import Bar
 from algophase.core.settings import shown
 from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.networks.wrapped import wrap
-
-# Among what a round brings: sums of the logits of several embeddings, the hidden units, and the
-# answers to all pairs.
-SUMS, UNITS, ANSWERS = "sums", "units", "answers"
 
 
 @dataclass(frozen=True)
@@ -95,6 +74,9 @@ class Analysis:
         undefined, as in the paper.
     measured: what the paper's label rests on. instead: what the network learned in place of its
         task, where that is known.
+    subject: the network under measurement, with all that was computed of it: tables, logits,
+        components, circles, hidden units. `analyze` keeps it; analyses of many networks, and those
+        read from a file or a table, do not have it.
 
     >>> from algophase import analyze, handmade_pizza
     >>> analysis = analyze(handmade_pizza(23))
@@ -118,6 +100,13 @@ class Analysis:
     anatomy: Anatomy | None
     cautions: tuple[str, ...] = ()
     instead: Learned | None = None
+    subject: Subject | None = field(
+        default=None, repr=False, compare=False, metadata={"recorded": False}
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: all but the network, which may be anything."""
+        return {**self.__dict__, "subject": None}
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.metrics})
@@ -161,14 +150,12 @@ class Analysis:
         'Clock'
         """
         check_thresholds(thresholds)
-        verdict = (
-            decide(findings(self.program, self.instances, self.instead), thresholds)
-            if self.verdict.known
-            else self.verdict
-        )
-        return replace(
-            self, verdict=verdict, paper=label_by_paper(self.measured, self.circles, thresholds)
-        )
+        verdict = self.verdict
+        if verdict.known:
+            verdict = decide(findings(self.program, self.instances, self.instead), thresholds)
+        circles = tuple(with_role(circle, thresholds) for circle in self.circles)
+        paper = label_by_paper(self.measured, circles, thresholds)
+        return replace(self, verdict=verdict, circles=circles, paper=paper)
 
     def __str__(self) -> str:
         return summary(self)
@@ -262,7 +249,9 @@ def analyze(
         )
     else:
         taken = wrap(network, modulus, embedding, tokens, answer, outputs, operation or "add")
-    (result,) = analyze_many([taken], thresholds, device)
+    check_thresholds(thresholds)
+    device = choose_device(device)
+    (result,) = run_overlapped([_analysis_of(taken, thresholds, device, keep=True)], device)
     if isinstance(result, InputError):
         raise result
     return result
@@ -309,259 +298,166 @@ def analyze_each(
             "single network"
         )
     check_thresholds(thresholds)
-    there = choose_device(device)
-    measure = Replays(_launch_measures) if there.type == "cuda" else _launch_measures
-    first = overlapped(networks, lambda each: _start(each, there, measure), _second_round, there)
-    second = overlapped(first, lambda begun: begun, _third_round, there)
-    yield from overlapped(
-        second, lambda begun: begun, lambda begun: _finish(begun, thresholds), there
-    )
+    device = choose_device(device)
+    compute = Replays(measure_on_device) if device.type == "cuda" else measure_on_device
+    analyses = (_analysis_of(network, thresholds, device, compute) for network in networks)
+    yield from run_overlapped(analyses, device)
 
 
-@neutral()
+async def _analysis_of(
+    network: Network,
+    thresholds: Thresholds,
+    device: torch.device,
+    compute: Callable[[Subject], Packed] = measure_on_device,
+    *,
+    keep: bool = False,
+) -> Analysis:
+    """keep: what was computed of the network stays with the analysis."""
+    known = network.known_analysis
+    if isinstance(known, Analysis):
+        return replace(known, id=network.id).decide(thresholds)
+    subject = Subject(network, device)
+    analysis = await find_algorithm(subject, thresholds, compute)
+    return replace(analysis, subject=subject) if keep else analysis
+
+
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
     known = subject.given.known_analysis
-    begun = (
-        known
-        if isinstance(known, Analysis)
-        else _third_round(_second_round(_first_round(subject, _launch_measures)))
+    if isinstance(known, Analysis):
+        return known.decide(thresholds)
+    return replace(run_now(find_algorithm(subject, thresholds)), subject=subject)
+
+
+async def find_algorithm(
+    subject: Subject,
+    thresholds: Thresholds = Thresholds(),
+    compute: Callable[[Subject], Packed] = measure_on_device,
+) -> Analysis:
+    """Which algorithm did this network learn? Five stages, each the input of the next.
+
+    `await` stands where numbers come from the network's device (`pending`). compute:
+    `measure_on_device`, or a recording of it.
+    """
+    # Tables: where the group shows in them, and what the network answers with each frequency alone.
+    frequencies = _frequencies_in_tables(subject)
+    measuring = measure(subject, compute)
+    isolating = _isolate(subject, [[k] for k in frequencies.isolated], with_sums=True)
+    measured, sums = await both(measuring, isolating)
+
+    # Circles: what each does alone, by the paper's formulas.
+    circles = tuple(roles_of(subject.circles, sums, first=1, thresholds=thresholds))
+
+    # Program: what the network computes. A tie is decided once, by the network's own arithmetic.
+    program = replace(program_of_sums(sums), accuracy=measured.metrics["accuracy"])
+
+    # Instances: the small algorithms that run side by side.
+    alone = await _circles_alone(subject, program, frequencies, sums)
+    instances = await _instances(subject, program, alone)
+
+    # Verdict: what to call it, and how sure we are.
+    instead = None
+    if program.accuracy < 1:
+        instead = learned_instead(subject.given, measured.answers)
+    by_paper = _measurements(subject, measured.metrics)
+    return Analysis(
+        id=subject.given.id,
+        metrics=measured.metrics,
+        operand_circularity=subject.operand_circularity,
+        verdict=decide(findings(program, instances, instead), thresholds),
+        program=program,
+        instances=instances,
+        paper=label_by_paper(by_paper, circles, thresholds),
+        measured=by_paper,
+        circles=circles,
+        anatomy=_anatomy(subject, circles, measured.second_relu),
+        cautions=measured.cautions,
+        instead=instead,
     )
-    result = _finish(begun, thresholds)
-    if isinstance(result, InputError):
-        raise result
-    return result
 
 
-@dataclass(frozen=True)
-class _First:
-    """What the CPU knows already, and what is on its way.
-
-    embedded: the frequencies that the embedding shows; alone: these and others that are looked at
-        alone in this round.
+class _Frequencies(NamedTuple):
+    """embedded: those that the embedding shows, its circles first. isolated: these, and on a GPU
+    their doubles, which are cheaper there than to wait again should the program want them.
     """
 
-    subject: Subject
-    known: dict[str, float]
     embedded: list[int]
-    alone: list[int]
-    numbers: Download
-    sums: Download
+    isolated: list[int]
 
 
-@dataclass(frozen=True)
-class _Second:
-    """wanted: the frequencies to look at alone; missing: those of them that only the program named.
-
-    evidence, circles: of those of the first round.
-    """
-
-    before: _First
-    measured: dict[str, Array]
-    program: Program
-    evidence: list[CircleEvidence]
-    circles: list[CircleAlone]
-    wanted: list[int]
-    missing: list[int]
-    numbers: Download | None
+def _frequencies_in_tables(subject: Subject) -> _Frequencies:
+    in_circles = [circle.frequency for circle in subject.circles]
+    embedded = list(dict.fromkeys([*in_circles, *stands_out(subject.components)]))
+    if subject.device.type == "cpu":
+        return _Frequencies(embedded, embedded)
+    doubles = doubled(embedded, subject.modulus)
+    return _Frequencies(embedded, list(dict.fromkeys([*embedded, *doubles])))
 
 
-@dataclass(frozen=True)
-class _Third:
-    before: _Second
-    circles: list[CircleAlone]
-    groups: list[list[int]]
-    numbers: Download
-
-
-@neutral()
-def _start(
-    network: Network, device: torch.device, measure: Callable[[Subject], Packed]
-) -> _First | Analysis | InputError:
-    if isinstance(network.known_analysis, Analysis):
-        return replace(network.known_analysis, id=network.id)
-    try:
-        return _first_round(Subject(network, device), measure)
-    except InputError as error:
-        return error
-
-
-@torch.no_grad()
-def _first_round(subject: Subject, measure: Callable[[Subject], Packed]) -> _First:
-    """Queue everything heavy on the device. measure: `_launch_measures`, or a recording of it."""
-    embedded = list(
-        dict.fromkeys(
-            [*(circle.frequency for circle in subject.circles), *stands_out(subject.components)]
-        )
-    )
-    alone = embedded
-    if (
-        subject.device.type != "cpu"
-    ):  # their doubles are cheaper there than a round of their own, should the program want them
-        alone = list(dict.fromkeys([*embedded, *doubled(embedded, subject.modulus)]))
-    packed = measure(subject)
-    numbers = Download(packed)
-    sums = Download(pack({SUMS: _launch(subject, [[k] for k in alone], with_sums=True)}))
-    return _First(subject, _measured_here(subject, packed), embedded, alone, numbers, sums)
-
-
-def _launch_measures(subject: Subject) -> Packed:
-    """Whatever depends on the weights alone, by name. Nothing here waits for the device, or
-    looks at a number.
-    """
-    subject.run()
-    least, most = subject.logits.aminmax()  # no copy of them all, as abs() makes
-    numbers = {"largest logit": torch.maximum(-least, most), ANSWERS: subject.logits.argmax(dim=-1)}
-    for quantity in metrics():
-        if quantity.measure is not None:
-            value = quantity.measure(subject)
-            if isinstance(value, Tensor):
-                numbers[quantity.name] = value
-    if has_second_relu(subject.network):
-        numbers["without second ReLU"] = measure_without_second_relu(subject.network)
-    numbers |= launch_cautions(subject)
-    if subject.unit_numbers is not None:
-        numbers[UNITS] = subject.unit_numbers
-    return pack(numbers)
-
-
-def _measured_here(subject: Subject, launched: Packed) -> dict[str, float]:
-    """The metrics that are known on the CPU at once, by name."""
-    values = {}
-    for quantity in metrics():
-        if quantity.measure is not None and quantity.name not in launched.shapes:
-            values[quantity.name] = float(quantity.measure(subject))
-    return values
-
-
-def _launch(
+def _isolate(
     subject: Subject,
     groups: Sequence[Sequence[int]],
     left_out: Sequence[Sequence[int]] = (),
     *,
     with_sums: bool = False,
-) -> Tensor:
-    prepared = subject.prepared
-    return launch_groups(
+) -> Pending[LogitSums]:
+    return isolate(
         subject.network,
         subject.components,
         groups,
         left_out,
         with_sums=with_sums,
-        prepared=prepared,
+        prepared=subject.prepared,
     )
 
 
-def _refusals_as_results(round_of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A round that finds a network too large for the memory budget gives the error, as the first
-    does.
+async def _circles_alone(
+    subject: Subject, program: Program, frequencies: _Frequencies, sums: LogitSums
+) -> list[CircleAlone]:
+    """What each frequency does alone: those that the embedding shows, and those that the program
+    wants.
     """
-
-    @functools.wraps(round_of)
-    def refused_or_done(begun: Any) -> Any:
-        try:
-            return round_of(begun)
-        except InputError as error:
-            return error
-
-    return refused_or_done
-
-
-@_refusals_as_results
-@neutral()
-def _second_round(begun: _First | Analysis | InputError) -> _Second | Analysis | InputError:
-    """The program and the circles, and each frequency alone that the program names and the
-    embedding does not.
-    """
-    if isinstance(begun, Analysis | InputError):
-        return begun
-    subject, numbers = begun.subject, begun.numbers.get()
-    if not math.isfinite(numbers["largest logit"]):
-        return not_finite(subject.given, subject.logits)
-    error = wrong_size(subject.given, "logits", float(numbers["largest logit"]))
-    if error is not None:
-        return error
-    p, components = subject.modulus, subject.components
-    if UNITS in numbers:
-        subject.units = read_units(numbers.pop(UNITS), p)
-    sums = read_sums(begun.sums.get()[SUMS], p, 1 + len(begun.alone), with_sums=True)
-    evidence = read_evidence(p, subject.circles, sums, range(1, 1 + len(subject.circles)))
-    # A tie is decided once, by the network's own arithmetic.
-    program = replace(program_of_sums(sums), accuracy=numbers["accuracy"].item())
-    circles = read_circles(sums, begun.alone, components)
-    wanted = list(dict.fromkeys([*begun.embedded, *candidates(program, components)]))
-    missing = [k for k in wanted if k not in begun.alone]
-    launched = Download(pack({SUMS: _launch(subject, [[k] for k in missing])})) if missing else None
-    return _Second(begun, numbers, program, evidence, circles, wanted, missing, launched)
-
-
-@_refusals_as_results
-@neutral()
-def _third_round(begun: _Second | Analysis | InputError) -> _Third | Analysis | InputError:
-    """The instances, each kept and each left out, as the circles alone group them."""
-    if isinstance(begun, Analysis | InputError):
-        return begun
-    subject, circles = begun.before.subject, begun.circles
-    components = subject.components
-    if begun.numbers is not None:
-        sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + len(begun.missing))
-        circles = [*circles, *read_circles(sums, begun.missing, components)]
+    circles = circles_alone(sums, frequencies.isolated, subject.components)
+    wanted = candidates(program, subject.components)
+    wanted = list(dict.fromkeys([*frequencies.embedded, *wanted]))
+    missing = [k for k in wanted if k not in frequencies.isolated]
+    if missing:
+        more_sums = await _isolate(subject, [[k] for k in missing])
+        circles += circles_alone(more_sums, missing, subject.components)
     by_frequency = {circle.frequency: circle for circle in circles}
-    circles = [by_frequency[k] for k in begun.wanted]
-    groups = grouped(begun.program, circles, stands_out(components))
-    return _Third(begun, circles, groups, Download(pack({SUMS: _launch(subject, groups, groups)})))
+    return [by_frequency[k] for k in wanted]
 
 
-@neutral()
-def _finish(begun: _Third | Analysis | InputError, thresholds: Thresholds) -> Analysis | InputError:
-    """Read the numbers once they are there, and decide."""
-    if isinstance(begun, Analysis | InputError):
-        return begun.decide(thresholds) if isinstance(begun, Analysis) else begun
-    before, first = begun.before, begun.before.before
-    subject, known, by_operand = first.subject, first.known, first.subject.operand_circularity
-    sums = read_sums(begun.numbers.get()[SUMS], subject.modulus, 1 + 2 * len(begun.groups))
+async def _instances(subject: Subject, program: Program, alone: list[CircleAlone]) -> Instances:
+    """The instances, each kept and each left out, as the circles alone group them."""
+    components = subject.components
+    groups = grouped(program, alone, stands_out(components))
+    sums = await _isolate(subject, groups, left_out=groups)
     normalised = subject.network.normalises
-    inside = read_instances(
-        before.program, subject.components, begun.circles, begun.groups, sums, normalised
-    )
-    inside = replace(inside, embedded=subject.network.cut != "none")
-    numbers = before.measured
-    values = unit_means(subject.units) | known
-    values |= {name: float(value) for name, value in numbers.items() if value.ndim == 0}
-    measured = {quantity.name: values[quantity.name] for quantity in metrics()}
-    weighed = Measurements(
-        accuracy=measured["accuracy"],
-        pairs=subject.modulus**2,
-        wrong_pairs=round((1 - measured["accuracy"]) * subject.modulus**2),
-        distance_irrelevance=measured[IRRELEVANCE],
-        gradient_symmetricity=measured[EXACT],
+    instances = weigh_instances(program, components, alone, groups, sums, normalised)
+    return replace(instances, embedded=subject.network.cut != "none")
+
+
+def _measurements(subject: Subject, metrics: Mapping[str, float]) -> Measurements:
+    """What the paper's label rests on."""
+    by_operand = subject.operand_circularity
+    pairs = subject.modulus**2
+    return Measurements(
+        accuracy=metrics["accuracy"],
+        pairs=pairs,
+        wrong_pairs=round((1 - metrics["accuracy"]) * pairs),
+        distance_irrelevance=metrics[IRRELEVANCE],
+        gradient_symmetricity=metrics[EXACT],
         circularity=min(by_operand),
         circularity_name=circularity_name(len(by_operand), subject.network.cut),
         shape=embedding_shape(subject.components),
     )
-    instead = None
-    if measured["accuracy"] < 1:
-        instead = learned_instead(subject.given, numbers[ANSWERS].astype(np.int64))
-    opened = None
-    if has_anatomy(subject.seen):
-        idle = None
-        if has_second_relu(subject.seen):
-            without = numbers["without second ReLU"].tolist()
-            idle = IdleReLU(measured["accuracy"], without[0], measured["cross_entropy"], without[1])
-        opened = open_linear(
-            in_float64(subject.seen), subject.components, before.evidence, idle, subject.resolution
-        )
-    return Analysis(
-        id=subject.given.id,
-        metrics=measured,
-        operand_circularity=by_operand,
-        verdict=decide(findings(before.program, inside, instead), thresholds),
-        program=before.program,
-        instances=inside,
-        paper=label_by_paper(weighed, before.evidence, thresholds),
-        measured=weighed,
-        circles=tuple(before.evidence),
-        anatomy=opened,
-        cautions=read_cautions(subject, numbers),
-        instead=instead,
-    )
+
+
+def _anatomy(
+    subject: Subject, circles: Sequence[CircleEvidence], second_relu: IdleReLU | None
+) -> Anatomy | None:
+    if not has_anatomy(subject.seen):
+        return None
+    network = in_float64(subject.seen)
+    return open_linear(network, subject.components, circles, second_relu, subject.resolution)

@@ -1,32 +1,23 @@
-"""Moving numbers to where they are computed and back without making either side wait.
+"""A network's copy in double precision on the device where it is analysed.
 
-A plain copy to or from a GPU waits until everything queued there is done. Copies through
-page-locked memory do not: what an analysis needs goes over in one such copy, and its results come
-back in another that is awaited only when they are read.
+A plain copy to a GPU waits until everything queued there is done. A copy through page-locked memory
+does not, so all tensors go over in one.
 """
 
 import copy
 import types
-from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar, cast
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TypeVar, cast
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from algophase.core.settings import NetworkSettings, RunSettings, TaskSettings
-from algophase.core.threads import one_thread
 from algophase.networks import Network
 
-Item = TypeVar("Item")
-Started = TypeVar("Started")
-Result = TypeVar("Result")
 SomeNetwork = TypeVar("SomeNetwork", bound=Network)
 SomeModule = TypeVar("SomeModule", bound=nn.Module)
-
-UNDER_WAY = 4  # networks queued on a GPU while the CPU reads an earlier one
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 EMPTIED = (dict, OrderedDict, set, list)
@@ -54,72 +45,6 @@ def upload(tensors: Sequence[Tensor], device: torch.device, dtype: torch.dtype) 
         flat.to(device, non_blocking=True).to(dtype).split([tensor.numel() for tensor in tensors])
     )
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]
-
-
-def overlapped(
-    items: Iterable[Item],
-    start: Callable[[Item], Started],
-    finish: Callable[[Started], Result],
-    device: torch.device,
-) -> Iterator[Result]:
-    """What `finish` makes of what `start` began, in the order given. A few are under way at once
-    where a GPU computes.
-
-    What is left for the CPU then is small, and several threads would wait for each other over it:
-    it has one meanwhile.
-    """
-    on_gpu, waiting = device.type != "cpu", deque[Started]()
-    most = UNDER_WAY if on_gpu else 0
-    for item in items:
-        with one_thread(on_gpu):
-            waiting.append(start(item))
-            ready = [finish(waiting.popleft())] if len(waiting) > most else []
-        yield from ready
-    while waiting:
-        with one_thread(on_gpu):
-            result = finish(waiting.popleft())
-        yield result
-
-
-class Packed(NamedTuple):
-    """Named tensors as one, so that one copy takes them to the CPU."""
-
-    shapes: dict[str, torch.Size]
-    flat: Tensor
-
-
-def pack(tensors: Mapping[str, Tensor]) -> Packed:
-    flat = (
-        torch.cat([tensor.double().flatten() for tensor in tensors.values()])
-        if tensors
-        else torch.zeros(0)
-    )
-    return Packed({name: tensor.shape for name, tensor in tensors.items()}, flat)
-
-
-class Download:
-    """Packed tensors on their way to the CPU. `get` waits for them alone, not for what was
-    queued after them.
-    """
-
-    def __init__(self, packed: Packed) -> None:
-        self._shapes, flat = packed
-        self._numbers = flat.to(
-            "cpu", non_blocking=True
-        )  # page-locked memory if it comes from a GPU
-        self._arrived = torch.cuda.Event() if flat.device.type == "cuda" else None
-        if self._arrived is not None:
-            self._arrived.record(torch.cuda.current_stream(flat.device))
-
-    def get(self) -> dict[str, NDArray[np.float64]]:
-        if self._arrived is not None:
-            self._arrived.synchronize()
-        numbers = self._numbers.numpy()  # whose calls are shorter than PyTorch's
-        found, start = {}, 0
-        for name, shape in self._shapes.items():
-            found[name] = numbers[start : start + shape.numel()].reshape(shape)
-            start += shape.numel()
-        return found
 
 
 @torch.inference_mode(False)  # whose tensors have no gradients

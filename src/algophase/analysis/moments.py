@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.circles.find import Circle, circle_alone, component_pairs, without_circles
-from algophase.analysis.circles.roles import CircleEvidence, launch_evidence, read_launched
-from algophase.analysis.device import Download, overlapped, pack, upload
+from algophase.analysis.circles.find import circle_alone, component_pairs, without_circles
+from algophase.analysis.circles.roles import CircleEvidence, roles_of, sums_of_circles
+from algophase.analysis.device import upload
 from algophase.analysis.hidden.progress_measures import held_out_answers, training_pairs
 from algophase.analysis.logits.all_pairs import (
     correct_logits,
@@ -28,8 +28,10 @@ from algophase.analysis.logits.all_pairs import (
     share_right,
 )
 from algophase.analysis.logits.metrics import irrelevance
+from algophase.analysis.pending import Pending, both, pack, run_overlapped
 from algophase.analysis.subject import Subject
 from algophase.core.devices import choose_device
+from algophase.core.errors import InputError
 from algophase.networks import Network
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
@@ -111,20 +113,14 @@ def details_of_each(
     `analyze_each`.
     """
     device = choose_device(device)
-    yield from overlapped(analysed, lambda each: _start(*each, device), _finish, device)
+    details = (_details(network, analysis, device) for network, analysis in analysed)
+    for result in run_overlapped(details, device):
+        if isinstance(result, InputError):
+            raise result
+        yield result
 
 
-@dataclass(frozen=True)
-class _Started:
-    modulus: int
-    pairs: list[Circle]
-    accompanying: int
-    accuracy: float
-    numbers: Download
-
-
-def _start(network: Network, analysis: Analysis, device: torch.device) -> _Started:
-    """Queue what is heavy on the device. Nothing here waits for it."""
+async def _details(network: Network, analysis: Analysis, device: torch.device) -> MomentDetails:
     subject = Subject(network, device)
     pairs = component_pairs(subject.components, PAIRS)
     accompanying = [item.circle for item in analysis.circles if item.role == "accompanying"]
@@ -132,13 +128,28 @@ def _start(network: Network, analysis: Analysis, device: torch.device) -> _Start
     tables = [circle_alone(subject.components, pair) for pair in pairs]
     if accompanying:
         tables.append(without_circles(subject.components, accompanying))
-    numbers = _look(subject, tables, len(pairs)) if tables else {}
-    numbers |= launch_evidence(subject.network, pairs, subject.components)
+    tensors = _look(subject, tables, len(pairs)) if tables else {}
     training = training_pairs(network)
     if training is not None:
-        numbers["held-out answers"] = held_out_answers(subject.logits, training)
-    return _Started(
-        subject.modulus, pairs, len(accompanying), analysis.accuracy, Download(pack(numbers))
+        tensors["held-out answers"] = held_out_answers(subject.logits, training)
+    looking = Pending(pack(tensors), dict)
+    if pairs:
+        isolating = sums_of_circles(subject.network, pairs, subject.components)
+        numbers, sums = await both(looking, isolating)
+        evidence = roles_of(pairs, sums)
+    else:
+        numbers, evidence = await looking, []
+    held_out = numbers["held-out answers"].item() if training is not None else math.nan
+    return MomentDetails(
+        pairs=tuple(
+            PairEvidence(item, numbers[f"irrelevance {pair}"].item())
+            for pair, item in enumerate(evidence)
+        ),
+        accompanying=len(accompanying),
+        accuracy_without_accompanying=(
+            numbers["accuracy without"].item() if accompanying else analysis.accuracy
+        ),
+        held_out_answers=held_out,
     )
 
 
@@ -154,15 +165,3 @@ def _look(subject: Subject, tables: list[tuple[Tensor, Tensor]], pairs: int) -> 
         for pair in range(pairs)
     }
     return {**found, "accuracy without": share_right(right_answers(logits[pairs:]))}
-
-
-def _finish(started: _Started) -> MomentDetails:
-    numbers = started.numbers.get()
-    irrelevances = [numbers[f"irrelevance {pair}"].item() for pair in range(len(started.pairs))]
-    without = numbers["accuracy without"].tolist() if started.accompanying else [started.accuracy]
-    evidence = read_launched(started.modulus, started.pairs, numbers)
-    found = tuple(
-        PairEvidence(item, value) for item, value in zip(evidence, irrelevances, strict=True)
-    )
-    held_out = numbers["held-out answers"].item() if "held-out answers" in numbers else math.nan
-    return MomentDetails(found, started.accompanying, without[0], held_out)

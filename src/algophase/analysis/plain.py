@@ -16,7 +16,9 @@ from torch import Tensor
 def to_plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+            field.name: to_plain(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.metadata.get("recorded", True)
         }
     if isinstance(value, Tensor):
         return to_plain(value.detach().cpu().numpy())

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from algophase.analysis.logits.sums import Array
-from algophase.analysis.program.shapes import form_curve
+from algophase.analysis.program.forms import form_curve
+from algophase.core.fourier import Array
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis

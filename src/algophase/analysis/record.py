@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES
 from algophase.analysis.hidden.anatomy import Anatomy
 from algophase.analysis.plain import to_plain
+from algophase.analysis.program.forms import FITTED
 from algophase.analysis.program.instances import Instance
 from algophase.analysis.program.read import Program
-from algophase.analysis.program.shapes import FITTED
 from algophase.analysis.verdict.decide import Form, fit_of
 
 if TYPE_CHECKING:

@@ -27,10 +27,11 @@ from algophase.analysis.circles.principal import (
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.units import (
     Units,
-    launch_units,
-    launch_units_in_slabs,
+    UnitWaves,
     on_grid,
-    read_units,
+    pending_units,
+    unit_waves,
+    unit_waves_in_slabs,
 )
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.logits.metrics import (
@@ -203,14 +204,14 @@ class Subject:
         return self.hidden_layer.pre_activations(*on_grid(self.network))
 
     @cached_property
-    def unit_numbers(self) -> Tensor | None:
-        """What `units` is read from, queued on the device."""
+    def unit_waves(self) -> UnitWaves | None:
+        """What `units` is read from, on the device; None where there are no units to look at."""
         if self.hidden_layer is not None and not self.units_at_once:
-            return self._unit_numbers_in_slabs(self.hidden_layer)
+            return self._unit_waves_in_slabs(self.hidden_layer)
         pre = self.pre_activations
-        return None if pre is None else launch_units(pre, self.modulus, self.readout)
+        return None if pre is None else unit_waves(pre, self.modulus, self.readout)
 
-    def _unit_numbers_in_slabs(self, layer: HiddenUnits) -> Tensor:
+    def _unit_waves_in_slabs(self, layer: HiddenUnits) -> UnitWaves:
         p = self.modulus
         first, second = self.network.operand_tables()
 
@@ -221,15 +222,15 @@ class Subject:
         copies = 4  # as they are, centered, and copied for products
         row_bytes = copies * p * FLOAT64 * layer.units
         parts = slabs(p, row_bytes, self.device)
-        return launch_units_in_slabs(of_rows, parts, p, self.readout)
+        return unit_waves_in_slabs(of_rows, parts, p, self.readout)
 
     @cached_property
     def units(self) -> Units | None:
-        """The first hidden layer's units at their own frequencies, on the CPU. An analysis has
-        read them when they arrive.
+        """The first hidden layer's units at their own frequencies, on the CPU. An analysis sets
+        them when they arrive.
         """
-        numbers = self.unit_numbers
-        return None if numbers is None else read_units(numbers.cpu().numpy(), self.modulus)
+        waves = self.unit_waves
+        return None if waves is None else pending_units(waves, self.modulus).get()
 
     @cached_property
     def components(self) -> PrincipalComponents:

@@ -6,10 +6,9 @@ one: cos(pi t) = (-1)^t, because sin(pi t) is zero at every integer. `waves_at` 
 everything below follows it.
 
 Angles are exact fractions of a turn. They are reduced as integers before the floating-point cosine,
-which
-keeps the symmetries of the circle exact: a quarter turn gives 0, not 6e-17, and opposite points
-cancel. So the Pizza's blind spot (antipodal pairs at even p) is a true tie and is not decided by
-rounding.
+which keeps the symmetries of the circle exact: a quarter turn gives 0, not 6e-17, and opposite
+points cancel. So the Pizza's blind spot (antipodal pairs at even p) is a true tie and is not
+decided by rounding.
 
 Tensors and arrays are cached and shared: do not write into them. `.numpy()` of a tensor costs
 nothing.
@@ -26,6 +25,7 @@ from torch import Tensor
 
 from algophase.core.group import Numbers
 
+Array = NDArray[np.float64]
 CPU = torch.device("cpu")
 Frequency = TypeVar("Frequency", int, Numbers)
 
@@ -89,7 +89,7 @@ def steps_around(modulus: int, frequency: int) -> Numbers:
 
 
 @functools.lru_cache(maxsize=64)
-def wave_counts(modulus: int) -> NDArray[np.float64]:
+def wave_counts(modulus: int) -> Array:
     """`waves_at` of every frequency from 1 on, (floor(p / 2),)."""
     return np.array([waves_at(modulus, k) for k in frequencies(modulus)], dtype=np.float64)
 
@@ -144,7 +144,7 @@ def padded_basis(modulus: int, device: torch.device = CPU) -> Tensor:
 
 
 @functools.lru_cache(maxsize=16)
-def amplitude_matrix(modulus: int) -> NDArray[np.float64]:
+def amplitude_matrix(modulus: int) -> Array:
     """(p, 2 floor(p / 2)): a function of t times this gives its amplitudes, of all cosines, then of
     all sines.
 

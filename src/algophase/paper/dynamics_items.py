@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.circles.roles import CLEAR_SHARE
 from algophase.analysis.verdict.lines import falls_short, stays_within
+from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.wording import plural
 from algophase.paper.dynamics_figures import (
@@ -118,7 +118,7 @@ def dissolving(table: "pandas.DataFrame") -> tuple["pandas.Series[bool]", "panda
     early = table[(table["epoch"] <= EARLY) & (table["epoch"] < table["epochs_trained"])]
     pizza = (early["role"] == "Pizza").groupby(early["run_id"]).any()
     end = _ends(table)
-    gone = falls_short(end["pizza_share_of_pair"], 1 - CLEAR_SHARE)
+    gone = falls_short(end["pizza_share_of_pair"], 1 - Thresholds().pizza_part)
     return pizza.reindex(end.index, fill_value=False), gone
 
 
@@ -185,7 +185,7 @@ def _gradual(table: "pandas.DataFrame") -> Claim:
     )
     ours, holds = (
         f"{ours}, {after.iloc[-1]:.2f} at the end",
-        falls and bool(falls_short(after.iloc[-1], 1 - CLEAR_SHARE)),
+        falls and bool(falls_short(after.iloc[-1], 1 - Thresholds().pizza_part)),
     )
     return statement(
         text, holds, ours, rule, published=PICTURE, sample=int(table["run_id"].nunique())

@@ -19,9 +19,9 @@ from algophase.analysis.circles.find import Circle
 from algophase.analysis.circles.roles import CircleEvidence, Role
 from algophase.analysis.hidden.look_inside import HiddenLayer
 from algophase.analysis.moments import MomentDetails
+from algophase.analysis.program.forms import FITTED, period_of
 from algophase.analysis.program.instances import Instance, Instances
 from algophase.analysis.program.read import Program
-from algophase.analysis.program.shapes import FITTED, period_of
 from algophase.analysis.record import SHARES
 from algophase.analysis.verdict.decide import (
     NO_VERDICT,
@@ -417,6 +417,7 @@ def _read_evidence(row: Mapping[str, Any], place: int, circle: Circle) -> Circle
         circle=circle,
         role=_one_of(row["circles.role"][place], get_args(Role)),
         accompanies=None if accompanies is None else int(accompanies),
+        partner=None,
         **numbers,
     )
 

@@ -6,31 +6,19 @@ import numpy as np
 import pytest
 import torch
 from made_networks import EveryFrequency, mixture, parity_clock
-from one_by_one import instances, program
+from one_by_one import answer_of, found_in
 
 import algophase
 from algophase.analysis.circles.find import isolate_frequencies
-from algophase.analysis.circles.principal import network_components
 from algophase.analysis.device import in_float64
 from algophase.analysis.hidden.layers import additivity_by_layer
 from algophase.analysis.program.instances import Instances
-from algophase.analysis.verdict.decide import Findings, Verdict, decide, findings, form_of
+from algophase.analysis.verdict.decide import decide, form_of
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
-from algophase.networks import Network, initialise
+from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-
-
-def found_in(network: Network) -> tuple[Instances, Findings]:
-    network = in_float64(network)
-    components, inside = network_components(network), program(network)
-    found = instances(network, inside, components)
-    return found, findings(inside, found)
-
-
-def answer_of(network: Network) -> Verdict:
-    return decide(found_in(network)[1])
 
 
 def members(found: Instances) -> list[tuple[int, ...]]:

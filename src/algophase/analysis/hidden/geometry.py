@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.units import LEAST_CLUSTER
-from algophase.analysis.logits.sums import Array
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
+from algophase.core.fourier import Array
 from algophase.networks import Network
 
 EQUAL = 1e-9  # a value this near to a unit's largest, in units of its spread, is as large

@@ -34,11 +34,11 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
-from algophase.analysis.logits.sums import Array
 from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
+from algophase.core.fourier import Array
 from algophase.networks import Network
 
 # A head whose lean has a smaller standard deviation than this is constant: those of trained Pizzas

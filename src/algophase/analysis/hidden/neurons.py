@@ -27,11 +27,10 @@ from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
 from algophase.analysis.hidden.units import LEAST_CLUSTER, Units
-from algophase.analysis.logits.sums import Array
 from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
-from algophase.core.fourier import wave_counts, waves_at
+from algophase.core.fourier import Array, wave_counts, waves_at
 from algophase.networks import Network
 
 

@@ -38,9 +38,9 @@ from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
 from algophase.analysis.hidden.units import LEAST_CLUSTER
-from algophase.analysis.logits.sums import Array
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError, import_extra
+from algophase.core.fourier import Array
 from algophase.core.threads import one_thread
 from algophase.networks import Network
 

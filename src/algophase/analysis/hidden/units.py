@@ -16,7 +16,7 @@ the unembedding comes after it: one-layer transformers, linear models with one h
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -25,9 +25,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from algophase.analysis.logits.sums import Array
+from algophase.analysis.pending import Pending, pack
 from algophase.analysis.verdict.lines import reaches
-from algophase.core.fourier import padded_basis
+from algophase.core.fourier import Array, padded_basis
 from algophase.core.threads import one_thread
 from algophase.networks import Cache, Network
 
@@ -190,48 +190,67 @@ def _own_waves(modulus: int, device: torch.device) -> Tensor:
     return torch.stack([torch.zeros_like(cosine), cosine, cosine + 1]).to(device)
 
 
+class UnitWaves(NamedTuple):
+    """What `Units` is read from, on the device. In orthonormal waves.
+
+    cluster: (m,), each unit's frequency - 1, or -1 - that for a silent unit. mean, variance: (m,).
+    shared: (m,), norm of the products of its pre-activation with those of its cluster.
+    at_own: (3, 3, m), by the constant, cosine and sine of a and of b at the unit's own frequency.
+    writes: (2, m), cosine and sine of what it writes; none where that is undefined.
+    """
+
+    cluster: Tensor
+    mean: Tensor
+    variance: Tensor
+    shared: Tensor
+    at_own: Tensor
+    writes: Tensor | None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Those that there are, by name."""
+        return {name: tensor for name, tensor in self._asdict().items() if tensor is not None}
+
+
 @torch.no_grad()
 @one_thread()  # how many there are would show in the rounding
-def launch_units(pre: Tensor, modulus: int, written: Tensor | None) -> Tensor:
-    """Start on pre-activations (p * p, m) of all pairs, and what the units write (m, p), where
-    these are.
-
-    Gives (13 or 15, m) for `read_units`; nothing waits for the device.
+def unit_waves(pre: Tensor, modulus: int, written: Tensor | None) -> UnitWaves:
+    """The waves of pre-activations (p * p, m) of all pairs, and of what the units write (m, p),
+    computed where these are. Nothing waits for the device.
     """
     waves = padded_basis(modulus, pre.device)
-    modes = waves @ (waves @ pre.reshape(modulus, -1)).view(
-        len(waves), modulus, -1
-    )  # (of a, of b, m)
+    of_first = (waves @ pre.reshape(modulus, -1)).view(len(waves), modulus, -1)
+    modes = waves @ of_first  # (of a, of b, m)
     mean = modes[0, 0] / modulus
     modes[0, 0].zero_()
     flat = modes.flatten(0, 1)
     gram = flat.T @ flat
     variance = gram.diagonal()
-    place = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
-    unit, own = (
-        torch.arange(len(place), device=pre.device),
-        _own_waves(modulus, pre.device)[:, place],
+    frequency = _own_frequency(torch.stack([modes[1:, 0], modes[0, 1:]]))
+    unit = torch.arange(len(frequency), device=pre.device)
+    own = _own_waves(modulus, pre.device)[:, frequency]
+    cluster = _clusters(frequency, variance)
+    same_cluster = cluster[:, None] == cluster
+    return UnitWaves(
+        cluster=cluster,
+        mean=mean,
+        variance=variance,
+        shared=(gram * same_cluster).norm(dim=1),
+        at_own=modes[own[:, None], own, unit],
+        writes=None if written is None else (waves @ written.T)[own[1:], unit],
     )
-    # (of a, of b, m) at the unit's own frequency: constant, cosine and sine
-    at_own = modes[own[:, None], own, unit]
-    cluster = _clusters(place, variance)
-    shared = (gram * (cluster[:, None] == cluster)).norm(dim=1)
-    rows = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
-    return torch.cat(rows if written is None else [*rows, (waves @ written.T)[own[1:], unit]])
 
 
 @torch.no_grad()
 @one_thread()
-def launch_units_in_slabs(
+def unit_waves_in_slabs(
     rows_of: Callable[[slice], Tensor], parts: Sequence[slice], modulus: int, written: Tensor | None
-) -> Tensor:
-    """`launch_units` where there is no room for the pre-activations of all pairs: equal up to
+) -> UnitWaves:
+    """`unit_waves` where there is no room for the pre-activations of all pairs: equal up to
     rounding.
 
     rows_of: the pre-activations (rows, p, m) of some rows of the first operand, one of `parts`.
-        They
-    are computed twice: the sums over either operand give each unit's mean and frequency, which its
-    products and the clusters then need.
+        They are computed twice: the sums over either operand give each unit's mean and frequency,
+        which its products and the clusters then need.
     """
     by_first = []
     by_second = None
@@ -245,11 +264,11 @@ def launch_units_in_slabs(
     sums = torch.stack([torch.cat(by_first), by_second])
     of_operands = waves @ sums * modulus**-0.5  # (2, waves, m)
     mean = of_operands[0, 0] / modulus
-    place = _own_frequency(of_operands[:, 1:])
-    own = _own_waves(modulus, mean.device)[:, place]
+    frequency = _own_frequency(of_operands[:, 1:])
+    own = _own_waves(modulus, mean.device)[:, frequency]
     own_waves = waves[own]  # (3, m, p)
     # Products are needed of units of one frequency only.
-    units_at = [(place == k).nonzero()[:, 0] for k in place.unique()]
+    units_at = [(frequency == k).nonzero()[:, 0] for k in frequency.unique()]
     grams = [mean.new_zeros(len(units), len(units)) for units in units_at]
     at_own = mean.new_zeros(3, 3, len(mean))
     for rows in parts:
@@ -262,15 +281,15 @@ def launch_units_in_slabs(
     variance, shared = torch.empty_like(mean), torch.empty_like(mean)
     for gram, units in zip(grams, units_at, strict=True):
         variance[units] = gram.diagonal()
-    cluster = _clusters(place, variance)
+    cluster = _clusters(frequency, variance)
     for gram, units in zip(grams, units_at, strict=True):
-        together = cluster[units, None] == cluster[units]
-        shared[units] = (gram * together).norm(dim=1)
-    rows_found = [torch.stack([cluster.double(), mean, variance, shared]), at_own.flatten(0, 1)]
+        same_cluster = cluster[units, None] == cluster[units]
+        shared[units] = (gram * same_cluster).norm(dim=1)
+    writes = None
     if written is not None:
-        unit = torch.arange(len(place), device=mean.device)
-        rows_found.append((waves @ written.T)[own[1:], unit])
-    return torch.cat(rows_found)
+        unit = torch.arange(len(frequency), device=mean.device)
+        writes = (waves @ written.T)[own[1:], unit]
+    return UnitWaves(cluster, mean, variance, shared, at_own, writes)
 
 
 def _own_frequency(operands: Tensor) -> Tensor:
@@ -278,30 +297,30 @@ def _own_frequency(operands: Tensor) -> Tensor:
     return operands.unflatten(1, (-1, 2)).square().sum(dim=(0, 2)).argmax(dim=0)
 
 
-def _clusters(place: Tensor, variance: Tensor) -> Tensor:
+def _clusters(frequency: Tensor, variance: Tensor) -> Tensor:
     """Which units belong together. Silent ones count from -1 down: none shares a cluster with
     others.
     """
-    return torch.where(variance > SILENT * variance.mean(), place, -1 - place)
+    return torch.where(variance > SILENT * variance.mean(), frequency, -1 - frequency)
 
 
-def read_units(numbers: Array, modulus: int) -> Units:
-    """What `launch_units` gave, on the CPU."""
-    cluster, mean, variance, shared = numbers[:4]
-    found, writes = numbers[4:13].reshape(3, 3, -1), numbers[13:]
+def units_of_waves(numbers: Mapping[str, Array], modulus: int) -> Units:
+    """From the tensors of `UnitWaves`, as arrays on the CPU."""
+    cluster, at_own = numbers["cluster"], numbers["at_own"]
     active = cluster >= 0
     place = np.where(active, cluster, -1 - cluster).astype(np.int64)
     clusters = ((place[:, None] == np.arange(modulus // 2)) & active[:, None]).astype(np.float64)
+    first, second = at_own[1:, 0], at_own[0, 1:]
     return Units(
         modulus=modulus,
         place=place,
-        mean=mean,
-        variance=variance,
-        first=found[1:, 0],
-        second=found[0, 1:],
-        product=found[1:, 1:],
-        writes=writes if len(writes) else np.full_like(found[1:, 0], math.nan),
-        sizes=np.sqrt(np.square(shared) @ clusters),
+        mean=numbers["mean"],
+        variance=numbers["variance"],
+        first=first,
+        second=second,
+        product=at_own[1:, 1:],
+        writes=numbers.get("writes", np.full_like(first, math.nan)),
+        sizes=np.sqrt(np.square(numbers["shared"]) @ clusters),
         active=active,
         clusters=clusters,
     )
@@ -309,4 +328,9 @@ def read_units(numbers: Array, modulus: int) -> Units:
 
 def units_of(pre: Tensor, modulus: int, written: Tensor | None) -> Units:
     """From pre-activations (p * p, m) of all pairs, and what the units write (m, p)."""
-    return read_units(launch_units(pre, modulus, written).cpu().numpy(), modulus)
+    waves = unit_waves(pre, modulus, written)
+    return pending_units(waves, modulus).get()
+
+
+def pending_units(waves: UnitWaves, modulus: int) -> Pending[Units]:
+    return Pending(pack(waves.tensors()), functools.partial(units_of_waves, modulus=modulus))

@@ -12,29 +12,26 @@ Logits are centred over the p labels first, since softmax does not see their mea
     means[i]        variance over a, b of what centring removes
 
 Triples are walked some rows of a at a time, so memory does not grow with p^3 times the number of
-embeddings, and nothing
-waits for the device: numbers come back in one tensor, which `read_sums` takes apart on the CPU.
+embeddings, and nothing waits for the device: the sums are `Pending`.
 """
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import correct_logits, largest_wrong_logits
-from algophase.core.fourier import amplitude_matrix, circle
+from algophase.analysis.pending import Pending, pack
+from algophase.core.fourier import Array, amplitude_matrix, circle
+from algophase.core.group import cyclic_group
 from algophase.core.memory import FLOAT64, require, workers_that_fit
 from algophase.core.threads import one_thread, side_by_side
 from algophase.networks import Network
-from algophase.networks.pair_logits import PairLogits, Prepared
-
-Array = NDArray[np.float64]
+from algophase.networks.pair_logits import Prepared
 
 STRIP_COPIES = 4  # arrays as large as a strip's logits: as they are, centred, compared, reordered
 SUM_COPIES = 2  # arrays over (d, r) of all embeddings: a worker's, and one that waits to be added
@@ -81,23 +78,22 @@ class LogitSums:
 
 
 @torch.no_grad()
-def launch_sums(
+def logit_sums(
     network: Network,
     first: Tensor,
     second: Tensor,
     *,
     with_sums: bool = False,
     prepared: Prepared | None = None,
-) -> Tensor:
-    """Start on operand tables (n, p, width), which are where the network is; a flat tensor for
-    `read_sums`.
+) -> Pending[LogitSums]:
+    """The sums of operand tables (n, p, width) of one network, computed where these are.
 
-    with_sums: also the means over (s, c) of the first, which should be the network's own. prepared:
-        the network, if it is.
+    with_sums: also the means over (s, c) of the first, which should be the network's own.
+    prepared: the network, if it is prepared already.
     """
     n, p = first.shape[:2]
     on_cpu = first.device.type == "cpu" and network.concurrent
-    workers = torch.get_num_threads() if on_cpu else 1
+    threads = torch.get_num_threads() if on_cpu else 1
     # Strips fit a CPU's cache, and threads that share one would mostly wait for each other: each
     # takes strips of its own.
     with one_thread(on_cpu):
@@ -105,45 +101,36 @@ def launch_sums(
         groups, strips = prepared.blocks(p, n, first.device)
         logit_bytes = FLOAT64 * p * max(p, network.task.logits)  # of one row of one embedding
         sum_bytes = FLOAT64 * n * p * p
+        token_bytes = 2 * FLOAT64 * n * p * prepared.token_elements
         strip_bytes = STRIP_COPIES * n * strips[0].stop * logit_bytes + SUM_COPIES * sum_bytes
-        kept = p * logit_bytes + 2 * FLOAT64 * n * p * prepared.token_elements + sum_bytes
+        kept_bytes = p * logit_bytes + token_bytes + sum_bytes
         what = f"network {network.id}: its logits and those of {n} of its embeddings' parts"
-        require(kept + strip_bytes, first.device, what, share=1.0)
-        workers = workers_that_fit(workers, strip_bytes, kept, first.device)
-        return _sums(prepared(first, second), (groups, strips), first, with_sums, workers)
+        require(kept_bytes + strip_bytes, first.device, what, share=1.0)
+        workers = workers_that_fit(threads, strip_bytes, kept_bytes, first.device)
+        pair_logits = prepared(first, second)
+
+        @torch.no_grad()  # which holds for the thread that says it
+        def totals_of(rows: slice) -> dict[str, Tensor]:
+            logits = [pair_logits(group, rows).double() for group in groups]  # (n, a, b, outputs)
+            every = logits[0] if len(logits) == 1 else torch.cat(logits)
+            return _totals(every, places(p, rows.start, rows.stop, first.device), with_sums)
+
+        totals = _added(side_by_side(totals_of, strips, workers))
+    return Pending(pack(totals), functools.partial(_read_totals, p))
 
 
-def _sums(
-    logits_of: PairLogits,
-    cuts: tuple[list[slice], list[slice]],
-    first: Tensor,
-    with_sums: bool,
-    workers: int,
-) -> Tensor:
-    p, (groups, strips) = first.shape[1], cuts
-
-    @torch.no_grad()  # which holds for the thread that says it
-    def of_strip(rows: slice) -> list[Tensor]:
-        found = [logits_of(some, rows).double() for some in groups]  # (n, a, b, outputs)
-        every = found[0] if len(found) == 1 else torch.cat(found)
-        return _of_strip(every, places(p, rows.start, rows.stop, first.device), with_sums)
-
-    return torch.cat([part.flatten() for part in _added(side_by_side(of_strip, strips, workers))])
-
-
-def _added(strips: Iterable[list[Tensor]]) -> list[Tensor]:
-    total: list[Tensor] = []
-    for parts in strips:
-        total = (
-            [one.add_(other) for one, other in zip(total, parts, strict=True)] if total else parts
-        )
+def _added(strips: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    total: dict[str, Tensor] = {}
+    for totals in strips:
+        for name, values in totals.items():
+            total[name] = total[name].add_(values) if name in total else values
     return total
 
 
 class _Places(NamedTuple):
-    """Where the numbers of some rows a are. label: the right answers, (1, a, b, 1).
+    """Indices into the logits of some rows a. label: the right answers, (1, a, b, 1).
 
-    by_answer, by_sum: (a * p * p), places among their logits (a, b, c) of the triples with each d
+    by_answer, by_sum: (a * p * p), indices among their logits (a, b, c) of the triples with each d
         and r, or s and c.
     """
 
@@ -154,56 +141,57 @@ class _Places(NamedTuple):
 
 @torch.inference_mode(False)
 def make_places(p: int, start: int, stop: int, device: torch.device) -> _Places:
-    numbers, a = (
-        torch.arange(p, device=device),
-        torch.arange(start, stop, device=device)[:, None, None],
-    )
-
-    def place(b: Tensor, c: Tensor) -> Tensor:
-        return (((a - start) * p + b % p) * p + c % p).flatten()
-
+    group = cyclic_group(p)
+    numbers = torch.arange(p, device=device)
     row = numbers[:, None]
-    by_answer = place(a - row, 2 * a - row - numbers)
-    return _Places(((a + row) % p)[None], by_answer, place(row - a, numbers))
+    a = torch.arange(start, stop, device=device)[:, None, None]
+
+    def index_of(b: Tensor, c: Tensor) -> Tensor:
+        return (((a - start) * p + b) * p + c).flatten()
+
+    right_answers = group.sum(a, row)[None]
+    b = group.difference(a, row)  # of a and d
+    by_answer = index_of(b, group.difference(group.sum(a, b), numbers))
+    by_sum = index_of(group.difference(row, a), numbers)
+    return _Places(right_answers, by_answer, by_sum)
 
 
 # Enough for networks that are one strip; others make them again, which is soon done.
 places = functools.lru_cache(maxsize=4)(make_places)
 
 
-def _of_strip(every: Tensor, places: _Places, with_sums: bool) -> list[Tensor]:
-    """Sums over some rows a of logits (n, a, b, outputs), as `read_sums` reads them."""
+def _totals(every: Tensor, indices: _Places, with_sums: bool) -> dict[str, Tensor]:
+    """Totals over some rows a of logits (n, a, b, outputs), by name, as `_read_totals` reads them."""
     n, p = len(every), every.shape[2]
     # A tie is not an answer: no other output may reach the right one.
-    reached = (every >= every.gather(-1, places.label.expand(n, -1, -1, 1))).sum(dim=-1)
+    right_logits = every.gather(-1, indices.label.expand(n, -1, -1, 1))
+    reached = (every >= right_logits).sum(dim=-1)
     mean = every[..., :p].mean(dim=-1)
     logits = every[..., :p] - mean[..., None]
-    flat, mean = logits.flatten(1), mean.flatten(1)
-    return [
-        (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
-        mean.sum(dim=1),
-        mean.square().sum(dim=1),
-        flat @ flat.T,
-        logits.sum(dim=(1, 2)),
-        flat[:, places.by_answer].view(n, -1, p, p).sum(dim=1),
-        *([flat[0, places.by_sum].view(-1, p, p).sum(dim=0)] if with_sums else []),
-    ]
+    flat, flat_mean = logits.flatten(1), mean.flatten(1)
+    totals = {
+        "right": (reached == 1).sum(dim=(1, 2), dtype=torch.float64),
+        "mean": flat_mean.sum(dim=1),
+        "squared mean": flat_mean.square().sum(dim=1),
+        "products": flat @ flat.T,
+        "offset": logits.sum(dim=(1, 2)),
+        "answer": flat[:, indices.by_answer].view(n, -1, p, p).sum(dim=1),
+    }
+    if with_sums:
+        totals["sums"] = flat[0, indices.by_sum].view(-1, p, p).sum(dim=0)
+    return totals
 
 
-def read_sums(numbers: Array, modulus: int, count: int, *, with_sums: bool = False) -> LogitSums:
-    """What `launch_sums` gave for so many embeddings, on the CPU."""
-    p, n = modulus, count
-    ends = [*accumulate([0, n, n, n, n * n, n * p, n * p * p]), len(numbers)]
-    right, mean, square, products, offset, answer, sums = (
-        numbers[slice(*each)] for each in pairwise(ends)
-    )
+def _read_totals(p: int, totals: Mapping[str, Array]) -> LogitSums:
+    pairs = p**2
+    mean = totals["mean"] / pairs
     return LogitSums(
-        right / p**2,  # whole numbers until here: all pairs are exactly 1
-        np.maximum(square / p**2 - (mean / p**2) ** 2, 0.0),
-        products.reshape(n, n),
-        offset.reshape(n, p) / p**2,
-        answer.reshape(n, p, p) / p,
-        sums.reshape(p, p) / p if with_sums else sums,
+        right=totals["right"] / pairs,  # whole numbers until here: all pairs are exactly 1
+        means=np.maximum(totals["squared mean"] / pairs - mean**2, 0.0),
+        products=totals["products"],
+        offset=totals["offset"] / pairs,
+        answer=totals["answer"] / p,
+        sums=totals["sums"] / p if "sums" in totals else np.zeros(0),
     )
 
 

@@ -32,11 +32,11 @@ from torch import Tensor
 
 from algophase.analysis.distilled_source import source_of
 from algophase.analysis.logits.all_pairs import right_answers
-from algophase.analysis.logits.sums import Array, answers, smallest_margin
+from algophase.analysis.logits.sums import answers, smallest_margin
 from algophase.analysis.program.read import Program, program_logits, program_of_logits
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
-from algophase.core.fourier import transform, waves_at
+from algophase.core.fourier import Array, transform, waves_at
 from algophase.core.wording import counted
 from algophase.networks import Network
 

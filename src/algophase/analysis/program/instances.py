@@ -19,17 +19,13 @@ the embedding alike: key frequencies, their doubles, and what stands out in the 
 network with all frequencies in use has as many instances.
 
 Its form is read from its own profile: see `forms`.
-
-Three rounds, each queued on the device without waiting: the program, every circle alone, the
-instances alone and left out.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from algophase.analysis.circles.find import (
     ALWAYS_STANDS_OUT,
@@ -44,10 +40,12 @@ from algophase.analysis.circles.principal import (
     rebuilt,
 )
 from algophase.analysis.device import upload
-from algophase.analysis.logits.sums import Array, LogitSums, launch_sums
+from algophase.analysis.logits.sums import LogitSums, logit_sums
+from algophase.analysis.pending import Pending
+from algophase.analysis.program.forms import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.program.read import Program, spectrum_of
-from algophase.analysis.program.shapes import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.verdict.lines import reaches
+from algophase.core.fourier import Array, folded
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
 
@@ -66,6 +64,7 @@ LONGEST_CHAIN = 3
 LEAST_INSTANCE = 0.002
 # An amplitude below this part of the root mean square of what the instance writes is rounding.
 NO_AMPLITUDE = 1e-9
+TINY = float(np.finfo(np.float64).tiny)  # what is divided by where logits are all zero
 
 
 @dataclass(frozen=True)
@@ -169,47 +168,39 @@ class Instances:
     embedded: bool = True
 
     def __repr__(self) -> str:
-        return (
-            f"<Instances {[each.frequencies for each in self.instances]}: additivity "
-            f"{self.additivity:.2%}>"
-        )
-
-
-def folded(frequency: int, modulus: int) -> int:
-    """The frequency in 0..p/2 of the same circle."""
-    return min(frequency % modulus, -frequency % modulus)
+        frequencies = [instance.frequencies for instance in self.instances]
+        return f"<Instances {frequencies}: additivity {self.additivity:.2%}>"
 
 
 def stands_out(components: PrincipalComponents) -> list[int]:
     """Frequencies that stand out in the embedding, p/2 included."""
     if components.count == 0:
         return []
-    total = variance_by_frequency(components).numpy()
-    median = float(
-        np.sort(total)[[(len(total) - 1) // 2, len(total) // 2]].mean()
-    )  # np.median takes ten times as long
+    variances = variance_by_frequency(components).numpy()
+    # The mean of the middle one or two: np.median takes ten times as long.
+    middle = [(len(variances) - 1) // 2, len(variances) // 2]
+    median = float(np.sort(variances)[middle].mean())
     line = max(LEAST_VARIANCE_SHARE, min(STANDS_OUT * median, ALWAYS_STANDS_OUT))
-    return (np.flatnonzero(reaches(total, line)) + 1).tolist()
+    return (np.flatnonzero(reaches(variances, line)) + 1).tolist()
 
 
 def doubled(frequencies: Iterable[int], modulus: int) -> list[int]:
-    """The circles of twice these frequencies. That of p/2 is a point."""
-    return [double for double in (folded(2 * k, modulus) for k in frequencies) if double > 0]
+    """The circles of twice these frequencies. That of p/2 is a point, and left out."""
+    doubles = [folded(2 * k, modulus) for k in frequencies]
+    return [double for double in doubles if double > 0]
 
 
-def candidates(found: Program, components: PrincipalComponents) -> list[int]:
+def candidates(program: Program, components: PrincipalComponents) -> list[int]:
     """Frequencies to look at alone: key frequencies, their doubles, and what stands out in the
     embedding.
     """
-    doubles = doubled(found.frequencies, found.modulus)
-    return (
-        list(dict.fromkeys([*found.frequencies, *doubles, *stands_out(components)]))
-        if components.count
-        else []
-    )
+    if components.count == 0:
+        return []
+    doubles = doubled(program.frequencies, program.modulus)
+    return list(dict.fromkeys([*program.frequencies, *doubles, *stands_out(components)]))
 
 
-def launch_groups(
+def isolate(
     network: Network,
     components: PrincipalComponents,
     groups: Sequence[Sequence[int]],
@@ -217,113 +208,128 @@ def launch_groups(
     *,
     with_sums: bool = False,
     prepared: Prepared | None = None,
-) -> Tensor:
-    """Start on the logits of the network's own tables, of each group of frequencies kept and of
-    each left out, where it is.
-
-    A flat tensor for `read_sums`.
+) -> Pending[LogitSums]:
+    """The sums of the network's own tables, then of each group of frequencies kept alone, then of
+    each left out.
     """
-    own = (
-        network.operand_tables() if network.cut == "none" else network.distinct_tables()
-    )  # a function has no table to share
+    # A function has no table to share.
+    own = network.operand_tables() if network.cut == "none" else network.distinct_tables()
     needed = [*components.columns, group_columns(components, groups, left_out), *components.means]
     left, right, chosen, *means = upload(needed, own[0].device, own[0].dtype)
     parts = rebuilt(means, of_columns(left, right, chosen))  # (n, p, width) of each operand
-    tables = [torch.cat([one.detach()[None], some]) for one, some in zip(own, parts, strict=False)]
-    return launch_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
+    tables = []
+    for own_table, part_tables in zip(own, parts, strict=False):
+        tables.append(torch.cat([own_table.detach()[None], part_tables]))
+    return logit_sums(network, tables[0], tables[-1], with_sums=with_sums, prepared=prepared)
 
 
-def read_circles(
-    found: LogitSums, frequencies: Sequence[int], components: PrincipalComponents
+def circles_alone(
+    sums: LogitSums, frequencies: Sequence[int], components: PrincipalComponents
 ) -> list[CircleAlone]:
     """What each frequency does alone, from the sums of the network's own tables and of each
     kept.
     """
-    products, following = found.without_offsets, found.following
-    whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
-    carried = variance_by_frequency(components).numpy() if frequencies else np.zeros(0)
-    written = spectrum_of(found.amplitudes) / whole
-    return [
-        CircleAlone(
-            k,
-            float(carried[k - 1]),
-            float(products[0, i]) / whole,
-            float(products[i, i]) / whole,
-            float(found.right[i]),
-            written[i],
-            following[i],
+    if not frequencies:
+        return []
+    products = sums.without_offsets
+    whole = max(float(products[0, 0]), TINY)
+    variances = variance_by_frequency(components).numpy()
+    writes = spectrum_of(sums.amplitudes) / whole
+    circles = []
+    for row, k in enumerate(frequencies, start=1):
+        circle = CircleAlone(
+            frequency=k,
+            embedding_share=float(variances[k - 1]),
+            share=float(products[0, row]) / whole,
+            energy=float(products[row, row]) / whole,
+            accuracy=float(sums.right[row]),
+            writes=writes[row],
+            answer=sums.following[row],
         )
-        for i, k in enumerate(frequencies, start=1)
-    ]
+        circles.append(circle)
+    return circles
 
 
 def grouped(
-    found: Program, circles: Iterable[CircleAlone], outstanding: Iterable[int]
+    program: Program, circles: Iterable[CircleAlone], outstanding: Iterable[int]
 ) -> list[list[int]]:
     """The instances' frequencies, leading ones first: key frequencies joined by the circles that
     serve them.
     """
-    p, alone, outstanding = (
-        found.modulus,
-        {circle.frequency: circle for circle in circles},
-        set(outstanding),
-    )
-    keys = [k for k in found.frequencies if k in alone and reaches(alone[k].energy, LEAST_INSTANCE)]
-    leader = {k: k for k in keys}
-
-    def leading(k: int) -> int:
-        while leader[k] != k:
-            k = leader[k]
-        return k
-
+    p = program.modulus
+    alone = {circle.frequency: circle for circle in circles}
+    energy = {k: circle.energy for k, circle in alone.items()}
+    outstanding = set(outstanding)
+    keys = [k for k in program.frequencies if reaches(energy.get(k, 0.0), LEAST_INSTANCE)]
+    chains = _Chains(keys)
     for k in keys:
         double = alone.get(folded(2 * k, p))
-        if double is None or double.frequency == k:
+        if double is None or double.frequency == k or not _serves(double, alone[k]):
             continue
-        written = float(double.writes[k - 1])
-        if not reaches(written, LEAST_LINK * alone[k].energy):
-            continue
-        if not reaches(
-            written + float(double.writes[double.frequency - 1]), LEAST_ORDER * double.energy
-        ):
-            continue
-        _join(leader, leading, k, double.frequency)
+        chains.join(k, double.frequency)
         # The double's double and so on: part of the shape that the tokens draw, where the embedding
         # shows it.
-        last, further = double.frequency, folded(2 * double.frequency, p)
-        while (
-            last not in keys
-            and further not in leader
-            and further in outstanding
-            and further in alone
-        ):
-            if not reaches(alone[further].energy, LEAST_LINK * alone[k].energy):
+        last = double.frequency
+        while last not in keys:
+            further = folded(2 * last, p)
+            if further in chains or further not in outstanding or further not in alone:
                 break
-            _join(leader, leading, k, further)
-            last, further = further, folded(2 * further, p)
-    groups: dict[int, list[int]] = {}
-    for k in leader:
-        groups.setdefault(leading(k), []).append(k)
+            if not reaches(energy[further], LEAST_LINK * energy[k]):
+                break
+            chains.join(k, further)
+            last = further
+
     longest = max(LONGEST_CHAIN, p // 4)
-    apart = [part for group in groups.values() for part in _taken_apart(group, keys, longest)]
-    energy = {k: alone[k].energy for k in alone}
+    groups: list[list[int]] = []
+    for chain in chains.groups():
+        if len(chain) <= longest:
+            groups.append(chain)
+        else:
+            groups += [[k] for k in chain if k in keys]
     # Leading: the key frequency that does most; then by what each does.
     return [
-        sorted(group, key=lambda k: (k not in keys, -round(energy[k], 9), k)) for group in apart
+        sorted(group, key=lambda k: (k not in keys, -round(energy[k], 9), k)) for group in groups
     ]
 
 
-def _taken_apart(group: list[int], keys: Sequence[int], longest: int) -> list[list[int]]:
-    return [group] if len(group) <= longest else [[k] for k in group if k in keys]
+def _serves(double: CircleAlone, circle: CircleAlone) -> bool:
+    """Whether a circle of twice the frequency belongs to a circle: it writes enough at that
+    frequency, and little elsewhere.
+    """
+    at_circle = float(double.writes[circle.frequency - 1])
+    at_itself = float(double.writes[double.frequency - 1])
+    enough = reaches(at_circle, LEAST_LINK * circle.energy)
+    orderly = reaches(at_circle + at_itself, LEAST_ORDER * double.energy)
+    return bool(enough and orderly)
 
 
-def _join(leader: dict[int, int], leading: Callable[[int], int], k: int, other: int) -> None:
-    leader.setdefault(other, other)
-    leader[leading(other)] = leading(k)
+class _Chains:
+    """Frequencies that belong together: a union-find over the key frequencies and what joins them."""
+
+    def __init__(self, keys: Iterable[int]) -> None:
+        self._leader = {k: k for k in keys}
+
+    def __contains__(self, frequency: int) -> bool:
+        return frequency in self._leader
+
+    def _leading(self, k: int) -> int:
+        while self._leader[k] != k:
+            k = self._leader[k]
+        return k
+
+    def join(self, k: int, other: int) -> None:
+        self._leader.setdefault(other, other)
+        self._leader[self._leading(other)] = self._leading(k)
+
+    def groups(self) -> list[list[int]]:
+        groups: dict[int, list[int]] = {}
+        for k in self._leader:
+            groups.setdefault(self._leading(k), []).append(k)
+        return list(groups.values())
 
 
-def read_instances(
-    found: Program,
+def weigh_instances(
+    program: Program,
     components: PrincipalComponents,
     circles: Sequence[CircleAlone],
     groups: Sequence[Sequence[int]],
@@ -334,49 +340,54 @@ def read_instances(
     left out.
 
     normalised: the network has layer norm, which rescales whatever is left of an embedding to the
-        size of the whole. What
-    instances write is then divided by one factor, the one with which their sum is nearest to the
-    network.
+        size of the whole. What instances write is then divided by one factor, the one with which
+        their sum is nearest to the network.
     """
-    n, products, following = len(groups), sums.without_offsets, sums.following
-    whole = max(float(products[0, 0]), np.finfo(np.float64).tiny)
-    alone, kept = {circle.frequency: circle.answer for circle in circles}, slice(1, n + 1)
+    n = len(groups)
+    kept = slice(1, n + 1)
+    products, following = sums.without_offsets, sums.following
+    whole = max(float(products[0, 0]), TINY)
+    alone = {circle.frequency: circle.answer for circle in circles}
     if normalised and products[0, kept].sum() > 0:
+        factor = products[0, kept].sum() / products[kept, kept].sum()
         scale = np.ones(len(products))
-        scale[kept] = factor = products[0, kept].sum() / products[kept, kept].sum()
-        products, following = products * np.outer(scale, scale), following * scale[:, None, None]
+        scale[kept] = factor
+        products = products * np.outer(scale, scale)
+        following = following * scale[:, None, None]
         alone = {k: factor * answer for k, answer in alone.items()}
-    turned = len(components.means) > 1
     instances = []
-    for i, group in enumerate(groups, start=1):
-        left, energy = n + i, max(float(products[i, i]), np.finfo(np.float64).tiny)
-        keys = [k for k in group if k in found.frequencies]
-        forms = fitted_forms(found.modulus, group, keys, alone, following[i], turned)
-        if forms.clock + forms.pizza <= NO_AMPLITUDE * (energy / found.modulus**3) ** 0.5:
+    for row, group in enumerate(groups, start=1):
+        left_out = n + row
+        energy = max(float(products[row, row]), TINY)
+        keys = [k for k in group if k in program.frequencies]
+        forms = fitted_forms(group, keys, alone, following[row], len(components.means) > 1)
+        if forms.clock + forms.pizza <= NO_AMPLITUDE * (energy / program.modulus**3) ** 0.5:
             forms = forms._replace(clock=0.0, pizza=0.0)  # a ratio of two roundings says nothing
-        instances.append(
-            Instance(
-                frequencies=tuple(group),
-                keys=tuple(keys),
-                period=period_of(group[0], found.modulus),
-                share=float(products[0, i]) / whole,
-                energy=energy / whole,
-                accuracy_alone=float(sums.right[i]),
-                accuracy_without=float(sums.right[left]),
-                share_without=float(2 * products[0, left] - products[left, left]) / whole,
-                profile=forms.profile,
-                leading_profile=forms.leading_profile,
-                clock=forms.clock,
-                pizza=forms.pizza,
-                companion=forms.companion,
-                following=forms.following / energy,
-                fits={name: value / energy for name, value in forms.fits.items()},
-            )
+        without = float(2 * products[0, left_out] - products[left_out, left_out])
+        instance = Instance(
+            frequencies=tuple(group),
+            keys=tuple(keys),
+            period=period_of(group[0], program.modulus),
+            share=float(products[0, row]) / whole,
+            energy=energy / whole,
+            accuracy_alone=float(sums.right[row]),
+            accuracy_without=float(sums.right[left_out]),
+            share_without=without / whole,
+            profile=forms.profile,
+            leading_profile=forms.leading_profile,
+            clock=forms.clock,
+            pizza=forms.pizza,
+            companion=forms.companion,
+            following=forms.following / energy,
+            fits={name: value / energy for name, value in forms.fits.items()},
         )
-    instances.sort(key=lambda each: (-round(each.share, 9), each.frequencies))
-    together = 2 * products[0, kept].sum() - products[kept, kept].sum()
-    additivity = float(together) / whole if n else 0.0
-    remainder = 1.0 - sum(each.share for each in instances)
+        instances.append(instance)
+    instances.sort(key=lambda instance: (-round(instance.share, 9), instance.frequencies))
+    together = float(2 * products[0, kept].sum() - products[kept, kept].sum())
     return Instances(
-        tuple(instances), tuple(circles), additivity, remainder, len(stands_out(components))
+        instances=tuple(instances),
+        circles=tuple(circles),
+        additivity=together / whole if groups else 0.0,
+        remainder=1.0 - sum(instance.share for instance in instances),
+        outstanding=len(stands_out(components)),
     )

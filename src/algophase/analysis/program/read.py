@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import right_answers, share_right
-from algophase.analysis.logits.sums import Array, LogitSums
+from algophase.analysis.logits.sums import LogitSums
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import (
+    Array,
     amplitude_matrix,
     circle,
     sine_is_zero,

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from algophase.analysis.circles.principal import equal_components
 from algophase.analysis.logits.metrics import CIRCULARITY_COMPONENTS
-from algophase.analysis.logits.sums import Array
 from algophase.analysis.subject import Subject
+from algophase.core.fourier import Array
 
 PAIRS = 8  # on which it is tried whether logits depend on the sum of the embeddings alone
 SAME = 1e-9  # of the largest logit: no more than rounding
@@ -36,9 +36,9 @@ NORMALISED = (
 
 
 @torch.no_grad()
-def launch_cautions(subject: Subject) -> dict[str, Tensor]:
-    """Start on moving the two embeddings of a few pairs against each other; nothing where it is
-    known.
+def effects_of_moves(subject: Subject) -> dict[str, Tensor]:
+    """How far the logits of a few pairs move with an embedding, as parts of the largest logit, on
+    the device: with the first, and with both against each other. Empty where it is known.
     """
     network = subject.network
     if not network.may_read_sum_alone or network.concatenates or network.cut == "none":
@@ -46,35 +46,31 @@ def launch_cautions(subject: Subject) -> dict[str, Tensor]:
     tables, p = network.operand_tables(), subject.modulus
     chosen = torch.arange(PAIRS, device=tables[0].device) % p
     a, b = tables[0][chosen], tables[1][(3 * chosen + 1) % p]
-    move = torch.linspace(-1, 1, a.shape[1], device=a.device, dtype=a.dtype) * (1 + a.abs().mean())
-    own, moved, turned = network.logits_from_embeddings(
-        torch.cat([a, a + move, a + move]), torch.cat([b, b, b - move])
-    ).chunk(3)
+    direction = torch.linspace(-1, 1, a.shape[1], device=a.device, dtype=a.dtype)
+    move = direction * (1 + a.abs().mean())
+    first, second = torch.cat([a, a + move, a + move]), torch.cat([b, b, b - move])
+    own, moved, against = network.logits_from_embeddings(first, second).chunk(3)
     size = own.abs().max()
     return {
-        "moved": (moved - own).abs().max() / size,
-        "moved against each other": (turned - own).abs().max() / size,
+        "the first": (moved - own).abs().max() / size,
+        "against each other": (against - own).abs().max() / size,
     }
 
 
-def read_cautions(subject: Subject, numbers: Mapping[str, Array]) -> tuple[str, ...]:
-    """From what `launch_cautions` gave, on the CPU."""
-    found = list(subject.seen.notes)
+def cautions_of(subject: Subject, effects: Mapping[str, Array]) -> tuple[str, ...]:
+    """effects: those of `effects_of_moves`, on the CPU."""
+    cautions = list(subject.seen.notes)
     if subject.network.concatenates:
-        found.append(CONCATENATED)
-    elif (
-        "moved" in numbers
-        and numbers["moved"] > SAME
-        and numbers["moved against each other"] <= SAME
-    ):
-        found.append(ADDED)
+        cautions.append(CONCATENATED)
+    elif effects and effects["the first"] > SAME and effects["against each other"] <= SAME:
+        cautions.append(ADDED)
     if subject.network.normalises:
-        found.append(NORMALISED)
+        cautions.append(NORMALISED)
     equal = equal_components(subject.components, CIRCULARITY_COMPONENTS)
     if equal > 2 and len(subject.tables) == 1:
-        found.append(
+        cautions.append(
             f"circularity is not defined by the weights alone: {equal} principal components "
             "have equal size, and any turn "
             "among them would do as well; ours have one frequency each"
         )
-    return tuple(found)
+    return tuple(cautions)

@@ -33,9 +33,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from algophase.analysis.program.forms import fitted_as
 from algophase.analysis.program.instances import Instance, Instances
 from algophase.analysis.program.read import Program
-from algophase.analysis.program.shapes import fitted_as
 from algophase.analysis.verdict.lines import exceeds, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.answers import Learned

@@ -1,4 +1,4 @@
-"""The three rounds of an analysis are those of its parts one by one, for one network or many, on
+"""The stages of an analysis are those of its parts one by one, for one network or many, on
 any device.
 """
 
@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import torch
 from made_networks import mixture
-from one_by_one import program
+from one_by_one import found_in, program
 from test_device import assert_same, needs_gpu, networks
-from test_instances import found_in
 
 from algophase.analysis import analyze as analysis_of
 from algophase.analysis.analyze import Analysis, analyze, analyze_many
@@ -19,6 +18,8 @@ from algophase.analysis.circles.find import find_circles
 from algophase.analysis.circles.principal import network_components
 from algophase.analysis.circles.roles import circle_evidence
 from algophase.analysis.device import in_float64
+from algophase.analysis.logits.sums import LogitSums
+from algophase.analysis.pending import Pending
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.decide import decide
 from algophase.analysis.verdict.thresholds import Thresholds
@@ -27,7 +28,7 @@ from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
-def test_an_analysis_is_that_of_its_rounds_one_by_one() -> None:
+def test_an_analysis_is_that_of_its_stages_one_by_one() -> None:
     network = mixture(23, (2,), (5,), 0.6)
     found, measured = found_in(network)
     made = analyze(network, Thresholds(hybrid_share=0.45))
@@ -60,6 +61,23 @@ def test_other_lines_need_no_other_analysis() -> None:
     assert strict.sentence.startswith("no algorithm found: its program explains")
     assert any("disagree" in reason for reason in strict.paper.reasons)
     assert strict.metrics == made.metrics
+
+
+def test_other_lines_move_roles_and_forms_alike() -> None:
+    """A circle with 60% of a Pizza's amplitude is a mixture, and by a lower line a Pizza."""
+    made = analyze(mixture(23, (2,), (2,), 0.6))
+    assert {item.role for item in made.circles} == {"mixed"}
+    assert set(made.verdict.forms) == {"both"}
+    part = made.circles[0].pizza_weight / (
+        made.circles[0].clock_weight + made.circles[0].pizza_weight
+    )
+    lower = made.decide(Thresholds(pizza_part=max(0.5, part - 0.01)))
+    assert {item.role for item in lower.circles} == {"Pizza"}
+    assert set(lower.verdict.forms) == {"Pizza"}
+    strict = made.decide(Thresholds(fit=1.0))
+    assert {item.role for item in strict.circles} == {"unclear"}
+    assert set(strict.verdict.forms) == {"other"}
+    assert lower.decide(Thresholds()).circles == made.circles
 
 
 def test_what_the_metrics_cannot_say_is_said() -> None:
@@ -117,20 +135,18 @@ def test_a_repr_is_one_line() -> None:
 def test_circles_looked_at_ahead_of_the_program_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As on a GPU: the doubles of what the embedding shows come with the first round, wanted or
-    not.
-    """
+    """As on a GPU: the doubles of what the embedding shows are isolated with it, wanted or not."""
     every = [mixture(23, (2,), (5,), 0.6), *networks()[:3]]
-    expected, launch = [analyze(network) for network in every], analysis_of._launch
+    expected, isolate = [analyze(network) for network in every], analysis_of._isolate
     launched: list[Sequence[Sequence[int]]] = []
 
     def recorded(
         subject: Subject, groups: Sequence[Sequence[int]], *others: Any, **how: Any
-    ) -> torch.Tensor:
+    ) -> Pending[LogitSums]:
         launched.append(groups)
-        return launch(subject, groups, *others, **how)
+        return isolate(subject, groups, *others, **how)
 
-    monkeypatch.setattr(analysis_of, "_launch", recorded)
+    monkeypatch.setattr(analysis_of, "_isolate", recorded)
     monkeypatch.setattr(Subject, "device", torch.device("meta"))
     for network, before in zip(every, expected, strict=True):
         found = analyze(network)
@@ -138,8 +154,7 @@ def test_circles_looked_at_ahead_of_the_program_change_nothing(
             each.frequency for each in before.instances.circles
         ]
         assert_same(found.to_dict(), before.to_dict())
-    # Of the first network: the doubles 4 and 10 in the first round, no round for what is missing,
-    # and the instances.
+    # Of the first network: the doubles 4 and 10 at once, nothing that is missing, and the instances.
     assert launched[:2] == [[[2], [5], [4], [10]], [[2], [5]]]
 
 
