@@ -21,8 +21,10 @@ import pandas
 import torch
 
 from algophase import Network, RunSettings, analyze
+from algophase.core.palette import GREY, VERDICTS
 from algophase.networks.stacking import take_out
-from algophase.report.style import GREY, VERDICTS, house_style, new_figure, save_figure
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.sweeps.field_spaces import find_space
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import Group, plan

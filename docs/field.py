@@ -13,7 +13,9 @@ import numpy
 from algophase import Runs, attention_heads, load, read_runs
 from algophase.analysis.hidden.heads import leans
 from algophase.analysis.subject import Subject
-from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
+from algophase.core.palette import COLORS, GREY, VERDICTS
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.runs.laws import with_keys
 
@@ -27,8 +29,8 @@ CLOCK = "fixed-width/networks/da98a6312948.safetensors"
 HIGH = 0.8  # attention rates above this, where Clocks are the rule with four heads
 DEPTHS = {"1": "fixed-width", "2": "layers-2", "3": "layers-3", "4": "layers-4"}
 STEPS = {  # what ends, and how a run is still before it
-    "symmetric gradients": ("^", COLOURS[5], lambda runs: runs.gradient_symmetricity > 0.98),
-    "Pizzas": ("s", COLOURS[1], lambda runs: runs.verdict == "Pizza"),
+    "symmetric gradients": ("^", COLORS[5], lambda runs: runs.gradient_symmetricity > 0.98),
+    "Pizzas": ("s", COLORS[1], lambda runs: runs.verdict == "Pizza"),
 }
 
 
@@ -104,9 +106,9 @@ def boundaries(axes: "Axes", name: str, column: str) -> None:
 def by_modulus(axes: "Axes") -> None:
     runs, _ = with_keys(accurate("moduli"))
     for rate, marker, colour in (
-        (0.0, "s", COLOURS[1]),
-        (0.5, "^", COLOURS[5]),
-        (1.0, "o", COLOURS[0]),
+        (0.0, "s", COLORS[1]),
+        (0.5, "^", COLORS[5]),
+        (1.0, "o", COLORS[0]),
     ):
         some = runs[runs["attention_rate"] == rate]
         groups = [(p, part["_keys"].map(len).to_numpy()) for p, part in some.groupby("modulus")]
@@ -164,7 +166,7 @@ def draw_depth() -> "Figure":
         )
         style = {
             "marker": marker,
-            "color": COLOURS[5] if layers == "4" else "black",
+            "color": COLORS[5] if layers == "4" else "black",
             "alpha": 0.6,
             "linewidth": 0,
         }
@@ -204,7 +206,7 @@ def draw_heads() -> "Figure":
         order = place.argsort()
         for number, head in enumerate(found.followers(frequency)):
             style = {
-                "color": COLOURS[(0, 5)[number]],
+                "color": COLORS[(0, 5)[number]],
                 "marker": "os"[number],
                 "markersize": 3,
                 "linewidth": 1,
@@ -221,10 +223,10 @@ def draw_heads() -> "Figure":
         axes.legend(frameon=False, ncols=2, loc="upper center")
     runs, random = read_runs(ROOT / "gallery" / "heads-short"), numpy.random.default_rng(0)
     for count, marker, colour in (
-        (1, "s", COLOURS[1]),
-        (2, "^", COLOURS[5]),
-        (4, "o", COLOURS[0]),
-        (8, "D", COLOURS[2]),
+        (1, "s", COLORS[1]),
+        (2, "^", COLORS[5]),
+        (4, "o", COLORS[0]),
+        (8, "D", COLORS[2]),
     ):
         some = runs[runs.heads == count]
         pairs = [

@@ -14,7 +14,9 @@ from matplotlib.ticker import PercentFormatter
 
 from algophase import Analysis, Runs, analyze, load, without_interactions
 from algophase.analysis.catalogue import label
-from algophase.report.style import VERDICTS, house_style, new_figure, save_figure
+from algophase.core.palette import VERDICTS
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.runs.phase_shift import RESAMPLES, phase_shifts
 from algophase.storage.sweep_directory import SweepDirectory
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy
 
 from algophase import Runs
-from algophase.report.style import COLOURS, GREY, house_style, new_figure, save_figure
+from algophase.core.palette import COLORS, GREY
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.runs.law_tests import key_sets
 from algophase.runs.laws import with_keys
 from algophase.runs.rows import run_from_row
@@ -49,7 +51,7 @@ def main() -> None:
             / chance
         )
         value, ends = seen.sum(axis=1) / chance, numpy.quantile(again, [0.025, 0.975], axis=1)
-        colours = [COLOURS[5] if u == 2 else COLOURS[0] for u in ratios]
+        colours = [COLORS[5] if u == 2 else COLORS[0] for u in ratios]
         pairs.bar(range(len(ratios)), value, color=colours, width=0.7)
         pairs.errorbar(
             range(len(ratios)),
@@ -72,7 +74,7 @@ def main() -> None:
             counts = widths["_keys"].iloc[some].map(len).to_numpy()
             middle = float(numpy.median(widths["width"].iloc[some]))
             spread = 1.96 * counts.std(ddof=1) / len(counts) ** 0.5
-            number.errorbar(middle, counts.mean(), spread, fmt="o", color=COLOURS[0], markersize=4)
+            number.errorbar(middle, counts.mean(), spread, fmt="o", color=COLORS[0], markersize=4)
         number.set_xscale("log", base=2)
         number.set_xticks([32, 64, 128, 256, 512], ["32", "64", "128", "256", "512"])
         number.set(
@@ -84,9 +86,9 @@ def main() -> None:
 
         powers = [initial_powers(run_from_row(row)) for row in runs.to_dict("records")]
         for table, colour, marker in (
-            (BOTH, COLOURS[5], "o"),
-            (EMBEDDING, COLOURS[0], "s"),
-            (UNEMBEDDING, COLOURS[2], "^"),
+            (BOTH, COLORS[5], "o"),
+            (EMBEDDING, COLORS[0], "s"),
+            (UNEMBEDDING, COLORS[2], "^"),
         ):
             ranks = numpy.array([(-each[table]).argsort().argsort() for each in powers])
             kept = [int(sets.member[ranks == rank].sum()) for rank in range(sets.count)]

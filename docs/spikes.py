@@ -20,8 +20,10 @@ import pandas
 from algophase import train
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.program.read import program_of_logits
+from algophase.core.palette import COLORS
 from algophase.core.settings import RunSettings
-from algophase.report.style import COLOURS, house_style, new_figure, save_figure
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.sweeps.field_spaces import find_space
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def draw(table: pandas.DataFrame) -> "Figure":
     panels = figure.subplots(1, len(DEPTHS), sharey=True)
     for axes, (layers, some) in zip(panels, table.groupby("layers"), strict=True):
         for colour, style, (_, one) in zip(
-            COLOURS, ("-", "--", ":"), some.groupby("run_id", sort=False), strict=False
+            COLORS, ("-", "--", ":"), some.groupby("run_id", sort=False), strict=False
         ):
             rate = one.attention_rate.iloc[0]
             axes.plot(

@@ -11,7 +11,9 @@ import numpy
 import pandas
 
 from algophase import Runs
-from algophase.report.style import COLOURS, GREY, VERDICTS, house_style, new_figure, save_figure
+from algophase.core.palette import COLORS, GREY, VERDICTS
+from algophase.pictures.style import house_style, new_figure
+from algophase.report.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.storage.sweep_directory import SweepDirectory
 
@@ -45,8 +47,8 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
     verdicts.set_title("attention rate 1: first Pizzas, then Clocks")
     _below(verdicts, 2)
     for name, label, colour, marker in (
-        ("pizza_logit_share", "Pizza's share of the logits", COLOURS[1], "s"),
-        ("validation_accuracy", "held-out pairs answered right", COLOURS[0], "o"),
+        ("pizza_logit_share", "Pizza's share of the logits", COLORS[1], "s"),
+        ("validation_accuracy", "held-out pairs answered right", COLORS[0], "o"),
     ):
         low, middle, high = (by_epoch[name].quantile(part).to_numpy() for part in (0.05, 0.5, 0.95))
         parts.fill_between(epochs, low, high, color=colour, alpha=0.2, linewidth=0)
@@ -59,7 +61,7 @@ def along_training(verdicts: "Axes", parts: "Axes") -> None:
         epochs,
         products / products.max(),
         "^--",
-        color=COLOURS[5],
+        color=COLORS[5],
         markersize=4,
         linewidth=1,
         label=label,

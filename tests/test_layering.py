@@ -1,5 +1,5 @@
 """Imports point one way through the folders and never in a circle, and plotting stays in
-`report`, `explore` and `paper`.
+`pictures`, `report`, `explore` and `paper`.
 """
 
 import ast
@@ -14,6 +14,8 @@ import algophase
 ROOT = Path(algophase.__file__).parent
 ORDER = [
     "core",
+    "pictures",
+    "pages",
     "networks",
     "training",
     "analysis",
@@ -135,9 +137,21 @@ def test_a_test_for_an_architecture_is_found() -> None:
     assert not classes_tested("name = type(network).__name__")
 
 
-def test_only_report_explore_and_paper_draw() -> None:
+def test_only_four_rooms_draw() -> None:
     for path in ROOT.rglob("*.py"):
-        if room(path) not in ("report", "explore", "paper"):
-            assert not any(
-                module.startswith(("matplotlib", "plotly")) for module in imported(path)
-            ), path
+        if room(path) not in ("pictures", "report", "explore", "paper"):
+            for module in imported(path):
+                assert not module.startswith(("matplotlib", "plotly")), path
+
+
+def test_no_room_imports_another_by_its_name_in_a_string() -> None:
+    for path in ROOT.rglob("*.py"):
+        if path == ROOT / "__init__.py":  # the public names, which are imported when first used
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Call):
+                continue
+            function = ast.unparse(node.func).rpartition(".")[2]
+            arguments = ", ".join(map(ast.unparse, node.args))
+            if function in ("import_module", "__import__"):
+                assert "algophase" not in arguments, path

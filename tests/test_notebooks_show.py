@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from typing import Any
 
 import pytest
 import torch
@@ -76,7 +77,7 @@ def test_the_card_has_the_verdict_and_a_picture(analysis: Analysis) -> None:
 
 
 def test_figures_are_returned_and_shown(analysis: Analysis) -> None:
-    figure = analysis.plot()
+    figure: Any = analysis.plot()
     assert figure._repr_png_().startswith(b"\x89PNG")
     assert len(figure.axes) >= 3
     runs = Runs.read("fixed-width")

@@ -10,11 +10,11 @@ import pytest
 from made_networks import mixture, parity_clock
 
 from algophase import Runs, analyze, distil, handmade_clock, handmade_pizza
-from algophase.analysis.profiles import profiles
+from algophase.analysis.presentation import profiles
 from algophase.analysis.program.forms import form_curve, period_of
 from algophase.analysis.verdict.decide import form_of
 from algophase.networks import Network
-from algophase.report.program_figures import program_panels
+from algophase.report.program_panels import program_panels
 
 COMPOSITE = (60, 64, 100)
 

@@ -6,8 +6,8 @@ import pytest
 from matplotlib.image import imread
 
 from algophase.core.errors import InputError
+from algophase.pictures.style import house_style
 from algophase.report.comparison import comparison_figure, draw_comparison
-from algophase.report.style import house_style
 from algophase.runs.comparison import Comparison, compare
 
 

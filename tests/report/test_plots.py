@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 import algophase
 from algophase import InputError, Specimen, handmade_clock, handmade_pizza
+from algophase.pictures.style import house_style, new_figure
 from algophase.report.figures import draw_tokens
-from algophase.report.style import house_style, new_figure
 
 PLOTS = [
     algophase.plot_circles,

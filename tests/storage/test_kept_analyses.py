@@ -131,4 +131,6 @@ def test_every_folder_that_an_analysis_depends_on_counts() -> None:
     answer = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert {module.split(".")[1] for module in answer.stdout.split()} == {*CODE}
+    folders = {module.split(".")[1] for module in answer.stdout.split()}
+    shown_anew = {"pages", "pictures"}  # no number depends on how an analysis is worded or drawn
+    assert folders - shown_anew == {*CODE}

@@ -1,3 +1,3 @@
 """What a network computes: metrics, circles, closed forms, verdict. Numbers only; drawing is in
-`report`.
+`pictures` and `report`, words are in `pages`.
 """

@@ -8,13 +8,11 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from algophase.analysis.card import card
 from algophase.analysis.catalogue import EXACT, IRRELEVANCE
 from algophase.analysis.checks import check_network
 from algophase.analysis.circles.roles import CircleEvidence, roles_of, with_role
@@ -24,6 +22,7 @@ from algophase.analysis.logits.sums import LogitSums
 from algophase.analysis.measured import measure, measure_on_device
 from algophase.analysis.operation import learned_instead, with_operation
 from algophase.analysis.pending import Packed, Pending, both, run_now, run_overlapped
+from algophase.analysis.presentation import network_text, program_picture
 from algophase.analysis.program.instances import (
     CircleAlone,
     Instances,
@@ -39,7 +38,6 @@ from algophase.analysis.program.read import Program, program_of_sums
 from algophase.analysis.record import record_of
 from algophase.analysis.replay import Replays
 from algophase.analysis.subject import Subject
-from algophase.analysis.summary import summary
 from algophase.analysis.verdict.decide import Verdict, decide, findings
 from algophase.analysis.verdict.paper_label import (
     Measurements,
@@ -58,6 +56,12 @@ from algophase.core.settings import shown
 from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.networks.wrapped import wrap
+from algophase.pages.card import card
+from algophase.pages.summary import summary
+from algophase.pictures.program import draw_program
+
+if TYPE_CHECKING:
+    from algophase.pictures.style import Figure
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,13 @@ class Analysis:
         return self.verdict.label if self.verdict.known else self.paper.label
 
     @property
+    def headline(self) -> str:
+        """What the network is in one phrase: the verdict's, or for a row of an older table the
+        paper's label.
+        """
+        return self.verdict.headline if self.verdict.known else self.paper.title
+
+    @property
     def additivity(self) -> float:
         """Share of the network's logits that the sum of its instances, each kept alone,
         explains.
@@ -158,7 +169,7 @@ class Analysis:
         return replace(self, verdict=verdict, circles=circles, paper=paper)
 
     def __str__(self) -> str:
-        return summary(self)
+        return summary(network_text(self))
 
     def __repr__(self) -> str:
         if not self.verdict.known:
@@ -170,17 +181,13 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return card(self)
+        return card(network_text(self))
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """The program as a matplotlib figure, which a notebook shows: the instances' profiles,
         and shares of the logits.
         """
-        drawing = import_module(
-            "algophase.report.program_figures"
-        )  # a later room: asked for when there is something to draw
-        with import_module("algophase.report.style").house_style():
-            return drawing.draw_program(self, f"{self.id}: {self.label}")
+        return draw_program(program_picture(self), f"{self.id}: {self.label}")
 
     def to_dict(self) -> dict[str, Any]:
         """The record `algophase analyze --json` prints: plain values, null for what is

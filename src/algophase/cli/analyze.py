@@ -94,8 +94,9 @@ def analyze(
     """
     from algophase.analysis.hidden.look_inside import look_inside
     from algophase.analysis.hidden.topology import import_ripser
-    from algophase.analysis.summary import summary
+    from algophase.analysis.presentation import network_text
     from algophase.analysis.verdict.thresholds import Thresholds
+    from algophase.pages.summary import summary
     from algophase.storage import id_of
     from algophase.storage.analyses import Unusable, analyze_files, names, network_files
     from algophase.storage.formats.contents import Reading
@@ -149,7 +150,10 @@ def analyze(
                     analysis.instead is None
                 ):  # numbers about a task that it did not learn would mislead
                     bar.console.file.flush()
-                    lines = [summary(analysis, name), *([] if inside is None else inside.lines())]
+                    lines = [
+                        summary(network_text(analysis), name),
+                        *([] if inside is None else inside.lines()),
+                    ]
                     echo("\n".join(lines) + "\n")
                     closing.append((name, analysis))
                 if table is not None:
@@ -263,7 +267,7 @@ def _parquet(columns: dict[str, list[Any]], count: int) -> bytes:
 def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:
     """All networks at a glance: name, verdict, accuracy and the paper's three metrics."""
     from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, quantity
-    from algophase.analysis.summary import aligned
+    from algophase.pages.text import aligned
 
     shown = [quantity(name) for name in ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)]
     rows = [["network", "verdict", *(each.family for each in shown)]]

@@ -66,7 +66,7 @@ def compare(
     from algophase.storage.runs_table import read_ends
 
     if figure is not None:
-        from algophase.report.style import check_format
+        from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
     ours = read_ends(sweep)

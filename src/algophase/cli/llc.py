@@ -71,7 +71,7 @@ def llc(
         chains, burn_in, draws, step, localisation, inverse_temperature, pairs, seed
     )
     if figure is not None:
-        from algophase.report.style import check_format
+        from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
     found = learning_coefficients(
@@ -92,7 +92,8 @@ def llc(
                 f"{each.distance:.2f}"
             )
     if figure is not None:
-        from algophase.report.style import save_figure
-        from algophase.report.trace_figure import draw_traces
+        from algophase.pictures.traces import draw_traces
+        from algophase.report.save_figure import save_figure
 
-        echo(f"figure: {save_figure(draw_traces(found), figure)}", err=True)
+        drawn = draw_traces([coefficient.picture() for coefficient in found])
+        echo(f"figure: {save_figure(drawn, figure)}", err=True)

@@ -156,8 +156,8 @@ def runs(
 
 def _shipped_tables() -> list[str]:
     """One line for each: its name, its runs, what they learned, what it is."""
-    from algophase.analysis.summary import aligned
     from algophase.core.gallery import default_gallery
+    from algophase.pages.text import aligned
     from algophase.runs.populations import find_sweeps, read_population
 
     gallery = default_gallery()

@@ -37,6 +37,11 @@ def floored(share: float, digits: int = 2) -> str:
     return "-" if math.isnan(share) else f"{math.floor(whole) / 10**digits:.{digits}f}%"
 
 
+def form_name(form: str) -> str:
+    """An instance's form as people read it. Tables and JSON keep the form itself."""
+    return "Clock-Pizza mixture" if form == "both" else form
+
+
 def share_text(share: float) -> str:
     """A share in percent with two digits, enough to compare parts of a whole: 39%, 7.7%."""
     percent = 100 * share

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algophase.analysis.catalogue import LONGEST_CELL
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.summary import headline
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
 from algophase.explore.map_figure import draw_map, map_key
@@ -400,7 +399,7 @@ class Explorer:
         specimen, known = look.specimen, frequencies(look.specimen)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{name}: {headline(specimen.analysis)}",
+            title=f"{which}{name}: {specimen.analysis.headline}",
             said=settings,
             verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from algophase.analysis.catalogue import catalogue, label
+from algophase.core.palette import COLORS
 from algophase.explore.state import SIDES, View
 from algophase.explore.table import PAPER_LABEL, VERDICT, Places, RunTable
 from algophase.report.phase_diagrams import PAPER_LINE
 from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
-from algophase.report.style import COLOURS
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _points(table: RunTable, view: View, name: str, places: Places, total: int) 
         )
     else:
         order = sorted({*table.columns[view.colour].texts, "none"}).index(name)
-        marker["color"], marker["symbol"] = COLOURS[order % 6], SYMBOLS[order % len(SYMBOLS)]
+        marker["color"], marker["symbol"] = COLORS[order % 6], SYMBOLS[order % len(SYMBOLS)]
     extra, more = "", dict[str, Any]()
     if _is_number(table, view.colour):
         values = table.numbers(view.colour)

@@ -11,12 +11,11 @@ from dash import dcc, html
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.summary import paper_title, program_lines
-from algophase.analysis.verdict.decide import form_name
-from algophase.core.wording import counted, floored
+from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
+from algophase.pages.network_text import program_lines
 from algophase.report.figures import drawn_circles
 from algophase.report.interactive import circle_name, circle_panel, logit_figure, main_order
 from algophase.report.network_section import (
@@ -27,7 +26,7 @@ from algophase.report.network_section import (
     told_of,
 )
 from algophase.report.plotly_style import Panel
-from algophase.report.program_figures import program_panels
+from algophase.report.program_panels import program_panels
 from algophase.runs.rows import analysis_of_row
 
 if TYPE_CHECKING:
@@ -167,8 +166,8 @@ def program_box(analysis: Analysis) -> list[Any]:
     """Instances and program, which need no weights: a row has their numbers."""
     notes = [
         str(analysis.verdict.confidence),
-        *program_lines(analysis),
-        f"by the paper's rules: {paper_title(analysis.paper)}",
+        *program_lines(analysis.to_dict()["program"]),
+        f"by the paper's rules: {analysis.paper.title}",
     ]
     lines = [html.P(f"{line[:1].upper()}{line[1:]}.", className="note") for line in notes]
     if not analysis.instances.instances:

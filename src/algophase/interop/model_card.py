@@ -5,18 +5,17 @@ how to load it.
 import re
 
 from algophase.analysis.analyze import Analysis
-from algophase.analysis.summary import (
-    INSTANCE_HEAD,
-    circle_cells,
-    circle_head,
-    instance_rows,
-    metric_rows,
-    paper_title,
-)
+from algophase.analysis.presentation import metric_rows
 from algophase.core.errors import InputError
 from algophase.core.settings import ClockSettings, LinearSettings, TransformerSettings
 from algophase.core.wording import plural
 from algophase.networks import Network
+from algophase.pages.network_text import (
+    CIRCLE_HEAD,
+    INSTANCE_HEAD,
+    circle_cells,
+    instance_rows,
+)
 from algophase.storage.network_files import clean_id
 
 PAPER = "https://arxiv.org/abs/2306.17844"
@@ -30,7 +29,9 @@ def model_card(
     """Markdown with the Hub's metadata on top. name: the repository's id, to load it by; by
     default a directory's path.
     """
-    verdict, paper = analysis.verdict, paper_title(analysis.paper)
+    verdict, paper = analysis.verdict, analysis.paper.title
+    record = analysis.to_dict()
+    instances = instance_rows(record["instances"])
     lines = [
         *_metadata(analysis, license),
         f"# {clean_id(network.id)}: {verdict.label}",
@@ -42,7 +43,7 @@ def model_card(
         "",
         *(f"- {reason}" for reason in verdict.general),
         "",
-        *(_table(INSTANCE_HEAD, instance_rows(analysis)) if analysis.instances.instances else []),
+        *(_table(INSTANCE_HEAD, instances) if instances else []),
         "",
         f"![Correct logits by a - b and a + b]({PICTURE_FILE})",
         "",
@@ -51,8 +52,10 @@ def model_card(
         *_table(["metric", "value"], _metrics(analysis)),
         "",
     ]
-    if analysis.circles:
-        lines += ["## Circles in the embedding", "", *_table(*_circles(analysis)), ""]
+    circles = [[str(circle["frequency"]), *circle_cells(circle)] for circle in record["circles"]]
+    if circles:
+        table = _table(["frequency", *CIRCLE_HEAD], circles)
+        lines += ["## Circles in the embedding", "", *table, ""]
     lines += [
         f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and "
         "Andreas, 2023).",
@@ -130,12 +133,6 @@ def _metrics(analysis: Analysis) -> list[list[str]]:
         name = row.name or name
         rows.append([f"{name}, {row.which}" if row.which else name, row.value])
     return rows
-
-
-def _circles(analysis: Analysis) -> tuple[list[str], list[list[str]]]:
-    return circle_head("frequency"), [
-        [str(item.circle.frequency), *circle_cells(item)] for item in analysis.circles
-    ]
 
 
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:

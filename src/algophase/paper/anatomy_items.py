@@ -13,12 +13,13 @@ from algophase.analysis.circles.principal import PrincipalComponents, principal_
 from algophase.analysis.hidden.anatomy import SIGNIFICANT, Anatomy
 from algophase.analysis.verdict.lines import exceeds
 from algophase.core.errors import InputError
+from algophase.core.palette import COLORS
 from algophase.networks import Linear
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, NEARLY_ALL, approximated, judged, measured, statement
 from algophase.paper.sources import Exhibit, Sources
+from algophase.pictures.style import new_figure
 from algophase.report.figures import circle_order, draw_aligned
-from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,7 +167,7 @@ def _draw_matching(
                 axes,
                 points_in_plane(side, circle)[0],
                 circle.frequency,
-                COLOURS[0] if row == 0 else COLOURS[5],
+                COLORS[0] if row == 0 else COLORS[5],
             )
             first, second = (
                 circle.components[:2] if circle.method == "components" else ("axis 1", "axis 2")

@@ -11,11 +11,12 @@ from algophase.analysis.circles.find import circle_alone
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.moments import PairEvidence, moment_details
 from algophase.analysis.specimen import Specimen, answer_of
+from algophase.core.palette import COLORS
 from algophase.networks import Network
 from algophase.paper.plates import logits_in_order
+from algophase.pictures.style import new_figure
 from algophase.report.figures import draw_circle, order_frequency
 from algophase.report.moments_section import quartiles
-from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:
     import pandas
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROLES = ("Pizza", "mixed", "Clock", "accompanying", "unclear")
-ROLE_COLOURS = dict(
-    zip(ROLES, (COLOURS[1], COLOURS[2], COLOURS[0], COLOURS[3], "0.85"), strict=True)
-)
+ROLE_COLOURS = dict(zip(ROLES, (COLORS[1], COLORS[2], COLORS[0], COLORS[3], "0.85"), strict=True))
 MOST_CIRCLES = 6
 FEW_LABELS = 12  # tokens named in a small circle
 
@@ -164,14 +163,14 @@ def draw_population(table: "pandas.DataFrame") -> "Figure":
         title="strongest pair of components",
     )
     known = table[table["role"].isin(("Pizza", "mixed", "Clock"))]
-    _curve(share, known, "pizza_share_of_pair", COLOURS[1])
+    _curve(share, known, "pizza_share_of_pair", COLORS[1])
     share.axhspan(1 / 3, 2 / 3, color="0.93", zorder=0)
     share.set(
         ylim=(-0.3, 1.3), ylabel="Pizza's share of the amplitude", title="where it has a form"
     )
     for axes, metric, colour in (
-        (symmetricity, SYMMETRICITY, COLOURS[0]),
-        (irrelevance, IRRELEVANCE, COLOURS[2]),
+        (symmetricity, SYMMETRICITY, COLORS[0]),
+        (irrelevance, IRRELEVANCE, COLORS[2]),
     ):
         _curve(axes, table, metric, colour)
         axes.set(ylim=(0, 1), ylabel=label(metric), title="whole network")
@@ -186,14 +185,14 @@ def draw_companions(table: "pandas.DataFrame") -> "Figure":
     figure = new_figure(7.0, 2.9)
     there, accuracy, cost = figure.subplots(1, 3)
     shares = [(table["accompanying"][table["epoch"] == epoch] > 0).mean() for epoch in epochs]
-    there.plot(epochs, shares, color=COLOURS[3], marker="o", markersize=3)
+    there.plot(epochs, shares, color=COLORS[3], marker="o", markersize=3)
     there.set(ylim=(0, 1.02), ylabel="share of runs", title="an accompanying circle exists")
     having = table[table["accompanying"] > 0]
     if len(having):
-        _curve(accuracy, having, "accuracy", COLOURS[6], label="whole network")
-        _curve(accuracy, having, "accuracy_without_accompanying", COLOURS[3], label="without them")
+        _curve(accuracy, having, "accuracy", COLORS[6], label="whole network")
+        _curve(accuracy, having, "accuracy_without_accompanying", COLORS[3], label="without them")
         accuracy.legend(loc="lower right", fontsize=7)
-        _curve(cost, having, "cost", COLOURS[3])
+        _curve(cost, having, "cost", COLORS[3])
         cost.set_yscale("symlog", linthresh=1)  # a few lose ten times what the others do
         ticks = [
             tick

@@ -16,13 +16,14 @@ from algophase.analysis.circles.formulas import (
 )
 from algophase.core.fourier import circle
 from algophase.core.group import cyclic_group
-from algophase.report.style import COLOURS, new_figure
+from algophase.core.palette import COLORS
+from algophase.pictures.style import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIRST, SECOND, ANSWER = COLOURS[0], COLOURS[1], COLOURS[5]
+FIRST, SECOND, ANSWER = COLORS[0], COLORS[1], COLORS[5]
 SLICES = "twilight_shifted"  # cyclic, as labels are
 
 

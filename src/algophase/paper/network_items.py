@@ -10,6 +10,7 @@ from torch import Tensor
 from algophase.analysis.circles.principal import frequency_shares
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
 from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
+from algophase.core.palette import COLORS
 from algophase.paper.plates import logits_in_steps
 from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product
@@ -25,8 +26,8 @@ from algophase.paper.rules import (
     statement,
 )
 from algophase.paper.sources import Exhibit, Sources, optional, source_of
+from algophase.pictures.style import HEATMAP, new_figure
 from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
-from algophase.report.style import COLOURS, HEATMAP, new_figure
 from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _draw_not_circular(line: Exhibit, frequency: int, curve: Exhibit) -> "Figure
     axes.plot(
         places,
         line.components.coordinates[0, order, 0],
-        color=COLOURS[0],
+        color=COLORS[0],
         linewidth=1,
         marker="o",
         markersize=3,

@@ -21,6 +21,7 @@ from algophase.analysis.circles.find import points_in_plane
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.core.errors import InputError
 from algophase.paper.sources import Exhibit
+from algophase.pictures.style import new_figure, set_title
 from algophase.report.figures import (
     axis_names,
     circle_order,
@@ -29,7 +30,6 @@ from algophase.report.figures import (
     operand_legend,
     order_frequency,
 )
-from algophase.report.style import new_figure, set_title
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:

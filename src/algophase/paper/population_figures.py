@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
+from algophase.core.palette import COLORS, GREY, MARKERS, VERDICTS
 from algophase.paper.populations import (
     INSIDE,
     LOW,
@@ -18,7 +19,7 @@ from algophase.paper.populations import (
     lines_by_width,
 )
 from algophase.paper.rules import THRESHOLDS
-from algophase.report.style import COLOURS, GREY, HEATMAP, MARKERS, VERDICTS, new_figure
+from algophase.pictures.style import HEATMAP, new_figure
 from algophase.runs.boundary import Boundary
 from algophase.runs.runs import Runs
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 WIDTH = 6.6
 RASTER_FROM = 1000  # points: more of them would make a vector file huge
-LINE = COLOURS[5]
+LINE = COLORS[5]
 # How a kind of run is drawn: colour, marker; later kinds lie above earlier ones.
 KINDS = {
-    "runs": (COLOURS[0], MARKERS[0]),
+    "runs": (COLORS[0], MARKERS[0]),
     "not circular": (GREY, MARKERS[0]),
-    "circular": (COLOURS[0], MARKERS[0]),
+    "circular": (COLORS[0], MARKERS[0]),
     **{verdict: VERDICTS[verdict] for verdict in ("Pizza", "hybrid", "Clock")},
 }
 Kinds = Mapping[str, Runs]
@@ -194,7 +195,7 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
         for place, runs in enumerate(populations.values()):
             for kind, some in by_circularity(runs).items():
                 style: dict[str, Any] = {
-                    "color": COLOURS[place],
+                    "color": COLORS[place],
                     "marker": MARKERS[place],
                     "zorder": 2 + (kind == "circular"),
                 }
@@ -207,9 +208,7 @@ def metrics_figure(populations: Mapping[str, Runs], measure: str = IRRELEVANCE) 
     whole.set(ylabel=label(measure), ylim=(-0.02, 1.02))
     close.set(xlim=(0.95, 1.0005), title="close to 1")
     whole.set_title("all")
-    handles = [
-        _mark(name, COLOURS[place], MARKERS[place]) for place, name in enumerate(populations)
-    ]
+    handles = [_mark(name, COLORS[place], MARKERS[place]) for place, name in enumerate(populations)]
     handles += [
         _mark("circular", "0.3"),
         _mark("not circular (pale)", "0.3", alpha=0.25),
@@ -238,13 +237,13 @@ def linear_figure(models: Mapping[str, Runs]) -> "Figure":
             runs[IRRELEVANCE],
             circularity,
             9,
-            color=COLOURS[column],
+            color=COLORS[column],
             marker=MARKERS[column],
             alpha=0.6,
         )
         above.axhline(THRESHOLDS.circularity, color="0.4", linewidth=0.8, linestyle=":")
         above.set_title(f"Model {title}")
-        below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLOURS[column])
+        below.hist(runs[IRRELEVANCE], bins=numpy.linspace(0, 1, 21).tolist(), color=COLORS[column])
         below.set(xlim=(-0.02, 1.02), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
     grid[0, 0].set(ylabel="circularity", ylim=(lowest - 0.1 * (1 - lowest), 1 + 0.1 * (1 - lowest)))
     grid[1, 0].set(ylabel="runs")

@@ -14,14 +14,15 @@ from algophase.analysis.circles.find import points_in_plane
 from algophase.analysis.circles.formulas import pizza_logits
 from algophase.analysis.hidden.anatomy import READOUT_POINTS, Anatomy, Readout, fit_readout
 from algophase.core.fourier import cos_turn
+from algophase.core.palette import COLORS
 from algophase.networks import Linear
 from algophase.paper.anatomy_items import both_sides, open_model_beta
 from algophase.paper.product import Claim, Product
 from algophase.paper.published import number
 from algophase.paper.rules import approximated, measured
 from algophase.paper.sources import Exhibit, Sources
+from algophase.pictures.style import new_figure
 from algophase.report.figures import draw_readout
-from algophase.report.style import COLOURS, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -287,10 +288,10 @@ def _draw_readout(one: Readout) -> "Figure":
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     draw_readout(top, one)
     paper = _paper_curve(one.angles)
-    top.plot(one.angles, paper, color=COLOURS[6], linestyle=":", label=PAPER_FORMULA)
+    top.plot(one.angles, paper, color=COLORS[6], linestyle=":", label=PAPER_FORMULA)
     fit = one.amplitude * torch.cos(2 * one.angles + one.phase)
-    bottom.plot(one.angles, one.values - fit, color=COLOURS[5], linestyle="--")
-    bottom.plot(one.angles, one.values - paper, color=COLOURS[6], linestyle=":")
+    bottom.plot(one.angles, one.values - fit, color=COLORS[5], linestyle="--")
+    bottom.plot(one.angles, one.values - paper, color=COLORS[6], linestyle=":")
     bottom.axhline(0, color="0.6", linewidth=0.8, zorder=0)
     figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=3)
     top.set(ylabel="readout", xlabel="")

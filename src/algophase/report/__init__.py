@@ -1,3 +1,3 @@
-"""Pictures and pages made from analyses. Matplotlib is imported here alone, and only when
-something is drawn.
+"""Pictures and pages made from analyses and tables of runs. Plotting libraries are imported only
+when something is drawn.
 """

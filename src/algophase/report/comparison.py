@@ -17,21 +17,16 @@ from algophase.analysis.catalogue import (
     line,
     quantity,
 )
+from algophase.core.palette import COLORS, MARKERS
 from algophase.core.wording import counted
+from algophase.pictures.style import check_format, house_style, new_figure
 from algophase.report.phase_diagrams import (
     boundary_rates,
     compared_runs,
     share_names,
     shares_by_tenth,
 )
-from algophase.report.style import (
-    COLOURS,
-    MARKERS,
-    check_format,
-    house_style,
-    new_figure,
-    save_figure,
-)
+from algophase.report.save_figure import save_figure
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import BoundaryRow
 from algophase.runs.matching import Group
@@ -44,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Blue over vermilion: ours is drawn last, theirs usually has more points.
-SIDES = ((COLOURS[0], MARKERS[0]), (COLOURS[5], MARKERS[1]))
+SIDES = ((COLORS[0], MARKERS[0]), (COLORS[5], MARKERS[1]))
 MOST_GROUPS = 4
 SYMMETRIC, IRRELEVANT = (SYMMETRICITY, BARE), (IRRELEVANCE, WRONG_LOGIT)
 

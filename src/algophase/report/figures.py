@@ -18,22 +18,22 @@ from algophase.analysis.circles.principal import PrincipalComponents
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.anatomy import Readout
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
+from algophase.analysis.presentation import program_picture
 from algophase.analysis.specimen import Specimen
 from algophase.core.fourier import steps_around
+from algophase.core.palette import COLORS, MARKERS
 from algophase.core.wording import floored
 from algophase.networks import Network, Transformer
-from algophase.report.program_figures import draw_program
-from algophase.report.style import (
-    COLOURS,
+from algophase.pictures.program import draw_program
+from algophase.pictures.style import (
     DIVERGING,
     HEATMAP,
-    MARKERS,
     check_format,
     house_style,
     new_figure,
-    save_figure,
     set_title,
 )
+from algophase.report.save_figure import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,10 @@ def draw_all(
         pictures.append(("gradients", draw_gradients))
     if analysis.verdict.known:
         pictures.append(
-            ("program", lambda specimen: draw_program(specimen.analysis, specimen.title))
+            (
+                "program",
+                lambda specimen: draw_program(program_picture(specimen.analysis), specimen.title),
+            )
         )
     if specimen.evidence:
         pictures.append(("circles", draw_circles))
@@ -237,7 +240,7 @@ def draw_plane(
         # Two operands' labels keep out of each other's way: the first just inside the circle, the
         # second just outside.
         shift = 1.0 if len(tables) == 1 else (0.8, 1.2)[table]
-        draw_tokens(axes, points, frequency, COLOURS[table], shift, most_labels)
+        draw_tokens(axes, points, frequency, COLORS[table], shift, most_labels)
     axes.set(xlabel=names[0], ylabel=names[1])
 
 
@@ -249,7 +252,7 @@ def axis_names(circle: Circle) -> tuple[str, str]:
 
 
 def operand_legend(figure: "Figure") -> None:
-    handles = [figure.axes[0].scatter([], [], color=COLOURS[table], s=16) for table in (0, 1)]
+    handles = [figure.axes[0].scatter([], [], color=COLORS[table], s=16) for table in (0, 1)]
     figure.legend(handles, ["first operand", "second operand"], loc="outside lower center", ncols=2)
 
 
@@ -257,7 +260,7 @@ def draw_tokens(
     axes: "Axes",
     points: Tensor,
     frequency: int,
-    colour: str = COLOURS[0],
+    colour: str = COLORS[0],
     shift: float = 1.0,
     most_labels: int = MOST_LABELS,
 ) -> None:
@@ -320,7 +323,7 @@ def gradient_panel(axes: "Axes", first: Tensor, second: Tensor) -> None:
     reach = 1.15 * max(first.abs().max().item(), second.abs().max().item(), 1e-12)
     axes.plot([-reach, reach], [-reach, reach], linestyle="--", color="0.6", linewidth=1, zorder=0)
     for index, (x, y) in enumerate(zip(first, second, strict=True)):
-        colour, marker, label = COLOURS[index], MARKERS[index], f"component {index + 1}"
+        colour, marker, label = COLORS[index], MARKERS[index], f"component {index + 1}"
         axes.scatter(
             x, y, s=34, c=colour, marker=marker, label=label, edgecolors="white", linewidths=0.5
         )
@@ -449,9 +452,9 @@ def draw_aligned(figure: "Figure", axes: "Axes", matrix: Tensor, side: str, name
 def draw_readout(axes: "Axes", readout: Readout) -> None:
     """f(cos t, sin t) and its best A cos(2t + phi) over a whole turn."""
     fit = readout.amplitude * torch.cos(2 * readout.angles + readout.phase)
-    axes.plot(readout.angles, readout.values, color=COLOURS[0], label="f(cos t, sin t)")
+    axes.plot(readout.angles, readout.values, color=COLORS[0], label="f(cos t, sin t)")
     sign = "+" if readout.phase >= 0 else "−"
     label = f"{readout.amplitude:.1f} cos(2t {sign} {abs(readout.phase):.2f})"
-    axes.plot(readout.angles, fit, color=COLOURS[5], linestyle="--", label=label)
+    axes.plot(readout.angles, fit, color=COLORS[5], linestyle="--", label=label)
     axes.set_xlabel("t")
     axes.set_xticks([0, math.pi, 2 * math.pi], ["0", "π", "2π"])

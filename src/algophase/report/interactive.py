@@ -16,10 +16,10 @@ from algophase.analysis.circles.find import points_in_plane
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.program.instances import Instance
 from algophase.analysis.specimen import Answer, Specimen
-from algophase.analysis.verdict.decide import form_name
 from algophase.core.fourier import steps_around
 from algophase.core.group import cyclic_group
-from algophase.core.wording import floored
+from algophase.core.palette import COLORS
+from algophase.core.wording import floored, form_name
 from algophase.networks import Transformer
 from algophase.report.figures import (
     attention_ends,
@@ -30,7 +30,6 @@ from algophase.report.figures import (
     order_frequency,
 )
 from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
-from algophase.report.style import COLOURS
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -72,7 +71,7 @@ def circle_panel(specimen: Specimen, item: CircleEvidence) -> Panel:
                 customdata=[
                     _with_twins(token, specimen.modulus, circle.frequency) for token in order
                 ],
-                marker={"color": COLOURS[table], "size": 7, "symbol": ("circle", "square")[table]},
+                marker={"color": COLORS[table], "size": 7, "symbol": ("circle", "square")[table]},
                 name=OPERANDS[table],
                 cliponaxis=False,
                 hovertemplate=f"{who}token %{{customdata}}<br>(%{{x:.3f}}, "
@@ -310,7 +309,7 @@ def history_panels(history: Mapping[str, Sequence[Any]]) -> list[Panel]:
 
 def line_trace(x: Sequence[float], y: Sequence[float], name: str, index: int, hover: str) -> Any:
     """One of two curves: the first solid, the second dashed and of another colour."""
-    colour, dash = ((COLOURS[0], "solid"), (COLOURS[5], "dash"))[index]
+    colour, dash = ((COLORS[0], "solid"), (COLORS[5], "dash"))[index]
     line = {"color": colour, "dash": dash, "width": 2}
     return graph_objects().Scatter(
         x=x, y=y, mode="lines", name=name, line=line, hovertemplate=f"{hover}<extra></extra>"

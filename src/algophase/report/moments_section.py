@@ -8,10 +8,10 @@ import numpy
 
 from algophase.analysis.catalogue import label, metrics
 from algophase.analysis.verdict.decide import in_order
+from algophase.core.palette import COLORS
 from algophase.core.wording import counted
 from algophase.report.page import Page, paragraph
 from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
-from algophase.report.style import COLOURS
 from algophase.runs.overview import verdict_column
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
         go.Scatter(
             **band,
             fill="toself",
-            fillcolor=COLOURS[0],
+            fillcolor=COLORS[0],
             opacity=0.25,
             line={"width": 0},
             hoverinfo="skip",
@@ -132,7 +132,7 @@ def quartiles_by_epoch(known: "pandas.DataFrame", name: str) -> "Figure":
             x=epochs,
             y=middle,
             mode="lines+markers",
-            line={"color": COLOURS[0], "width": 2},
+            line={"color": COLORS[0], "width": 2},
             showlegend=False,
             customdata=numpy.stack([low, high, count], axis=1),
             hovertemplate="epoch %{x:,}, %{customdata[2]} runs<br>median %{y:.4f}<br>"

@@ -16,26 +16,23 @@ from algophase.analysis.catalogue import (
     label,
     quantity,
 )
-from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.layers import additivity_by_layer
-from algophase.analysis.profiles import MOST_PROFILES
+from algophase.analysis.presentation import metric_rows
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.summary import (
-    INSTANCE_HEAD,
-    circle_cells,
-    circle_head,
-    headline,
-    instance_rows,
-    metric_rows,
-    paper_title,
-    percent,
-    program_lines,
-)
 from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
 from algophase.networks import Network, Transformer
+from algophase.pages.network_text import (
+    CIRCLE_HEAD,
+    INSTANCE_HEAD,
+    circle_cells,
+    instance_rows,
+    program_lines,
+)
+from algophase.pages.text import percent
+from algophase.pictures.program import MOST_PROFILES
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.by_setting import panel_by_rate
 from algophase.report.figures import drawn_circles
@@ -50,7 +47,7 @@ from algophase.report.interactive import (
 from algophase.report.page import Link, Page, listed, paragraph, table, text
 from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.report.plotly_style import Panel, look
-from algophase.report.program_figures import program_panels
+from algophase.report.program_panels import program_panels
 from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
 from algophase.storage.network_files import clean_id, read_json
@@ -134,11 +131,11 @@ def odd_numbers(analysis: Analysis) -> list[str]:
 
 def instance_table(analysis: Analysis) -> list[list[str]]:
     """The rows of a table of instances under `INSTANCE_TABLE`."""
-    instances = analysis.instances.instances
-    return [
-        [*row, percent(each.kept)]
-        for row, each in zip(instance_rows(analysis), instances, strict=True)
-    ]
+    instances = analysis.to_dict()["instances"]
+    rows = instance_rows(instances)
+    for row, instance in zip(rows, instances, strict=True):
+        row.append(percent(instance["kept"]))
+    return rows
 
 
 def read_history(network: Network, path: Path) -> Mapping[str, Sequence[Any]] | None:
@@ -195,7 +192,7 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
                 number,
                 Link(anchor(number), item.name),
                 item.analysis.label,
-                headline(item.analysis),
+                item.analysis.headline,
                 *values,
             ]
         )
@@ -270,7 +267,7 @@ def add_network(
     """
     analysis, circles = item.analysis, drawn_circles(item)
     numbered = f"{number}. " if of > 1 else ""
-    page.heading(2, f"{numbered}{item.name}: {headline(analysis)}", anchor(number))
+    page.heading(2, f"{numbered}{item.name}: {analysis.headline}", anchor(number))
     told, reasons = told_of(analysis)
     page.add(f'<div class="verdict"><strong>{text(told)}</strong>{listed(reasons)}</div>')
     page.add(
@@ -278,7 +275,7 @@ def add_network(
     )
     if analysis.verdict.known:
         _add_program(page, item)
-        page.heading(3, f"By the paper's rules: {paper_title(analysis.paper)}")
+        page.heading(3, f"By the paper's rules: {analysis.paper.title}")
         page.add(listed(analysis.paper.reasons))
     page.add(*(paragraph(f"Note: {caution}.", "note") for caution in analysis.cautions))
     _add_metrics(page, item, None if population is None else population.drawable())
@@ -288,7 +285,7 @@ def add_network(
     else:
         page.pictures([circle_panel(item, circle) for circle in circles], "small")
         page.heading(3, "What each circle does alone")
-        page.add(paragraph(ABOUT_CIRCLES), _circle_table(analysis.circles))
+        page.add(paragraph(ABOUT_CIRCLES), _circle_table(analysis.to_dict()["circles"]))
     if analysis.anatomy is not None:
         add_anatomy(page, analysis.anatomy)
     page.heading(3, "Correct logits")
@@ -328,7 +325,10 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.heading(3, "Program")
     page.add(
         paragraph(ABOUT_PROGRAM),
-        *(paragraph(_sentence(line), "note") for line in program_lines(analysis)),
+        *(
+            paragraph(_sentence(line), "note")
+            for line in program_lines(analysis.to_dict()["program"])
+        ),
     )
     shares, *profiles = program_panels(analysis)
     page.pictures([shares], "wide")
@@ -457,18 +457,21 @@ def _percentile(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def _circle_table(circles: Sequence[CircleEvidence]) -> str:
+def _circle_table(circles: Sequence[Mapping[str, Any]]) -> str:
+    """circles: of an analysis' record."""
     rows = []
-    for item in circles:
-        mixed = "" if item.circle.method == "components" else "mixed "
-        fitted = (item.clock_weight, item.pizza_weight, item.accompanying_weight)
-        weights = ", ".join(
-            "undefined" if math.isnan(weight) else f"{round(weight, 1) + 0.0:.1f}"
-            for weight in fitted
-        )
-        components = mixed + ", ".join(map(str, item.circle.components))
-        rows.append([item.circle.frequency, components, *circle_cells(item), weights])
-    head = [*circle_head("frequency", "components"), "weights"]
+    for circle in circles:
+        components = ", ".join(map(str, circle["components"]))
+        if circle["method"] != "components":
+            components = f"mixed {components}"
+        weights = []
+        for name in ("clock_weight", "pizza_weight", "accompanying_weight"):
+            weight = circle[name]
+            # + 0.0: no minus zero
+            weights.append("undefined" if weight is None else f"{round(weight, 1) + 0.0:.1f}")
+        cells = circle_cells(circle)
+        rows.append([circle["frequency"], components, *cells, ", ".join(weights)])
+    head = ["frequency", "components", *CIRCLE_HEAD, "weights"]
     return table(
         head,
         rows,

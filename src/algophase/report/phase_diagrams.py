@@ -13,8 +13,8 @@ import numpy
 
 from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
+from algophase.core.palette import COLORS
 from algophase.report.plotly_style import GREY, graph_objects, look, new_figure, plain
-from algophase.report.style import COLOURS
 from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name
@@ -35,7 +35,7 @@ PAPER_LINE = {
     "width": 1.5,
 }  # where the paper draws the line between the phases
 # Ours and theirs, as in the printed comparison.
-SIDES = ((COLOURS[0], "circle", "solid"), (COLOURS[5], "square", "dash"))
+SIDES = ((COLORS[0], "circle", "solid"), (COLORS[5], "square", "dash"))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def rate_by_width(
                 mode="lines",
                 name=name,
                 line={
-                    "color": COLOURS[(3, 5, 4)[index % 3]],
+                    "color": COLORS[(3, 5, 4)[index % 3]],
                     "dash": ("solid", "dash", "dot")[index % 3],
                     "width": 2.5,
                 },
@@ -241,7 +241,7 @@ def histogram(
             )
         )
     if marked is not None and marked == marked:
-        figure.add_vline(x=marked, line={"color": COLOURS[5], "width": 3})
+        figure.add_vline(x=marked, line={"color": COLORS[5], "width": 3})
     figure.update_layout(showlegend=len(there) > 1)
     return figure
 

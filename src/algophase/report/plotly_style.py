@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from algophase.core import palette
 from algophase.core.errors import InputError
-from algophase.report import style
-from algophase.report.style import COLOURS
-from algophase.report.style import GREY as GREY
+from algophase.core.palette import COLORS
+from algophase.core.palette import GREY as GREY
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -34,11 +34,14 @@ _SYMBOLS = {
     "X": "star",
 }
 VERDICTS: dict[str, tuple[str, str]] = {
-    **{verdict: (colour, _SYMBOLS[marker]) for verdict, (colour, marker) in style.VERDICTS.items()},
+    **{
+        verdict: (colour, _SYMBOLS[marker])
+        for verdict, (colour, marker) in palette.VERDICTS.items()
+    },
     "not analysed": ("#882255", "hourglass"),
 }
-FORMS = {form: (colour, _SYMBOLS[marker]) for form, (colour, marker) in style.FORMS.items()}
-OTHER = (COLOURS[4], "pentagon")
+FORMS = {form: (colour, _SYMBOLS[marker]) for form, (colour, marker) in palette.FORMS.items()}
+OTHER = (COLORS[4], "pentagon")
 
 
 @dataclass(frozen=True)

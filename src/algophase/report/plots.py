@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algophase.analysis.analyze import Analysis
+from algophase.analysis.presentation import program_picture
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.networks import Network, Transformer
+from algophase.pictures.program import draw_program
+from algophase.pictures.style import house_style
 from algophase.report import figures
-from algophase.report.program_figures import draw_program
-from algophase.report.run_figures import draw_runs
-from algophase.report.style import house_style
 from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def plot_program(network: Network | Specimen | Analysis) -> "Figure":
         raise InputError(
             f"the analysis of {analysis.id} comes from an older table, which has no program to draw"
         )
-    with house_style():
-        return draw_program(analysis, title)
+    return draw_program(program_picture(analysis), title)
 
 
 def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
@@ -129,7 +128,7 @@ def plot_phase_diagram(runs: Runs | str | Path) -> "Figure":
         raise InputError(
             f"runs is {shown(runs)}; give Runs, a sweep's directory or the name of a shipped sweep"
         )
-    return draw_runs(runs)
+    return runs.plot()
 
 
 def _specimen(network: object) -> Specimen:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label, line
 from algophase.analysis.verdict.decide import in_order
+from algophase.core.palette import COLORS, GREY, VERDICTS
 from algophase.core.wording import counted
 from algophase.report.page import paragraph, text
-from algophase.report.style import COLOURS, GREY, VERDICTS
 from algophase.runs.populations import Population
 
 WIDE, HIGH, LEFT, BOTTOM, EDGE = (
@@ -20,7 +20,7 @@ WIDE, HIGH, LEFT, BOTTOM, EDGE = (
     44,
     8,
 )  # of a picture, in its own units: about half a pixel
-BLACK = COLOURS[6]
+BLACK = COLORS[6]
 # A marker as a path from its middle, and whether it is filled or drawn with lines of this width.
 _SHAPES = {
     "o": ("h0", 'stroke-width="9" stroke-linecap="round"'),
@@ -36,7 +36,7 @@ _SHAPES = {
 
 def _ink(verdict: str) -> tuple[str, str]:
     """A verdict's colour and marker; black is no colour for a dark page."""
-    colour, marker = VERDICTS.get(verdict, (COLOURS[4], "P"))
+    colour, marker = VERDICTS.get(verdict, (COLORS[4], "P"))
     return "currentColor" if colour == BLACK else colour, marker
 
 

@@ -8,7 +8,6 @@ DataFrame is in `frame`, with a few columns of our own whose names begin with "_
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,12 +19,15 @@ from algophase.analysis.catalogue import (
     IRRELEVANCE,
     SYMMETRICITY,
     WRONG_LOGIT,
+    label,
     line,
     metrics,
 )
+from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.lines import reaches
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.pictures.by_rate import MetricByRate, RatePicture, draw_by_rate
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
 from algophase.runs.overview import verdict_column
 from algophase.runs.rows import DECIDED, decided
@@ -34,6 +36,8 @@ from algophase.storage.runs_table import read_ends
 
 if TYPE_CHECKING:
     import pandas
+
+    from algophase.pictures.style import Figure
 
 ACCURACIES = ("validation_accuracy", "accuracy")
 MATCHED = (
@@ -96,15 +100,27 @@ class Runs:
     def __repr__(self) -> str:
         return f"<Runs {self.name}: {len(self.frame):,}>"
 
-    def plot(self) -> Any:
-        """The phase diagram by attention rate as a matplotlib figure, which a notebook shows.
+    def plot(self) -> "Figure":
+        """The phase diagram by attention rate as a matplotlib figure, which a notebook shows:
+        metrics of the accurate runs, colored by verdict.
 
         >>> Runs.read("fixed-width").plot().axes[0].get_xlabel()
         'attention rate'
         """
-        return import_module("algophase.report.run_figures").draw_runs(
-            self
-        )  # a later room: asked for when it draws
+        accurate = self.accurate
+        names = [name for name in (SYMMETRICITY, IRRELEVANCE) if name in accurate]
+        if not names or not accurate.rates_vary:
+            raise InputError(
+                f"{self.name} has no metrics along an attention rate to plot; "
+                f"it has {len(self):,} runs"
+            )
+        panels = []
+        for name in names:
+            values = accurate[name].to_numpy()
+            panels.append(MetricByRate(label(name), values, line(name).value))
+        verdicts = accurate["_verdict"].to_numpy()
+        rates = accurate["_rate"].to_numpy()
+        return draw_by_rate(RatePicture(rates, verdicts, in_order(verdicts), panels))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:

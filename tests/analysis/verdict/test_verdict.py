@@ -6,9 +6,9 @@ import pytest
 from made_networks import mixture
 
 from algophase.analysis.analyze import Analysis, analyze
-from algophase.analysis.summary import summary
-from algophase.analysis.verdict.decide import Confidence, form_name
+from algophase.analysis.verdict.decide import Confidence
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.wording import form_name
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 
 
@@ -22,7 +22,7 @@ def test_a_clear_verdict_names_its_closest_call() -> None:
     analysis = analyze(handmade_pizza(23))
     certainty = "Certainty: clear (closest call: program explains 99%, threshold 80%)"
     assert str(analysis.verdict.confidence) == certainty
-    assert certainty in summary(analysis)
+    assert certainty in str(analysis)
     assert certainty in analysis._repr_html_()
     assert analysis.verdict.headline == analysis.verdict.sentence == "two Pizzas"
 
@@ -35,7 +35,7 @@ def test_a_number_within_two_points_of_its_threshold_is_borderline(hybrid: Analy
     words = f"the lesser algorithm has {share:.1%}, threshold {100 * (share - 0.015):.3g}%"
     assert str(near.verdict.confidence) == f"Certainty: borderline (closest call: {words})"
     assert near.verdict.headline == f"{near.sentence}; borderline"
-    for text in (summary(near), near._repr_html_(), repr(near)):
+    for text in (str(near), near._repr_html_(), repr(near)):
         assert near.verdict.headline in text
     clear = hybrid.decide(Thresholds(hybrid_share=share - 0.025))
     assert clear.verdict.headline == clear.sentence
@@ -142,7 +142,7 @@ def test_an_instance_between_both_is_a_clock_pizza_mixture(hybrid: Analysis) -> 
     assert between.verdict.forms[0] == between.to_dict()["instances"][0]["form"] == "both"
     assert form_name("both") in between.sentence
     assert f"{form_name('both')}, which explains " in between.verdict.reasons[-3]
-    for text in (summary(between), between._repr_html_()):
+    for text in (str(between), between._repr_html_()):
         assert "Clock-Pizza mixture" in text
         assert "both" not in text.replace("both algorithms", "")
 
@@ -150,8 +150,8 @@ def test_an_instance_between_both_is_a_clock_pizza_mixture(hybrid: Analysis) -> 
 def test_instances_that_overlap_are_explained() -> None:
     analysis = analyze(handmade_clock(23))
     overlapping = replace(analysis, instances=replace(analysis.instances, remainder=-0.0189))
-    (line,) = [line for line in summary(overlapping).splitlines() if "remainder" in line]
+    (line,) = [line for line in str(overlapping).splitlines() if "remainder" in line]
     assert line.endswith("-1.9% (instances overlap)")
     rounding = replace(analysis, instances=replace(analysis.instances, remainder=-1e-12))
-    (line,) = [line for line in summary(rounding).splitlines() if "remainder" in line]
+    (line,) = [line for line in str(rounding).splitlines() if "remainder" in line]
     assert line.endswith(" 0.0%")

@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,8 +24,12 @@ from algophase.core.progress import Bar
 from algophase.core.settings import RunSettings, check_number, shown, trained_kinds
 from algophase.core.task import split
 from algophase.networks import Network
+from algophase.pictures.traces import TracePicture, draw_traces
 from algophase.training.run.plan import Group, plan
 from algophase.training.run.threads import threads_for
+
+if TYPE_CHECKING:
+    from algophase.pictures.style import Figure
 
 PAIRS = ("training", "all")
 MOST_R_HAT = 1.1  # the usual line
@@ -129,11 +132,14 @@ class LearningCoefficient:
         del values["trace"]
         return {name: _plain(value) for name, value in values.items()}
 
-    def plot(self) -> Any:
+    def picture(self) -> TracePicture:
+        """What a picture of the chains shows."""
+        rise = self.samples * self.beta * (self.trace - self.loss)
+        return TracePicture(self.id, rise, self.sampling.burn_in, self.value, self.interval)
+
+    def plot(self) -> "Figure":
         """The trace as a matplotlib figure: every chain's estimate, step by step."""
-        return import_module("algophase.report.trace_figure").draw_traces(
-            [self]
-        )  # a later room: asked for when it draws
+        return draw_traces([self.picture()])
 
 
 def learning_coefficient(

@@ -18,9 +18,9 @@ from algophase.analysis.hidden.topology import LINE, Betti, ClusterBetti, betti_
 from algophase.analysis.plain import to_plain
 from algophase.analysis.record import record_of
 from algophase.analysis.subject import Subject
-from algophase.analysis.summary import aligned
 from algophase.core.wording import floored
 from algophase.networks import Network
+from algophase.pages.text import aligned
 
 CLUSTER_HEAD = [
     "frequency",

@@ -30,7 +30,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from algophase.analysis.distilled_source import source_of
 from algophase.analysis.logits.all_pairs import right_answers
 from algophase.analysis.logits.sums import answers, smallest_margin
 from algophase.analysis.program.read import Program, program_logits, program_of_logits
@@ -39,10 +38,8 @@ from algophase.core.errors import InputError
 from algophase.core.fourier import Array, transform, waves_at
 from algophase.core.wording import counted
 from algophase.networks import Network
+from algophase.pages.program_file import ProgramNumbers, Waves, program_file
 
-# Waves over d of one profile, (harmonic j, cosine, sine): sum of cosine cos(2 pi j d / p) + sine
-# sin(2 pi j d / p).
-Waves = tuple[tuple[int, float, float], ...]
 DIGITS = 6  # significant ones, of every number that is written
 LEAST_PART = 1e-6  # a part of the whole program below this share of the logits is left out
 
@@ -116,7 +113,16 @@ class Distilled:
     @property
     def source(self) -> str:
         """The Python file."""
-        return source_of(self)
+        numbers = ProgramNumbers(
+            modulus=self.modulus,
+            frequencies=self.frequencies,
+            profiles=self.profiles,
+            sine_profiles=self.sine_profiles,
+            waves=self.waves,
+            readout=self.readout,
+            offsets=self.offsets,
+        )
+        return program_file(self.id, numbers, self.numbers, vars(self.certificate))
 
 
 def distil(network: Network, *, smallest: bool = False, least_share: float = 0.0) -> Distilled:

@@ -39,7 +39,7 @@ from algophase.analysis.program.read import Program
 from algophase.analysis.verdict.lines import exceeds, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.answers import Learned
-from algophase.core.wording import floored, remarked, share_text
+from algophase.core.wording import floored, form_name, remarked, share_text
 
 Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analysed"]
 # What can become of a run, by the verdict or by the paper's label, in the order in which it is
@@ -89,8 +89,6 @@ BORDERLINE = 0.02  # two percentage points
 # which a frequency is no key frequency of the program. Further down, "apart from these" would leave
 # out too much to be honest.
 NEARLY_RIGHT = 0.99
-# What people read for a form. Tables and JSON keep the form itself.
-FORM_NAMES: dict[str, str] = {"both": "Clock-Pizza mixture"}
 # How the number is called that is compared with each threshold; that of `pizza_part` names its
 # frequency.
 LINE_WORDS = {
@@ -106,11 +104,6 @@ def in_order(outcomes: Iterable[str]) -> list[str]:
     """Each outcome once: the known ones in their order, then any others by name."""
     names = set(outcomes)
     return [*(name for name in OUTCOMES if name in names), *sorted(names.difference(OUTCOMES))]
-
-
-def form_name(form: str) -> str:
-    """A form as people read it."""
-    return FORM_NAMES.get(form, form)
 
 
 @dataclass(frozen=True)

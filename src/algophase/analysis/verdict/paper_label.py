@@ -47,6 +47,11 @@ class PaperVerdict:
     shape: Shape | None = None
     pizza_share: float | None = None
 
+    @property
+    def title(self) -> str:
+        """The label, with how a non-circular embedding looks."""
+        return f"{self.label} ({self.shape})" if self.shape else self.label
+
 
 @dataclass(frozen=True)
 class Measurements:

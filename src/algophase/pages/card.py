@@ -1,0 +1,106 @@
+"""A verdict as a card for notebooks: the sentence, its reasons, the instances, and a picture of
+what each of them computes.
+
+HTML with an SVG drawn here: an analysis needs no plotting library to be looked at.
+"""
+
+import html
+from collections.abc import Sequence
+
+from algophase.core.palette import FORMS, GREY, kind_of
+from algophase.pages.network_text import INSTANCE_HEAD, NetworkText, instance_rows
+from algophase.pictures.program import Profile
+
+COLORED = ("Clock", "Pizza", "hybrid", "short cycle")  # verdicts and forms; the others are grey
+MOST = 6  # instances drawn
+WIDTH, HEIGHT, EDGE = 150, 70, 6  # of one picture, in pixels
+BESIDE = f"display: inline-block; vertical-align: top; width: {WIDTH}px; margin: 0 14px 6px 0"
+ABOUT_PROFILES = (
+    "Strength of each instance, g(a − b), along its circle: flat for a Clock, an arch for a Pizza. "
+    "Dotted: zero."
+)
+
+
+def card(network: NetworkText) -> str:
+    """HTML of one network's verdict."""
+    record = network.record
+    reasons = network.reasons if network.has_verdict else record["paper_reasons"]
+    parts = [
+        f"<strong>{_text(record['id'])}: {_text(network.headline)}</strong>",
+        _listed(reasons),
+    ]
+    if network.instances:
+        parts.append(_pictures(network.profiles[:MOST]))
+        parts.append(_table(INSTANCE_HEAD, instance_rows(network.instances)))
+    if network.has_verdict:
+        parts.append(f"<p>{_text(network.certainty)}</p>")
+    parts.append(f"<p>By the paper's rules: {_text(network.paper_title)}.</p>")
+    parts += [f"<p><small>Note: {_text(note)}.</small></p>" for note in record["cautions"]]
+    color = _color(record.get("verdict", ""))
+    style = f"border-left: 4px solid {color}; padding: 0.2em 1em; max-width: 60em"
+    return f'<div style="{style}">{"".join(parts)}</div>'
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value))
+
+
+def _color(form: str) -> str:
+    kind = kind_of(form)
+    if kind not in COLORED:
+        return GREY
+    color, _ = FORMS[kind]
+    return color
+
+
+def _listed(lines: Sequence[str]) -> str:
+    items = [f"<li>{_text(line)}</li>" for line in lines]
+    return f"<ul>{''.join(items)}</ul>"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [_row(row, "td") for row in rows]
+    body = "".join(lines)
+    return f"<table><thead>{_row(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    written = [f"<{tag}>{_text(cell)}</{tag}>" for cell in cells]
+    return f"<tr>{''.join(written)}</tr>"
+
+
+def _pictures(profiles: Sequence[Profile]) -> str:
+    """g(a - b) of each instance along its circle, side by side: flat for a Clock, an arch for a
+    Pizza.
+
+    Each picture has its label below, as text of the page: however long it is, it wraps and touches
+    no other.
+    """
+    figures = []
+    for profile in profiles:
+        label = _text(f"{profile.name}: {profile.form}")
+        caption = f'<figcaption style="font-size: 0.8em">{label}</figcaption>'
+        figures.append(f'<figure style="{BESIDE}">{_picture(profile)}{caption}</figure>')
+    return f"<div>{''.join(figures)}</div><p><small>{ABOUT_PROFILES}</small></p>"
+
+
+def _picture(profile: Profile) -> str:
+    """A profile by the angle k d, from -180 to 180 degrees, over the line of zero."""
+    low = min(float(profile.values.min()), 0.0)
+    high = max(float(profile.values.max()), 1e-12)
+
+    def height_of(value: float) -> float:
+        return HEIGHT - EDGE - (value - low) / (high - low) * (HEIGHT - 2 * EDGE)
+
+    left = EDGE + (profile.angles / 360 + 0.5) * (WIDTH - 2 * EDGE)
+    color = _color(profile.kind)
+    dots = []
+    for x, value in zip(left.tolist(), profile.values.tolist(), strict=True):
+        dots.append(f'<circle cx="{x:.1f}" cy="{height_of(value):.1f}" r="1.6" fill="{color}"/>')
+    axis = (
+        f'<path d="M{EDGE} {height_of(0.0):.1f}H{WIDTH - EDGE}" stroke="currentColor" '
+        'stroke-dasharray="1 3"/>'
+    )
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    title = f"<title>{_text(profile.name)}: {_text(profile.form)}</title>"
+    return f'<svg role="img" {size}>{title}{axis}{"".join(dots)}</svg>'

@@ -1,0 +1,113 @@
+"""What is said of one network, wherever it is said: summaries, cards, reports and the explorer
+write the same numbers the same way.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from algophase.core.wording import form_name
+from algophase.pages.text import accuracy_text, percent
+from algophase.pictures.program import Profile
+
+Record = Mapping[str, Any]  # what `algophase analyze --json` prints of something: null is undefined
+
+INSTANCE_HEAD = ["instance", "form", "share", "fit", "accuracy alone", "accuracy without"]
+CIRCLE_HEAD = ["variance", "role", "FVE Clock", "FVE Pizza", "FVE accompanying", "accuracy alone"]
+
+
+@dataclass(frozen=True)
+class MetricRow:
+    """One line of a network's metrics. name: "" for another of the one above; which: of several;
+    metric: its name in JSON.
+    """
+
+    name: str
+    which: str
+    value: str
+    metric: str = ""
+
+
+@dataclass(frozen=True)
+class NetworkText:
+    """One network's analysis for a page.
+
+    record: what `algophase analyze --json` prints. headline: what the network is, in one phrase.
+    reasons: why, without those that describe one instance each. certainty: how sure that is.
+    paper_title: the paper's label, with how a non-circular embedding looks.
+    remainder: share of the logits in no instance. profiles: of its largest instances.
+    """
+
+    record: Record
+    headline: str
+    reasons: Sequence[str]
+    certainty: str
+    paper_title: str
+    remainder: float
+    metrics: Sequence[MetricRow]
+    profiles: Sequence[Profile]
+
+    @property
+    def has_verdict(self) -> bool:
+        """The rows of older tables have the paper's label alone."""
+        return "verdict" in self.record
+
+    @property
+    def instances(self) -> Sequence[Record]:
+        instances: Sequence[Record] = self.record.get("instances", ())
+        return instances
+
+
+def number(value: float | None) -> float:
+    """A number of a record."""
+    return math.nan if value is None else value
+
+
+def frequencies_text(frequencies: Sequence[int]) -> str:
+    return ", ".join(map(str, frequencies))
+
+
+def instance_rows(instances: Sequence[Record]) -> list[list[str]]:
+    """A table of the instances under `INSTANCE_HEAD`."""
+    rows = []
+    for instance in instances:
+        name = frequencies_text(instance["frequencies"])
+        shares = [percent(instance["share"]), percent(instance["fit"])]
+        accuracies = [instance["accuracy_alone"], instance["accuracy_without"]]
+        rows.append([name, form_name(instance["form"]), *shares, *map(accuracy_text, accuracies)])
+    return rows
+
+
+def circle_cells(circle: Record) -> list[str]:
+    """A row of a table of circles, under `CIRCLE_HEAD`: its variance, its part, what the three
+    formulas explain of it (FVE), and its accuracy alone.
+    """
+    accompanied = circle["accompanies"]
+    part = f"accompanies {accompanied}" if accompanied else circle["role"]
+    explained = [circle["fve_clock"], circle["fve_pizza"], circle["fve_accompanying"]]
+    return [
+        percent(circle["variance_share"]),
+        part,
+        *map(percent, explained),
+        accuracy_text(circle["accuracy_alone"]),
+    ]
+
+
+def program_lines(program: Record) -> list[str]:
+    """The program in two lines: which key frequencies, and what the logits are made of."""
+    frequencies = program["frequencies"]
+    if not frequencies:
+        return ["no key frequency: nothing in the logits follows a + b"]
+    keys = []
+    for frequency, share in zip(frequencies, program["frequency_shares"], strict=True):
+        keys.append(f"{frequency} ({number(share):.1%})")
+    count = len(frequencies)
+    named = "1 key frequency" if count == 1 else f"{count} key frequencies"
+    explained = f"{number(program['explained']):.2%}"
+    return [
+        f"{named}: {', '.join(keys)}; together with the read-out they explain {explained}",
+        f"of the logits' norm, {percent(program['answer_share'])} follow the answer, "
+        f"{percent(program['readout_share'])} are read-out, "
+        f"{percent(program['offset_share'])} offsets, {percent(program['rest'])} the rest",
+    ]
