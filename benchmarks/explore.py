@@ -29,8 +29,8 @@ from algophase import __version__, analyze
 from algophase.core.fourier import cos_turn, sin_turn
 from algophase.core.settings import RunSettings
 from algophase.networks import Network, initialise
+from algophase.record.columns import flat_columns
 from algophase.runs.rows import settings_columns
-from algophase.storage.runs_table import flat_columns
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
 

@@ -14,6 +14,7 @@ import algophase
 ROOT = Path(algophase.__file__).parent
 ORDER = [
     "core",
+    "record",
     "pictures",
     "pages",
     "networks",

@@ -26,9 +26,9 @@ import torch
 from trial import BROKEN, Ended, in_child, nothing_may_run
 
 from algophase import wrap
-from algophase.analysis.plain import to_plain
 from algophase.cli import main
 from algophase.core.errors import InputError
+from algophase.record.codec import to_plain
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.storage import load, save

@@ -22,12 +22,12 @@ from algophase import (
     isolate_frequencies,
     wrap,
 )
-from algophase.analysis.plain import to_plain
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import ClockSettings, TaskSettings
 from algophase.networks import Cache, Clock, Network, Recorded
 from algophase.networks.handmade import handmade_clock, handmade_pizza
+from algophase.record.codec import to_plain
 from algophase.report.figures import draw_all
 from algophase.report.make import report
 from algophase.storage import load, save

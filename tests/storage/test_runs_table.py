@@ -15,7 +15,6 @@ from algophase.storage.runs_table import (
     column_names,
     each_once,
     encode_shard,
-    flat_columns,
     provenance,
     read_row,
     read_runs,
@@ -30,34 +29,6 @@ def shards(directory: Path, *rows: list[dict[str, Any]]) -> Path:
     for number, some in enumerate(rows):
         write_shard(directory / f"runs-{number}.parquet", some, {"number": number})
     return directory
-
-
-def test_nested_records_become_flat_columns() -> None:
-    record = {
-        "accuracy": 1.0,
-        "reasons": ["a", "b"],
-        "nothing": [],
-        "unknown": None,
-        "circles": [{"frequency": 3, "role": "Pizza"}, {"frequency": 5, "offset": {"x": 1}}],
-        "anatomy": {
-            "relu": None,
-            "pizzas": [
-                {"rows": 4, "readouts": [{"axis": "cos"}, {"axis": "sin"}]},
-                {"rows": 2, "readouts": []},
-            ],
-        },
-    }
-    assert flat_columns(record) == {
-        "accuracy": 1.0,
-        "reasons": ["a", "b"],
-        "unknown": None,
-        "circles.frequency": [3, 5],
-        "circles.role": ["Pizza", None],
-        "circles.offset.x": [None, 1],
-        "anatomy.relu": None,
-        "anatomy.pizzas.rows": [4, 2],
-        "anatomy.pizzas.readouts.axis": [["cos", "sin"], None],
-    }
 
 
 def test_rows_come_back_as_they_were(tmp_path: Path) -> None:

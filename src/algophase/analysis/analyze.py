@@ -59,6 +59,7 @@ from algophase.networks.wrapped import wrap
 from algophase.pages.card import card
 from algophase.pages.summary import summary
 from algophase.pictures.program import draw_program
+from algophase.record.codec import UNRECORDED
 
 if TYPE_CHECKING:
     from algophase.pictures.style import Figure
@@ -104,9 +105,7 @@ class Analysis:
     anatomy: Anatomy | None
     cautions: tuple[str, ...] = ()
     instead: Learned | None = None
-    subject: Subject | None = field(
-        default=None, repr=False, compare=False, metadata={"recorded": False}
-    )
+    subject: Subject | None = field(default=None, repr=False, compare=False, metadata=UNRECORDED)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: all but the network, which may be anything."""

@@ -270,14 +270,11 @@ class CircleQuantity:
     label: str
     percent: bool = False
 
-    def read(self, evidence: CircleEvidence) -> Any:
-        """Its value: a field of the evidence, or of the circle itself."""
-        if self.name in _EVIDENCE_FIELDS:
-            return getattr(evidence, self.name)
-        return getattr(evidence.circle, self.name)
-
-
-_EVIDENCE_FIELDS = frozenset(field.name for field in fields(CircleEvidence))
+    @property
+    def path(self) -> str:
+        """Where a `CircleEvidence` has it: among its own fields, or in its circle."""
+        own = {field.name for field in fields(CircleEvidence)}
+        return self.name if self.name in own else f"circle.{self.name}"
 
 
 def _read_catalogue() -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ right answers is asked as well (`progress_measures`).
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -33,6 +33,7 @@ from algophase.analysis.subject import Subject
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.networks import Network
+from algophase.record.layout import Layout, to_record
 
 PAIRS = 3  # components 1-2, 3-4 and 5-6
 
@@ -57,21 +58,24 @@ class PairEvidence:
         amplitude = self.evidence.clock_weight + self.evidence.pizza_weight
         return self.evidence.pizza_weight / amplitude if amplitude > 0 else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
-        item = self.evidence
-        numbers = {
-            "variance_share": item.circle.variance_share,
-            "fve_clock": item.fve_clock,
-            "fve_pizza": item.fve_pizza,
-            "clock_weight": item.clock_weight,
-            "pizza_weight": item.pizza_weight,
-            "pizza_share": self.pizza_share,
-            "explained": item.explained,
-            "distance_irrelevance": self.distance_irrelevance,
-            "accuracy_alone": item.accuracy_alone,
+    LAYOUT: ClassVar[Layout] = Layout(
+        {
+            "frequency": "evidence.circle.frequency",
+            "role": "evidence.role",
+            "variance_share": "evidence.circle.variance_share",
+            "fve_clock": "evidence.fve_clock",
+            "fve_pizza": "evidence.fve_pizza",
+            "clock_weight": "evidence.clock_weight",
+            "pizza_weight": "evidence.pizza_weight",
+            "pizza_share": "pizza_share",
+            "explained": "evidence.explained",
+            "distance_irrelevance": "distance_irrelevance",
+            "accuracy_alone": "evidence.accuracy_alone",
         }
-        known = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-        return {"frequency": item.circle.frequency, "role": item.role, **known}
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.LAYOUT.record(self)
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,8 @@ class MomentDetails:
     held_out_answers: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "pairs": [pair.to_dict() for pair in self.pairs],
-            "accompanying": self.accompanying,
-            "accuracy_without_accompanying": self.accuracy_without_accompanying,
-            "held_out_answers": self.held_out_answers
-            if math.isfinite(self.held_out_answers)
-            else None,
-        }
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 def moment_details(

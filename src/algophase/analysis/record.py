@@ -1,142 +1,312 @@
-"""An analysis as plain values: what `algophase analyze --json` prints, and what the columns of a
-sweep hold.
+"""The record of an analysis: what `algophase analyze --json` prints, and what the columns of a sweep
+hold; and an analysis back from the columns of its row.
+
+Each layout says which attribute an entry of the record is. A row keeps numbers, not functions: an
+analysis that is read from one has no profiles, and no anatomy of a linear network.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from algophase.analysis.catalogue import CIRCLE_QUANTITIES
+import numpy as np
+
+from algophase.analysis.catalogue import CIRCLE_QUANTITIES, EXACT, IRRELEVANCE, metrics
+from algophase.analysis.circles.find import Circle
+from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.anatomy import Anatomy
-from algophase.analysis.plain import to_plain
-from algophase.analysis.program.forms import FITTED
-from algophase.analysis.program.instances import Instance
+from algophase.analysis.program.forms import FITTED, period_of
+from algophase.analysis.program.instances import Instance, Instances
 from algophase.analysis.program.read import Program
-from algophase.analysis.verdict.decide import Form, fit_of
+from algophase.analysis.verdict.decide import (
+    NO_VERDICT,
+    Form,
+    Verdict,
+    decide,
+    findings,
+    fit_of,
+)
+from algophase.analysis.verdict.lines import TIE
+from algophase.analysis.verdict.paper_label import (
+    Measurements,
+    PaperVerdict,
+    Shape,
+    circularity_name,
+)
+from algophase.record.codec import from_plain, read_fields, to_plain, undefined_numbers
+from algophase.record.columns import items_of, part_of
+from algophase.record.layout import Layout, to_record
 
 if TYPE_CHECKING:
     from algophase.analysis.analyze import Analysis
 
-
-@dataclass(frozen=True)
-class InstanceQuantity:
-    """One quantity of each instance, a list column `instances.NAME`. read: its value, from an
-    instance and its form.
-    """
-
-    name: str
-    read: Callable[[Instance, Form], Any]
+MOST_TEXTS, LONGEST_TEXT = 40, 400  # of reasons and cautions in a table from elsewhere
 
 
-def _of_instance(name: str) -> InstanceQuantity:
-    return InstanceQuantity(name, lambda each, form: getattr(each, name))
+class DecidedInstance(NamedTuple):
+    """An instance with the form that the verdict gives it."""
+
+    instance: Instance
+    form: Form
 
 
-INSTANCE_QUANTITIES: tuple[InstanceQuantity, ...] = (
-    InstanceQuantity("frequencies", lambda each, form: list(each.frequencies)),
-    InstanceQuantity("form", lambda each, form: form),
-    _of_instance("share"),
-    InstanceQuantity("fit", lambda each, form: fit_of(each, form)),
-    _of_instance("accuracy_alone"),
-    _of_instance("accuracy_without"),
-    _of_instance("kept"),
-    _of_instance("pizza_part"),
-    # The rest is what other thresholds would need.
-    InstanceQuantity("keys", lambda each, form: list(each.keys)),
-    _of_instance("energy"),
-    _of_instance("share_without"),
-    _of_instance("following"),
-    _of_instance("clock"),
-    _of_instance("pizza"),
-    _of_instance("companion"),
-    InstanceQuantity("fits", lambda each, form: [each.fits[name] for name in FITTED]),
+VERDICT = Layout(
+    {
+        "verdict": "label",
+        "sentence": "sentence",
+        "reasons": "reasons",
+        "pizza_logit_share": "pizza_share",
+        "named_share": "confidence.named_share",
+        "nearest_line": "confidence.nearest_line",
+        "nearest_distance": "confidence.nearest_distance",
+    }
 )
-SHARES = ("answer_share", "answer_only_share", "sum_share", "readout_share", "offset_share", "rest")
+PAPER = Layout(
+    {
+        "paper_label": "label",
+        "paper_reasons": "reasons",
+        "metrics_agree": "metrics_agree",
+        "shape": "shape",
+        "pizza_share": "pizza_share",
+    }
+)
+INSTANCES = Layout.of_names("additivity", "outstanding")
+INSTANCE = Layout(
+    {
+        "frequencies": "instance.frequencies",
+        "form": "form",
+        "share": "instance.share",
+        "fit": lambda decided: fit_of(decided.instance, decided.form),
+        "accuracy_alone": "instance.accuracy_alone",
+        "accuracy_without": "instance.accuracy_without",
+        "kept": lambda decided: decided.instance.kept,
+        "pizza_part": lambda decided: decided.instance.pizza_part,
+        # The rest is what other thresholds would need.
+        "keys": "instance.keys",
+        "energy": "instance.energy",
+        "share_without": "instance.share_without",
+        "following": "instance.following",
+        "clock": "instance.clock",
+        "pizza": "instance.pizza",
+        "companion": "instance.companion",
+        "fits": lambda decided: [decided.instance.fits[name] for name in FITTED],
+    }
+)
+PROGRAM = Layout.of_names(
+    *("answer_share", "answer_only_share", "sum_share", "readout_share", "offset_share", "rest"),
+    *("explained", "answer_accuracy", "norm", "numbers"),
+    *("frequencies", "frequency_shares", "harmonics", "profiles"),
+)
+CIRCLE = Layout({quantity.name: quantity.path for quantity in CIRCLE_QUANTITIES})
+READOUT = Layout.of_names("axis", "amplitude", "phase", "variance_explained")
+PIZZA = Layout(
+    {
+        "frequency": "frequency",
+        "embedding_components": "embedding_components",
+        "unembedding_components": "unembedding_components",
+        "rows": lambda pizza: len(pizza.rows),
+        "readouts": lambda pizza: READOUT.records(pizza.readouts),
+    }
+)
+ANATOMY = Layout(
+    {
+        "pizzas": lambda anatomy: PIZZA.records(anatomy.pizzas),
+        "unmatched_frequencies": "unmatched",
+        "exclusive_share": "exclusive_share",
+        "same_pizza_share": "same_pizza_share",
+        "second_relu": "second_relu",
+    }
+)
 
 
 def record_of(analysis: "Analysis") -> dict[str, Any]:
     """Plain values, null for what is undefined. What a row of an older table does not have is
     left out.
     """
-    verdict, paper = analysis.verdict, analysis.paper
-    record: dict[str, Any] = {
-        "id": analysis.id,
-        **analysis.metrics,
-        "operand_circularity": list(analysis.operand_circularity),
-    }
-    if verdict.known:
-        record |= {
-            "verdict": verdict.label,
-            "sentence": verdict.sentence,
-            "reasons": list(verdict.reasons),
-            "pizza_logit_share": verdict.pizza_share,
-            "named_share": verdict.confidence.named_share,
-            "nearest_line": verdict.confidence.nearest_line,
-            "nearest_distance": verdict.confidence.nearest_distance,
-            "additivity": analysis.additivity,
-            "outstanding": analysis.instances.outstanding,
-            "program": _program_record(analysis.program),
-            "instances": [
-                {field.name: field.read(each, form) for field in INSTANCE_QUANTITIES}
-                for each, form in zip(analysis.instances.instances, verdict.forms, strict=True)
-            ],
-        }
+    record: dict[str, Any] = {"id": analysis.id}
+    record |= to_record(analysis.metrics)
+    record["operand_circularity"] = to_record(analysis.operand_circularity)
+    if analysis.verdict.known:
+        record |= VERDICT.record(analysis.verdict)
+        record |= INSTANCES.record(analysis.instances)
+        record["program"] = PROGRAM.record(analysis.program)
+        pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
+        record["instances"] = INSTANCE.records(DecidedInstance(*pair) for pair in pairs)
     if analysis.instead is not None:
         record["learned_instead"] = analysis.instead.sentence
-    record |= {
-        "paper_label": paper.label,
-        "paper_reasons": list(paper.reasons),
-        "metrics_agree": paper.metrics_agree,
-        "shape": paper.shape,
-        "pizza_share": paper.pizza_share,
-        "cautions": list(analysis.cautions),
-        "circles": [
-            {field.name: field.read(item) for field in CIRCLE_QUANTITIES}
-            for item in analysis.circles
-        ],
-        "anatomy": None if analysis.anatomy is None else _anatomy_record(analysis.anatomy),
-    }
-    plain: dict[str, Any] = to_plain(record)
-    return plain
+    record |= PAPER.record(analysis.paper)
+    record["cautions"] = list(analysis.cautions)
+    record["circles"] = CIRCLE.records(analysis.circles)
+    record["anatomy"] = _anatomy_record(analysis.anatomy)
+    return record
 
 
-def _program_record(program: Program) -> dict[str, Any]:
+def _anatomy_record(anatomy: Anatomy | None) -> dict[str, Any] | None:
+    return None if anatomy is None else ANATOMY.record(anatomy)
+
+
+def fields_of_row(
+    row: Mapping[str, Any], circles: Sequence[Circle] | None = None
+) -> dict[str, Any]:
+    """The fields of the `Analysis` that a row was made from.
+
+    circles: those found in the run's weights, which must be the row's; without them, as the row
+        describes them. A row that lacks or garbles anything raises KeyError, TypeError or
+        ValueError; what an older table does not hold is NaN.
+    """
+    modulus = from_plain(int, row["modulus"])
+    values = {quantity.name: from_plain(float, row.get(quantity.name)) for quantity in metrics()}
+    circularities = row.get("operand_circularity") or [row["circularity"]]
+    by_operand = from_plain(tuple[float, ...], circularities)
+    program = _read_program(part_of(row, "program"), modulus, values["accuracy"])
+    instances = _read_instances(row, modulus)
+    paper = _read_paper(row)
     return {
-        **{name: getattr(program, name) for name in SHARES},
-        "explained": program.explained,
-        "answer_accuracy": program.answer_accuracy,
-        "norm": program.norm,
-        "numbers": program.numbers,
-        "frequencies": list(program.frequencies),
-        "frequency_shares": list(program.frequency_shares),
-        "harmonics": program.harmonics.tolist(),
-        "profiles": program.profiles.tolist(),
+        "id": from_plain(str, row["run_id"]),
+        "metrics": values,
+        "operand_circularity": by_operand,
+        "verdict": _read_verdict(row, program, instances),
+        "program": program,
+        "instances": instances,
+        "paper": paper,
+        "measured": _measurements(modulus, values, by_operand, paper),
+        "circles": _read_circles(row, circles),
+        "anatomy": None,
+        "cautions": tuple(_bounded(row.get("cautions") or [])),
     }
 
 
-def _anatomy_record(opened: Anatomy) -> dict[str, Any]:
-    relu = opened.second_relu
-    return {
-        "pizzas": [
-            {
-                "frequency": pizza.frequency,
-                "embedding_components": list(pizza.embedding_components),
-                "unembedding_components": list(pizza.unembedding_components),
-                "rows": len(pizza.rows),
-                "readouts": [
-                    {
-                        "axis": readout.axis,
-                        "amplitude": readout.amplitude,
-                        "phase": readout.phase,
-                        "variance_explained": readout.variance_explained,
-                    }
-                    for readout in pizza.readouts
-                ],
-            }
-            for pizza in opened.pizzas
-        ],
-        "unmatched_frequencies": list(opened.unmatched),
-        "exclusive_share": opened.exclusive_share,
-        "same_pizza_share": opened.same_pizza_share,
-        "second_relu": None if relu is None else vars(relu).copy(),
-    }
+def _bounded(texts: Any) -> list[str]:
+    """A few texts of bounded length: a table from elsewhere can say anything."""
+    return [str(text)[:LONGEST_TEXT] for text in texts[:MOST_TEXTS]]
+
+
+def _measurements(
+    modulus: int, values: Mapping[str, float], by_operand: Sequence[float], paper: PaperVerdict
+) -> Measurements:
+    accuracy, pairs = values["accuracy"], modulus**2
+    return Measurements(
+        accuracy=accuracy,
+        pairs=pairs,
+        wrong_pairs=round((1 - accuracy) * pairs) if math.isfinite(accuracy) else 0,
+        distance_irrelevance=values[IRRELEVANCE],
+        gradient_symmetricity=values[EXACT],
+        circularity=min(by_operand),
+        circularity_name=circularity_name(len(by_operand)),
+        shape=_read_shape(paper),
+    )
+
+
+def _read_paper(row: Mapping[str, Any]) -> PaperVerdict:
+    plain = PAPER.plain(row)
+    plain["reasons"] = _bounded(plain["reasons"])
+    return from_plain(PaperVerdict, plain)
+
+
+def _read_shape(paper: PaperVerdict) -> tuple[Shape, str] | None:
+    """The shape with the reason that describes it."""
+    if paper.shape is None:
+        return None
+    start = "a curve through" if paper.shape == "several frequencies" else paper.shape
+    for reason in paper.reasons:
+        if reason.startswith(start):
+            return paper.shape, reason
+    return paper.shape, paper.shape
+
+
+def _read_program(columns: Mapping[str, Any], modulus: int, accuracy: float) -> Program:
+    """Shares, key frequencies and the harmonics of their profiles."""
+    plain: dict[str, Any] = {"frequencies": [], "frequency_shares": [], "harmonics": []}
+    plain |= undefined_numbers(Program)
+    plain |= PROGRAM.plain(columns)
+    values = read_fields(Program, plain)
+    nothing = np.zeros((len(values["frequencies"]), 0))
+    if not values["frequencies"]:
+        values["harmonics"] = nothing
+    values |= {"modulus": modulus, "accuracy": accuracy}
+    return Program(
+        **values,
+        spectrum=np.zeros(0),
+        profiles=nothing,
+        sine_profiles=nothing,
+        readout=nothing.astype(np.complex128),
+        readout_spectrum=nothing,
+        offsets=np.zeros(0),
+        answer=np.zeros((0, 0)),
+    )
+
+
+def _read_instances(row: Mapping[str, Any], modulus: int) -> Instances:
+    items = items_of(row, "instances")
+    instances = tuple(_read_instance(item, modulus) for item in items)
+    return Instances(
+        instances=instances,
+        circles=(),
+        additivity=from_plain(float, row.get("additivity")),
+        remainder=1.0 - sum(instance.share for instance in instances),
+        outstanding=from_plain(int, row.get("outstanding") or 0),
+    )
+
+
+def _read_instance(columns: Mapping[str, Any], modulus: int) -> Instance:
+    values = read_fields(Instance, INSTANCE.plain(columns)["instance"])
+    fits = from_plain(tuple[float, ...], columns["fits"])
+    return Instance(
+        **values,
+        fits=dict(zip(FITTED, fits, strict=True)),
+        period=period_of(values["frequencies"][0], modulus),
+        profile=np.zeros(0),
+        leading_profile=np.zeros(0),
+    )
+
+
+def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances) -> Verdict:
+    """As the row has it, which may have been decided by other thresholds than the published ones.
+
+    Where the published ones decide the same, the verdict is in the words of this version: older
+    tables have older words.
+    """
+    if row.get("verdict") is None:
+        return NO_VERDICT
+    plain = VERDICT.plain(row)
+    plain["sentence"] = str(plain["sentence"])[:LONGEST_TEXT]
+    plain["reasons"] = _bounded(plain["reasons"])
+    plain["forms"] = row.get("instances.form") or []
+    plain["distances"] = {}
+    plain["confidence"]["additivity"] = instances.additivity
+    recorded = from_plain(Verdict, plain)
+    if len(recorded.forms) != len(instances.instances):
+        raise ValueError("a form for each instance")
+    if math.isnan(program.accuracy):
+        return recorded
+    today = decide(findings(program, instances))
+    return today if _decide_the_same(today, recorded) else recorded
+
+
+def _decide_the_same(today: Verdict, recorded: Verdict) -> bool:
+    if (today.label, today.forms) != (recorded.label, recorded.forms):
+        return False
+    now, before = today.confidence, recorded.confidence
+    same_distance = abs(now.nearest_distance - before.nearest_distance) <= TIE
+    return now.nearest_line == before.nearest_line and same_distance
+
+
+def _read_circles(
+    row: Mapping[str, Any], circles: Sequence[Circle] | None
+) -> tuple[CircleEvidence, ...]:
+    items = items_of(row, "circles")
+    by_weights = [None] * len(items) if circles is None else circles
+    evidence = []
+    for item, circle in zip(items, by_weights, strict=True):
+        evidence.append(_read_evidence(item, circle))
+    frequencies = from_plain(tuple[int, ...], row.get("frequencies") or [])
+    if frequencies != tuple(item.circle.frequency for item in evidence):
+        raise ValueError("the row has other circles")
+    return tuple(evidence)
+
+
+def _read_evidence(columns: Mapping[str, Any], circle: Circle | None) -> CircleEvidence:
+    plain: dict[str, Any] = undefined_numbers(CircleEvidence) | CIRCLE.plain(columns)
+    described = undefined_numbers(Circle) | plain["circle"]
+    plain["circle"] = described if circle is None else to_plain(circle)
+    return from_plain(CircleEvidence, plain)

@@ -16,11 +16,11 @@ from algophase.core.wording import counted
 from algophase.explore.jobs import Job
 from algophase.explore.networks import Arrivals, Look, Networks
 from algophase.explore.table import RunTable
+from algophase.record.columns import flat_columns
 from algophase.runs.overview import describe_outcomes
 from algophase.runs.standing import is_sweep, settings_of
 from algophase.storage.analyses import Analysed, Unusable, analyze_files, network_files
 from algophase.storage.kept_analyses import KeptAnalyses
-from algophase.storage.runs_table import flat_columns
 
 NAME = "network"  # the column with the names of the files
 

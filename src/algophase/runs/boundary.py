@@ -8,11 +8,12 @@ runs.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 from numpy.typing import NDArray
 
+from algophase.record.layout import Layout, to_record
 from algophase.runs.statistics import CONFIDENCE, Floats
 
 RESAMPLES = 2000
@@ -44,10 +45,8 @@ class Estimate:
         return None if self.interval is None else self.interval[0] <= value <= self.interval[1]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "interval": None if self.interval is None else list(self.interval),
-        }
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 @dataclass(frozen=True)
@@ -99,17 +98,21 @@ class Boundary:
         )
         return f"{self.rate}{gap}"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "runs": self.runs,
-            "inside": self.inside,
-            "rate": None if self.rate is None else self.rate.to_dict(),
-            "slope_per_doubling": None if self.slope is None else self.slope.to_dict(),
-            "width": self.width,
-            "gap": None if self.gap is None else list(self.gap),
-            "reason": self.reason,
-            "resamples_without_boundary": self.no_boundary,
+    LAYOUT: ClassVar[Layout] = Layout(
+        {
+            "runs": "runs",
+            "inside": "inside",
+            "rate": "rate",
+            "slope_per_doubling": "slope",
+            "width": "width",
+            "gap": "gap",
+            "reason": "reason",
+            "resamples_without_boundary": "no_boundary",
         }
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.LAYOUT.record(self)
 
 
 def fit(

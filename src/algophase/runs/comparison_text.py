@@ -1,9 +1,9 @@
 """A comparison in plain words and as data."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from algophase.record.layout import Layout, to_record
 from algophase.runs.boundary import FEWEST_OF_EACH
 from algophase.runs.findings import (
     ACCURATE,
@@ -33,6 +33,26 @@ MOST_NAMED = 4  # tests named in the verdict, or groups where none can be made
 MOST_RATES = 3  # single rates named; more are told by their tenths
 
 
+SHARE_ROW = Layout(
+    {
+        "group": "group",
+        "measure": "measure",
+        "among": "among",
+        "where": "where",
+        "sides": "shares",
+    }
+)
+BOUNDARY_ROW = Layout(
+    {
+        "group": "group",
+        "phase": "phase",
+        "agree": "agree",
+        "difference": "apart",
+        "sides": "sides",
+    }
+)
+
+
 def as_data(comparison: "Comparison") -> dict[str, Any]:
     """Everything but the runs themselves, ready for JSON."""
     return {
@@ -42,28 +62,10 @@ def as_data(comparison: "Comparison") -> dict[str, Any]:
         "boundaries_agree": comparison.boundaries_agree,
         "sides": [side.to_dict() for side in comparison.sides],
         "groups": [group.label for group in comparison.groups],
-        "shares": [
-            {
-                "group": row.group,
-                "measure": row.measure,
-                "among": row.among,
-                "where": row.where,
-                "sides": [share.to_dict() for share in row.shares],
-            }
-            for row in comparison.shares
-        ],
-        "boundaries": [
-            {
-                "group": row.group,
-                "phase": row.phase,
-                "agree": row.agree,
-                "difference": None if row.apart is None else row.apart.to_dict(),
-                "sides": [None if side is None else side.to_dict() for side in row.sides],
-            }
-            for row in comparison.boundaries
-        ],
-        "tests": [{**asdict(test), "sizes": list(test.sizes)} for test in comparison.findings],
-        "skipped": [{**asdict(test), "sizes": list(test.sizes)} for test in comparison.skipped],
+        "shares": SHARE_ROW.records(comparison.shares),
+        "boundaries": BOUNDARY_ROW.records(comparison.boundaries),
+        "tests": to_record(comparison.findings),
+        "skipped": to_record(comparison.skipped),
         "notes": list(comparison.notes),
     }
 

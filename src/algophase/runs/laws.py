@@ -17,11 +17,12 @@ of a stated size.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
+from algophase.record.layout import to_record
 from algophase.runs.law_tests import Law, doubling_law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.rows import run_from_row
 from algophase.runs.runs import Runs
@@ -95,12 +96,10 @@ class Laws:
         return "a law" if law.corrected < self.level else "no sign of one"
 
     def to_dict(self) -> dict[str, Any]:
-        laws = [{**asdict(law), "answer": self.answer(law)} for law in self.laws]
-        return {
-            **asdict(self),
-            "sizes": {str(size): count for size, count in self.sizes.items()},
-            "laws": laws,
-        }
+        record: dict[str, Any] = to_record(self)
+        for law, law_record in zip(self.laws, record["laws"], strict=True):
+            law_record["answer"] = self.answer(law)
+        return record
 
 
 def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed: int = 0) -> Laws:

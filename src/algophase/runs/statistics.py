@@ -6,10 +6,12 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 from numpy.typing import NDArray
+
+from algophase.record.layout import Layout
 
 Floats = NDArray[numpy.float64]
 CONFIDENCE = 0.95
@@ -60,10 +62,18 @@ class Share:
         low, high = self.interval
         return f"{self.value:.1%} [{low:.1%}, {high:.1%}] of {self.total:,}"
 
+    LAYOUT: ClassVar[Layout] = Layout(
+        {
+            "count": "count",
+            "total": "total",
+            "share": "value",
+            "low": lambda share: share.interval[0],
+            "high": lambda share: share.interval[1],
+        }
+    )
+
     def to_dict(self) -> dict[str, Any]:
-        low, high = self.interval
-        value = self.value if self.total else None
-        return {"count": self.count, "total": self.total, "share": value, "low": low, "high": high}
+        return self.LAYOUT.record(self)
 
 
 def newcombe(first: Share, second: Share) -> tuple[float, float]:

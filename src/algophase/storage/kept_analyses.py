@@ -18,16 +18,16 @@ from typing import Any
 
 from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import metrics
-from algophase.analysis.plain import from_plain, to_plain
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import WrappedSettings, network_to_dict
 from algophase.networks import Network, Recorded
+from algophase.record.codec import from_plain, to_plain
 from algophase.storage.files import read_bytes, write_atomically
 
 FORMAT = "algophase-analysis"
 VERSION = 1
-CODE = ("analysis", "core", "networks")  # folders that an analysis depends on
+CODE = ("analysis", "core", "networks", "record")  # folders that an analysis depends on
 
 log = logging.getLogger(__name__)
 
@@ -134,8 +134,9 @@ def _code_digest() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for name in CODE:
-        for path in sorted((package / name).rglob("*.py")):
-            digest.update(path.read_bytes())
+        for path in sorted((package / name).rglob("*")):
+            if path.suffix in (".py", ".toml"):  # the catalogue of metrics is data
+                digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

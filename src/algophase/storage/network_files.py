@@ -21,7 +21,6 @@ from torch import Tensor
 
 from algophase.analysis.analyze import Analysis, analyze
 from algophase.analysis.checks import at_inference, check_network
-from algophase.analysis.plain import from_plain, to_plain
 from algophase.core.errors import InputError
 from algophase.core.neutral import neutral
 from algophase.core.settings import (
@@ -36,6 +35,7 @@ from algophase.core.settings import (
 from algophase.core.wording import counted
 from algophase.networks import Network, Recorded, build, template
 from algophase.networks.recorded import recorded
+from algophase.record.codec import from_plain, to_plain
 from algophase.storage.files import given_path, read_bytes, write_atomically
 from algophase.storage.tensors import check_plain, read_safetensors
 

@@ -38,31 +38,6 @@ EPOCH = "epoch"  # of a row that is a run along training; a run's own row has no
 Row = Mapping[str, Any]
 
 
-def flat_columns(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """A nested record as columns: an object's fields under dotted names, a list of objects as
-    one list a field.
-    """
-    columns: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, Mapping):
-            columns |= flat_columns(value, f"{prefix}{name}.")
-        elif (
-            isinstance(value, list | tuple)
-            and value
-            and all(isinstance(item, Mapping) for item in value)
-        ):
-            columns |= {f"{prefix}{name}.{key}": items for key, items in _by_field(value).items()}
-        elif not isinstance(value, list | tuple) or value:
-            columns[f"{prefix}{name}"] = value
-    return columns
-
-
-def _by_field(items: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    flat = [flat_columns(item) for item in items]
-    names = dict.fromkeys(name for item in flat for name in item)
-    return {name: [item.get(name) for item in flat] for name in names}
-
-
 def encode_shard(rows: Sequence[Row], about: Mapping[str, Any]) -> bytes:
     """Rows as a Parquet file. about: where they come from, kept in the file's metadata (columns
     hold no times).

@@ -26,7 +26,7 @@ alone.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,13 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
-from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array
 from algophase.networks import Network
+from algophase.record.codec import UNRECORDED
+from algophase.record.layout import to_record
 
 # A head whose lean has a smaller standard deviation than this is constant: those of trained Pizzas
 # have 1e-7 or less, of Clocks 0.15 to 0.3.
@@ -71,7 +72,7 @@ class AttentionHeads:
     phase_a: Array
     phase_b: Array
     deviation: Array
-    shares: Array
+    shares: Array = field(metadata=UNRECORDED)
 
     @property
     def constant(self) -> np.typing.NDArray[np.bool_]:
@@ -119,10 +120,8 @@ class AttentionHeads:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, null for what is undefined."""
-        plain: dict[str, Any] = to_plain(
-            {name: value.tolist() for name, value in self.columns().items()}
-        )
-        return plain
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 def has_heads(network: Network) -> bool:

@@ -12,7 +12,7 @@ ensemble, and an engine gives loss and gradient of all.
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from algophase.core.settings import RunSettings, check_number, shown, trained_ki
 from algophase.core.task import split
 from algophase.networks import Network
 from algophase.pictures.traces import TracePicture, draw_traces
+from algophase.record.codec import UNRECORDED
+from algophase.record.layout import to_record
 from algophase.training.run.plan import Group, plan
 from algophase.training.run.threads import threads_for
 
@@ -116,7 +118,7 @@ class LearningCoefficient:
     engine: str
     device: str
     precision: str
-    trace: Floats = field(repr=False, compare=False)
+    trace: Floats = field(repr=False, compare=False, metadata=UNRECORDED)
 
     def __repr__(self) -> str:
         return f"<LearningCoefficient of {self.id}: {self}>"
@@ -128,9 +130,8 @@ class LearningCoefficient:
 
     def to_dict(self) -> dict[str, Any]:
         """Without the trace; null for what is not a number."""
-        values = asdict(replace(self, trace=np.zeros(0)))
-        del values["trace"]
-        return {name: _plain(value) for name, value in values.items()}
+        record: dict[str, Any] = to_record(self)
+        return record
 
     def picture(self) -> TracePicture:
         """What a picture of the chains shows."""
@@ -302,12 +303,6 @@ def _result(
         precision=way.precision,
         trace=trace,
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus: int) -> list[str]:

@@ -5,7 +5,7 @@ With `--betti`, an analysis has Betti numbers as well.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -15,12 +15,13 @@ from algophase.analysis.hidden.interactions import can_lose_interactions, withou
 from algophase.analysis.hidden.neurons import Neurons, neurons_of
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.hidden.topology import LINE, Betti, ClusterBetti, betti_numbers
-from algophase.analysis.plain import to_plain
 from algophase.analysis.record import record_of
 from algophase.analysis.subject import Subject
 from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.pages.text import aligned
+from algophase.record.columns import as_items
+from algophase.record.layout import Layout, to_record
 
 CLUSTER_HEAD = [
     "frequency",
@@ -43,8 +44,8 @@ KEPT = (
     "instances",
 )
 OF_INSTANCES = ("frequencies", "form", "share", "pizza_part")  # what a row keeps of them
-OF_HEADS = ("frequency", "share", "amplitude_a", "phase_a", "deviation")
-OF_SHAPES = ("logits_circle", "interaction_share", "aligned", "silent", "clusters")
+HEADS = Layout.of_names("frequency", "share", "amplitude_a", "phase_a", "deviation")
+SHAPES = Layout.of_names("logits_circle", "interaction_share", "aligned", "silent", "clusters")
 
 
 @dataclass(frozen=True)
@@ -64,41 +65,40 @@ class HiddenLayer:
     without: dict[str, Any] | None
     betti: tuple[ClusterBetti, ...] | None = None
 
+    LAYOUT: ClassVar[Layout] = Layout(
+        {
+            "geometry": "shapes",
+            "betti_numbers": "betti",
+            "neurons": "units",
+            "attention_heads": "heads",
+            "progress_measures": "progress",
+            "without_interactions": "without",
+        }
+    )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, null for what is undefined."""
-        plain: dict[str, Any] = to_plain(
-            {
-                "geometry": self.shapes
-                and {**vars(self.shapes), "distances": self.shapes.distances.tolist()},
-                "betti_numbers": self.betti,
-                "neurons": self.units and self.units.to_dict(),
-                "attention_heads": self.heads and self.heads.to_dict(),
-                "progress_measures": self.progress,
-                "without_interactions": self.without,
-            }
-        )
-        return plain
+        record: dict[str, Any] = to_record(self)
+        return record
 
     def columns(self) -> dict[str, Any]:
         """What a row of a sweep keeps: no single unit, and nothing that every row has."""
         record: dict[str, Any] = {}
         if self.shapes is not None and self.units is not None:
-            record = {name: getattr(self.shapes, name) for name in OF_SHAPES} | {
-                "quadrature": self.units.quadrature
-            }
+            record |= SHAPES.record(self.shapes)
+            record["quadrature"] = to_record(self.units.quadrature)
         if self.heads is not None:
-            every = self.heads.to_dict()
-            record["heads"] = [
-                {name: every[name][head] for name in OF_HEADS}
-                for head in range(len(self.heads.frequency))
-            ]
+            record["heads"] = as_items(HEADS.record(self.heads))
         if self.without is not None:
-            instances = [
-                {name: each[name] for name in OF_INSTANCES} for each in self.without["instances"]
-            ]
-            record["without_interactions"] = {**self.without, "instances": instances}
-        plain: dict[str, Any] = to_plain(record)
-        return plain
+            record["without_interactions"] = {**self.without, "instances": self._kept_instances()}
+        return record
+
+    def _kept_instances(self) -> list[dict[str, Any]]:
+        assert self.without is not None
+        columns = {}
+        for name in OF_INSTANCES:
+            columns[name] = [instance[name] for instance in self.without["instances"]]
+        return as_items(columns)
 
     def lines(self) -> list[str]:
         """As text a person reads."""

@@ -27,11 +27,11 @@ from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
 from algophase.analysis.hidden.units import LEAST_CLUSTER, Units
-from algophase.analysis.plain import to_plain
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import Array, wave_counts, waves_at
 from algophase.networks import Network
+from algophase.record.layout import to_record
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class Neurons:
     (1.0, 0.001)
     """
 
+    mean_fit: float
+    resultant: float
+    quadrature: tuple[Quadrature, ...]
     frequency: np.typing.NDArray[np.int64]
     phase_a: Array
     phase_b: Array
@@ -83,9 +86,6 @@ class Neurons:
     fit: Array
     product_share: Array
     active: np.typing.NDArray[np.bool_]
-    mean_fit: float
-    resultant: float
-    quadrature: tuple[Quadrature, ...]
 
     def __repr__(self) -> str:
         there = ", ".join(map(str, np.unique(self.frequency[self.active]).tolist()))
@@ -98,10 +98,8 @@ class Neurons:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, null for what is undefined."""
-        arrays = {name: value.tolist() for name, value in self.columns().items()}
-        rest = {name: getattr(self, name) for name in ("mean_fit", "resultant", "quadrature")}
-        plain: dict[str, Any] = to_plain({**rest, **arrays})
-        return plain
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.networks.stacking import take_out
+from algophase.record.layout import to_record
 from algophase.training.engines.precision import missing_triton
 from algophase.training.run.checkpoint import Checkpoint, Checkpointer, Description
 from algophase.training.run.optimizer import AdamW
@@ -87,7 +88,8 @@ class Watch:
         object.__setattr__(self, "snapshot_epochs", tuple(sorted(set(self.snapshot_epochs))))
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "snapshot_epochs": list(self.snapshot_epochs)}
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 class Ensemble:

@@ -10,6 +10,7 @@ import numpy as np
 from algophase.core.settings import RunSettings
 from algophase.core.wording import floored
 from algophase.networks import Network
+from algophase.record.layout import to_record
 
 CURVES = (
     "training_loss",
@@ -41,13 +42,8 @@ class History:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, null for what is not a number."""
-        curves = {
-            name: [
-                value if math.isfinite(value) else None for value in getattr(self, name).tolist()
-            ]
-            for name in CURVES
-        }
-        return {"epochs": list(self.epochs), **curves}
+        record: dict[str, Any] = to_record(self)
+        return record
 
 
 @dataclass(frozen=True)
