@@ -19,7 +19,8 @@ from torch import Tensor
 from algophase.analysis.analyze import analyze
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.core.errors import InputError
-from algophase.networks import MLP, LensTransformer, Network, Transformer
+from algophase.core.settings import LensSettings, NetworkSettings, TransformerSettings
+from algophase.networks import MLP, Network, Transformer
 from algophase.networks.handmade import handmade_clock
 from algophase.storage import id_of, load, save
 from algophase.storage.formats import find
@@ -104,17 +105,17 @@ def check_logits(network: Network, expected: Tensor) -> None:
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({}, Transformer),
-        ({"outputs": P + 1}, Transformer),
-        ({"biases": True}, LensTransformer),
-        ({"hidden": 12}, LensTransformer),
-        ({"hidden": 0, "norm": True}, LensTransformer),
-        ({"layers": 2, "biases": True, "norm": True}, LensTransformer),
+        ({}, TransformerSettings),
+        ({"outputs": P + 1}, TransformerSettings),
+        ({"biases": True}, LensSettings),
+        ({"hidden": 12}, LensSettings),
+        ({"hidden": 0, "norm": True}, LensSettings),
+        ({"layers": 2, "biases": True, "norm": True}, LensSettings),
     ],
 )
 @pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
 def test_transformer_lens_state_dicts(
-    tmp_path: Path, changes: dict[str, Any], kind: type[Network], suffix: str
+    tmp_path: Path, changes: dict[str, Any], kind: type[NetworkSettings], suffix: str
 ) -> None:
     tensors, path = lens_tensors(**changes), tmp_path / f"grokked{suffix}"
     if suffix == ".pt":
@@ -128,7 +129,7 @@ def test_transformer_lens_state_dicts(
     else:
         safetensors.torch.save_file(tensors, path)
     network = load(path)
-    assert type(network) is kind
+    assert type(network.settings) is kind
     assert network.id == "grokked"
     assert "format transformer-lens" in network.notes[0]
     check_logits(network, lens_logits(tensors))

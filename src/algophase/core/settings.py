@@ -362,6 +362,7 @@ class TransformerSettings(NetworkSettings):
     """The attention-rate transformer of section 4.2 and appendix F.1.
 
     A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
+    bare: no attention biases, no layer norm, no mask.
 
     >>> TransformerSettings(width=64, attention_rate=0.5).head_size
     16
@@ -370,6 +371,9 @@ class TransformerSettings(NetworkSettings):
     kind: ClassVar[str] = "transformer"
     trained: ClassVar[bool] = True
     reads_layouts: ClassVar[bool] = True
+    bare: ClassVar[bool] = True
+    layer_norm: ClassVar[bool] = False
+    causal: ClassVar[bool] = False
     width: int = 128
     layers: int = 1
     heads: int = 4
@@ -386,6 +390,10 @@ class TransformerSettings(NetworkSettings):
     @property
     def head_size(self) -> int:
         return self.width // self.heads
+
+    @property
+    def hidden(self) -> int:
+        return 4 * self.width
 
     def stack_key(self) -> tuple[object, ...]:
         return (self.kind, self.layers, self.heads, self.activation)
@@ -484,7 +492,8 @@ class ClockSettings(NetworkSettings):
 
 @dataclass(frozen=True)
 class LensSettings(NetworkSettings):
-    """Transformers in TransformerLens's parameters, beyond what `TransformerSettings` describes.
+    """Transformers in TransformerLens's parameters, with biases throughout: what
+    `TransformerSettings` does not describe.
 
     hidden: units of the MLP, 0 for attention alone. causal: earlier positions do not see later
         ones; the last sees all.
@@ -492,6 +501,8 @@ class LensSettings(NetworkSettings):
 
     kind: ClassVar[str] = "lens"
     reads_layouts: ClassVar[bool] = True
+    bare: ClassVar[bool] = False
+    attention_rate: ClassVar[float] = 1.0
     width: int = 128
     layers: int = 1
     heads: int = 4

@@ -36,7 +36,7 @@ def to_transformer_lens(network: Network) -> Any:
     >>> model.cfg.d_model  # doctest: +SKIP
     128
     """
-    if not isinstance(network, Transformer):
+    if not isinstance(network, Transformer) or not network.settings.bare:
         raise InputError(
             f"network {network.id} is a {network.settings.kind} network; only a transformer has "
             "a HookedTransformer"

@@ -22,7 +22,6 @@ from algophase.core.settings import (
     shown,
 )
 from algophase.networks.handmade import Clock
-from algophase.networks.lens import LensTransformer
 from algophase.networks.linear import Linear
 from algophase.networks.mlp import MLP
 from algophase.networks.network import Cache, Network
@@ -33,7 +32,6 @@ __all__ = [
     "MLP",
     "Cache",
     "Clock",
-    "LensTransformer",
     "Linear",
     "Network",
     "Recorded",
@@ -51,7 +49,7 @@ ARCHITECTURES: dict[type[NetworkSettings], Callable[[TaskSettings, Any], Network
     TransformerSettings: Transformer,
     LinearSettings: Linear,
     ClockSettings: Clock,
-    LensSettings: LensTransformer,
+    LensSettings: Transformer,
     MLPSettings: MLP,
     WrappedSettings: Recorded,  # what a file keeps of a network with code of its own
 }

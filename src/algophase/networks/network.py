@@ -83,10 +83,6 @@ class Network(nn.Module):
     concurrent: bool = True  # whether several threads may run it at once
     # Whether running it changes nothing in it, and gives the same logits every time.
     is_pure: bool = False
-    # Whether the operations that run it depend on its shapes and settings alone, not on its numbers.
-    is_recordable: bool = False
-    # Whether its logits could be a function of the sum of the two embeddings.
-    may_read_sum_alone: bool = True
     # Whether it runs on any embeddings: not where a file kept its logits and not its code.
     has_code: bool = True
     # Whether `wrap` made it, which can leave zero out of its numbers.
@@ -143,6 +139,18 @@ class Network(nn.Module):
         when a part is taken out.
         """
         return any("Norm" in type(module).__name__ for module in self.modules())
+
+    @property
+    def is_recordable(self) -> bool:
+        """Whether the operations that run it depend on its shapes and settings alone, not on its
+        numbers.
+        """
+        return False
+
+    @property
+    def may_read_sum_alone(self) -> bool:
+        """Whether its logits could be a function of the sum of the two embeddings."""
+        return True
 
     def checked_logits(self, first: Tensor, second: Tensor) -> Tensor:
         """`logits_from_embeddings`, or what is wrong with what it gives. More outputs than labels

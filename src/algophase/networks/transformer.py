@@ -1,8 +1,10 @@
 """The attention-rate transformer, as section 4.2 and appendices F.1 and G write it: no layer norm,
-no mask, no attention bias.
+no mask, no attention bias (`TransformerSettings`). Or with all of these, as others train them
+(`LensSettings`).
 
-Parameters and activations carry the names and shapes TransformerLens uses. Axes: n inputs, s
-positions, d width, h heads, e head size, m = 4 d hidden units, v vocabulary.
+Parameters and activations carry the names and shapes TransformerLens uses, so its state dicts load
+as they are. Axes: n inputs, s positions, d width, h heads, e head size, m hidden units, v
+vocabulary.
 """
 
 import math
@@ -15,13 +17,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from algophase.core.settings import TaskSettings, TransformerSettings
+from algophase.core.settings import LensSettings, TaskSettings, TransformerSettings
 from algophase.networks.jacobians import Jacobians
 from algophase.networks.network import Cache, InitialValues, Network, record
 from algophase.networks.pair_logits import Prepared, pair_elements
 from algophase.networks.parts import HiddenUnits, ResidualStream, StreamLayer
 from algophase.networks.transformer_jacobians import through_blocks
 from algophase.networks.transformer_pairs import OneLayerPairs
+
+Settings = TransformerSettings | LensSettings
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": torch.relu,
+    "gelu": F.gelu,
+    "gelu_new": partial(F.gelu, approximate="tanh"),
+    "silu": F.silu,
+}
 
 
 class Embed(nn.Module):
@@ -37,9 +48,28 @@ class PositionalEmbed(nn.Module):
 
 
 class Unembed(nn.Module):
-    def __init__(self, width: int, vocabulary: int) -> None:
+    def __init__(self, width: int, vocabulary: int, *, bias: bool) -> None:
         super().__init__()
         self.W_U = nn.Parameter(torch.empty(width, vocabulary))
+        self.b_U = nn.Parameter(torch.empty(vocabulary)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        logits = x @ self.W_U
+        return logits if self.b_U is None else logits + self.b_U
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.w = nn.Parameter(torch.empty(width))
+        self.b = nn.Parameter(torch.empty(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.layer_norm(x, x.shape[-1:], self.w, self.b, eps=1e-5)
+
+
+def norm_of(settings: Settings) -> nn.Module:
+    return LayerNorm(settings.width) if settings.layer_norm else nn.Identity()
 
 
 class Attention(nn.Module):
@@ -50,39 +80,61 @@ class Attention(nn.Module):
     tensor without axes.
     """
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
         heads, width, size = settings.heads, settings.width, settings.head_size
         self.attention_rate: float | Tensor = settings.attention_rate
+        self.causal = settings.causal
         self.W_Q = nn.Parameter(torch.empty(heads, width, size))
         self.W_K = nn.Parameter(torch.empty(heads, width, size))
         self.W_V = nn.Parameter(torch.empty(heads, width, size))
         self.W_O = nn.Parameter(torch.empty(heads, size, width))
+        biased = not settings.bare
+        self.b_Q = nn.Parameter(torch.empty(heads, size)) if biased else None
+        self.b_K = nn.Parameter(torch.empty(heads, size)) if biased else None
+        self.b_V = nn.Parameter(torch.empty(heads, size)) if biased else None
+        self.b_O = nn.Parameter(torch.empty(width)) if biased else None
 
     def forward(
         self, queries: Tensor, residual: Tensor, cache: Cache | None, prefix: str
     ) -> Tensor:
         """(n, s', d) from the positions that ask (n, s', d) and those that are read (n, s, d)."""
-        q = record(cache, f"{prefix}.hook_q", torch.einsum("nsd,hde->nshe", queries, self.W_Q))
-        k = record(cache, f"{prefix}.hook_k", torch.einsum("nsd,hde->nshe", residual, self.W_K))
-        v = record(cache, f"{prefix}.hook_v", torch.einsum("nsd,hde->nshe", residual, self.W_V))
+        q = record(cache, f"{prefix}.hook_q", _by_heads(queries, self.W_Q, self.b_Q))
+        k = record(cache, f"{prefix}.hook_k", _by_heads(residual, self.W_K, self.b_K))
+        v = record(cache, f"{prefix}.hook_v", _by_heads(residual, self.W_V, self.b_V))
         scores = torch.einsum("nqhe,nkhe->nhqk", q, k) / math.sqrt(q.shape[-1])
         record(cache, f"{prefix}.hook_attn_scores", scores)
+        if self.causal:
+            scores = scores.masked_fill(_later_positions(scores), -torch.inf)
         pattern = self.attention_rate * torch.softmax(scores, dim=-1) + (1 - self.attention_rate)
         record(cache, f"{prefix}.hook_pattern", pattern)
         z = record(cache, f"{prefix}.hook_z", torch.einsum("nhqk,nkhe->nqhe", pattern, v))
-        return torch.einsum("nqhe,hed->nqd", z, self.W_O)
+        out = torch.einsum("nqhe,hed->nqd", z, self.W_O)
+        return out if self.b_O is None else out + self.b_O
+
+
+def _by_heads(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """(n, s, h, e) of a stream (n, s, d)."""
+    projected = torch.einsum("nsd,hde->nshe", x, weight)
+    return projected if bias is None else projected + bias
+
+
+def _later_positions(scores: Tensor) -> Tensor:
+    """Which of the positions that are read come after the one that asks, (q, k). The last `q` of
+    all positions ask.
+    """
+    asking, read = scores.shape[-2:]
+    every_pair = torch.ones(asking, read, dtype=torch.bool, device=scores.device)
+    return every_pair.triu(1 + read - asking)
 
 
 class MLP(nn.Module):
     """b_out + W_out act(b_in + W_in x)."""
 
-    def __init__(self, settings: TransformerSettings) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
-        width, hidden = settings.width, 4 * settings.width
-        self.activation: Callable[[Tensor], Tensor] = (
-            torch.relu if settings.activation == "relu" else F.gelu
-        )
+        width, hidden = settings.width, settings.hidden
+        self.activation = ACTIVATIONS[settings.activation]
         self.W_in = nn.Parameter(torch.empty(width, hidden))
         self.b_in = nn.Parameter(torch.empty(hidden))
         self.W_out = nn.Parameter(torch.empty(hidden, width))
@@ -103,10 +155,19 @@ def attentions(network: nn.Module) -> list[Attention]:
 
 
 class Block(nn.Module):
-    def __init__(self, settings: TransformerSettings) -> None:
+    """Attention, then an MLP; without hidden units, attention alone."""
+
+    mlp: MLP
+
+    def __init__(self, settings: Settings) -> None:
         super().__init__()
+        self.has_mlp = settings.hidden > 0
         self.attn = Attention(settings)
-        self.mlp = MLP(settings)
+        if self.has_mlp:
+            self.mlp = MLP(settings)
+        self.ln1 = norm_of(settings)
+        if self.has_mlp:
+            self.ln2 = norm_of(settings)
 
     def attend(
         self, residual: Tensor, cache: Cache | None, prefix: str, *, last_position_only: bool
@@ -116,9 +177,8 @@ class Block(nn.Module):
         """
         record(cache, f"{prefix}.hook_resid_pre", residual)
         asking = residual[:, -1:] if last_position_only else residual
-        attention_out = record(
-            cache, f"{prefix}.hook_attn_out", self.attn(asking, residual, cache, f"{prefix}.attn")
-        )
+        attention_out = self.attn(self.ln1(asking), self.ln1(residual), cache, f"{prefix}.attn")
+        record(cache, f"{prefix}.hook_attn_out", attention_out)
         return record(cache, f"{prefix}.hook_resid_mid", asking + attention_out)
 
     def forward(
@@ -129,24 +189,39 @@ class Block(nn.Module):
         *,
         last_position_only: bool = False,
     ) -> Tensor:
-        middle = self.attend(residual, cache, prefix, last_position_only=last_position_only)
-        mlp_out = record(cache, f"{prefix}.hook_mlp_out", self.mlp(middle, cache, f"{prefix}.mlp"))
-        return record(cache, f"{prefix}.hook_resid_post", middle + mlp_out)
+        stream = self.attend(residual, cache, prefix, last_position_only=last_position_only)
+        if self.has_mlp:
+            mlp_out = self.mlp(self.ln2(stream), cache, f"{prefix}.mlp")
+            stream = stream + record(cache, f"{prefix}.hook_mlp_out", mlp_out)
+        return record(cache, f"{prefix}.hook_resid_post", stream)
 
 
 class Transformer(Network):
-    """Logits of the last position."""
+    """Logits of the last position.
 
-    settings: TransformerSettings
-    is_pure = is_recordable = True
-    may_read_sum_alone = False  # attention and its residual stream tell the positions apart
+    What is written out for the paper's transformer is so for bare settings alone. With biases,
+    layer norm or a mask it has `Network`'s general answers.
+    """
 
-    def __init__(self, task: TaskSettings, settings: TransformerSettings) -> None:
+    settings: Settings
+    is_pure = True
+
+    def __init__(self, task: TaskSettings, settings: Settings) -> None:
         super().__init__(task, settings)
         self.embed = Embed(task.vocabulary, settings.width)
         self.pos_embed = PositionalEmbed(task.context, settings.width)
         self.blocks = nn.ModuleList([Block(settings) for _ in range(settings.layers)])
-        self.unembed = Unembed(settings.width, task.logits)
+        self.ln_final = norm_of(settings)
+        self.unembed = Unembed(settings.width, task.logits, bias=not settings.bare)
+
+    @property
+    def is_recordable(self) -> bool:
+        return self.settings.bare
+
+    @property
+    def may_read_sum_alone(self) -> bool:
+        """Not the paper's: its residual stream tells the positions apart."""
+        return not self.settings.bare
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         p, table = self.task.modulus, self.embed.W_E
@@ -170,7 +245,11 @@ class Transformer(Network):
             # someone who looks.
             last_only = index == len(self.blocks) - 1 and cache is None
             residual = block(residual, cache, f"blocks.{index}", last_position_only=last_only)
-        return residual[:, -1] @ self.unembed.W_U
+        return self._unembed(residual)
+
+    def _unembed(self, residual: Tensor) -> Tensor:
+        logits: Tensor = self.unembed(self.ln_final(residual[:, -1]))
+        return logits
 
     @property
     def _blocks(self) -> list[Block]:
@@ -184,6 +263,8 @@ class Transformer(Network):
 
     @torch.no_grad()
     def jacobians(self, first: Tensor, second: Tensor, cache: Cache | None = None) -> Jacobians:
+        if not self.settings.bare:
+            return super().jacobians(first, second, cache)
         residual = self._residual(first, second, None)
         cache = {} if cache is None else cache
         return through_blocks(self._blocks, self.unembed.W_U, self.task.modulus, residual, cache)
@@ -191,7 +272,7 @@ class Transformer(Network):
     @torch.no_grad()
     def pair_logits(self) -> Prepared:
         """Most of it once per token, where there is one layer."""
-        if len(self.blocks) > 1:
+        if len(self.blocks) > 1 or not self.settings.bare:
             return super().pair_logits()
         equals_sign = self.embed.W_E[-1] if self.task.equals_sign else None
         by_tokens = OneLayerPairs(
@@ -199,8 +280,10 @@ class Transformer(Network):
         )
         return Prepared(by_tokens, pair_elements(self), by_tokens.columns.shape[1])
 
-    def hidden_layer(self) -> HiddenUnits:
+    def hidden_layer(self) -> HiddenUnits | None:
         """The first layer's MLP at the last position."""
+        if not self.settings.bare:
+            return None
         mlp = self._blocks[0].mlp
 
         def pre_activations(first: Tensor, second: Tensor) -> Tensor:
@@ -209,14 +292,12 @@ class Transformer(Network):
         def readout() -> Tensor:
             return mlp.W_out @ self.unembed.W_U[:, : self.task.modulus]
 
-        is_last = len(self.blocks) == 1
-        return HiddenUnits(
-            len(mlp.b_in), mlp.activation, pre_activations, readout if is_last else None
-        )
+        own_readout = readout if len(self.blocks) == 1 else None
+        return HiddenUnits(len(mlp.b_in), mlp.activation, pre_activations, own_readout)
 
     def stream_layer(self) -> StreamLayer | None:
         """The MLP of a one-layer transformer, at the last position."""
-        if len(self.blocks) > 1:
+        if len(self.blocks) > 1 or not self.settings.bare:
             return None
         mlp, unembedding = self._blocks[0].mlp, self.unembed.W_U
         written = mlp.W_out @ unembedding
@@ -232,17 +313,20 @@ class Transformer(Network):
             logits,
         )
 
-    def residual_stream(self) -> ResidualStream:
+    def residual_stream(self) -> ResidualStream | None:
+        if not self.settings.bare:
+            return None
+
         def embed(first: Tensor, second: Tensor) -> Tensor:
             return self._residual(first, second, None)
 
-        def unembed(stream: Tensor) -> Tensor:
-            return stream[:, -1] @ self.unembed.W_U
-
         layers = [partial(block, cache=None, prefix="") for block in self.blocks]
-        return ResidualStream(embed, layers, unembed)
+        return ResidualStream(embed, layers, self._unembed)
 
-    def first_attention(self) -> Callable[[Tensor, Tensor], Tensor]:
+    def first_attention(self) -> Callable[[Tensor, Tensor], Tensor] | None:
+        if not self.settings.bare:
+            return None
+
         def pattern(first: Tensor, second: Tensor) -> Tensor:
             cache: Cache = {}
             residual = self._residual(first, second, None)
@@ -252,7 +336,7 @@ class Transformer(Network):
         return pattern
 
     def without_equals_sign(self) -> "Transformer | None":
-        if not self.task.equals_sign:
+        if not self.task.equals_sign or not self.settings.bare:
             return None
         with torch.device("meta"):
             bare = Transformer(replace(self.task, equals_sign=False), self.settings)
@@ -267,15 +351,17 @@ class Transformer(Network):
         return bare
 
     def initial_values(self) -> dict[str, InitialValues]:
-        """Gaussian throughout, biases zero. The MLP's input matrix uses 4 d, the unembedding its
-        outputs, all others d.
+        """Biases zero. The paper's are Gaussian, 1 / sqrt(fan) with a fan of 4 d for the MLP's input
+        matrix, of its outputs for the unembedding, and of d for all others.
         """
-        d, rules = self.settings.width, {}
+        width, rules = self.settings.width, {}
+        fans = {"W_in": 4 * width, "W_U": self.task.logits}
         for name, _ in self.named_parameters():
             leaf = name.rsplit(".", 1)[-1]
-            if leaf in ("b_in", "b_out"):
+            if leaf.startswith("b"):
                 rules[name] = InitialValues("zeros")
+            elif self.settings.bare:
+                rules[name] = InitialValues("normal", 1 / math.sqrt(fans.get(leaf, width)))
             else:
-                fan = {"W_in": 4 * d, "W_U": self.task.logits}.get(leaf, d)
-                rules[name] = InitialValues("normal", 1 / math.sqrt(fan))
+                rules[name] = InitialValues("normal", 0.02)
         return rules

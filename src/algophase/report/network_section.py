@@ -256,7 +256,7 @@ def add_population(
 
 
 def _rate(network: Network) -> float:
-    return float(getattr(network.settings, "attention_rate", math.nan))
+    return float(network.settings.to_dict().get("attention_rate", math.nan))
 
 
 def add_network(

@@ -115,9 +115,7 @@ def test_networks_without_heads_are_refused() -> None:
         initialise(RunSettings(network=LinearSettings("beta", 8, 8))),
         handmade_clock(7, (1,)),
     ):
-        with pytest.raises(
-            InputError, match="is not a transformer; only transformers have attention heads"
-        ):
+        with pytest.raises(InputError, match="has no attention heads to look at"):
             attention_heads(network)
     constant = attention_heads(
         initialise(RunSettings(network=replace(TransformerSettings(), attention_rate=0.0)))

@@ -233,9 +233,7 @@ def test_where_other_units_come_in_between_nothing_is_written() -> None:
 
 
 def test_unusable() -> None:
-    with pytest.raises(
-        InputError, match="is a Clock: transformers and linear models have hidden units"
-    ):
+    with pytest.raises(InputError, match="is a Clock without hidden units to look at"):
         betti_numbers(handmade_clock(7, (1,)))
     with pytest.raises(InputError, match="landmarks is 2; it must be at least 3"):
         betti_numbers(handmade_pizza(7, (1,)), landmarks=2)

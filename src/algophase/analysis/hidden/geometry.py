@@ -136,8 +136,8 @@ def subject_with_units(network: Network, device: torch.device | str = "cpu") -> 
     if subject.hidden_layer is None:
         kind = type(network).__name__
         raise InputError(
-            f"network {network.id} is a {kind}: transformers and linear models have hidden "
-            "units to look at"
+            f"network {network.id} is a {kind} without hidden units to look at; the paper's "
+            "transformers and linear models have them"
         )
     return subject
 

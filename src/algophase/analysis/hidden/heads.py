@@ -140,7 +140,7 @@ def attention_heads(network: Network, device: torch.device | str = "cpu") -> Att
     subject = Subject(network, device)
     if not has_heads(subject.network):
         raise InputError(
-            f"network {network.id} is not a transformer; only transformers have attention heads"
+            f"network {network.id} has no attention heads to look at; the paper's transformers have"
         )
     return attention_heads_of(subject)
 

@@ -69,7 +69,7 @@ class _Without(Subject):
         layer = self.network.stream_layer()
         if layer is None:
             raise InputError(
-                f"network {network.id} is not a one-layer transformer; only its hidden units "
+                f"network {network.id} is not a one-layer transformer of the paper; only its hidden units "
                 "read interactions here"
             )
         self.layer, self.direct, self.products_only = layer, direct, products_only

@@ -2,7 +2,7 @@
 + 1.
 
 A network that has nothing beyond ours becomes our `Transformer`: those of Chughtai et al. 2023
-(rep-theory-mech-interp), whose biases are zero, do. Any other becomes a `LensTransformer`.
+(rep-theory-mech-interp), whose biases are zero, do. Any other has `LensSettings`.
 
 Tensors leave some things open: which tokens are numbers, which axis of a square matrix is which,
 and whether a layer norm was folded into the weights, which leaves no tensor behind. Every way to
