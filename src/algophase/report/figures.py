@@ -23,7 +23,7 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.fourier import steps_around
 from algophase.core.palette import COLORS, MARKERS
 from algophase.core.wording import floored
-from algophase.networks import Network, Transformer
+from algophase.networks import Network
 from algophase.pictures.program import draw_program
 from algophase.pictures.style import (
     DIVERGING,
@@ -74,7 +74,7 @@ def draw_all(
         pictures.append(("circles", draw_circles))
     if specimen.evidence and specimen.has_code:
         pictures.append(("isolated_logits", draw_isolated_logits))
-    if isinstance(specimen.network, Transformer):
+    if specimen.network.first_attention() is not None:
         pictures.append(("attention", draw_attention))
     if analysis.anatomy is not None and analysis.anatomy.pizzas:
         pictures.append(("anatomy", draw_anatomy))
@@ -353,29 +353,29 @@ def attention_patterns(specimen: Specimen) -> list[AttentionPattern]:
     constant: only a's are given.
     """
     network, p = specimen.network, specimen.modulus
-    assert isinstance(network, Transformer)
     _, cache = network.run_with_cache()
+    by_layer = [value for name, value in cache.items() if name.endswith("attn.hook_pattern")]
     operands: tuple[Literal["a", "b"], ...] = ("a", "b") if network.task.equals_sign else ("a",)
-    found = []
-    for layer in range(network.settings.layers):
-        pattern = (
-            cache[f"blocks.{layer}.attn.hook_pattern"].detach().unflatten(0, (p, p))
-        )  # (a, b, head, to, from)
-        for head in range(network.settings.heads):
+    patterns = []
+    for layer, whole in enumerate(by_layer, start=1):
+        of_pairs = whole.detach().unflatten(0, (p, p))  # (a, b, head, to, from)
+        for head, of_head in enumerate(of_pairs.unbind(2), start=1):
             for position, operand in enumerate(operands):
-                found.append(
-                    AttentionPattern(
-                        layer + 1, head + 1, operand, pattern[:, :, head, -1, position]
-                    )
-                )
-    return found
+                weights = of_head[:, :, -1, position]
+                patterns.append(AttentionPattern(layer, head, operand, weights))
+    return patterns
 
 
-def attention_ends(network: Transformer) -> tuple[float, float]:
+def attention_rate(network: Network) -> float:
+    """NaN for a network that has none."""
+    return float(network.settings.to_dict().get("attention_rate", math.nan))
+
+
+def attention_ends(network: Network) -> tuple[float, float]:
     """The ends of an attention picture's colours. Constant attention is 1 everywhere: it is
     shown on a whole scale.
     """
-    rate = network.settings.attention_rate
+    rate = attention_rate(network)
     return (1 - rate if rate > 0 else 0.0), 1.0
 
 
@@ -384,12 +384,10 @@ def draw_attention(specimen: Specimen) -> "Figure":
     rate is applied.
     """
     network, patterns = specimen.network, attention_patterns(specimen)
-    assert isinstance(network, Transformer)
-    heads, rate = network.settings.heads, network.settings.attention_rate
+    rate = attention_rate(network)
+    layers, heads = patterns[-1].layer, patterns[-1].head
     operands = sorted({pattern.operand for pattern in patterns})
-    rows = [
-        (layer, operand) for layer in range(1, network.settings.layers + 1) for operand in operands
-    ]
+    rows = [(layer, operand) for layer in range(1, layers + 1) for operand in operands]
     figure = new_figure(1.9 * heads + 0.8, 1.9 * len(rows) + 0.7)
     panels = figure.subplots(len(rows), heads, squeeze=False)
     image = None

@@ -20,7 +20,6 @@ from algophase.core.fourier import steps_around
 from algophase.core.group import cyclic_group
 from algophase.core.palette import COLORS
 from algophase.core.wording import floored, form_name
-from algophase.networks import Transformer
 from algophase.report.figures import (
     attention_ends,
     attention_patterns,
@@ -250,7 +249,7 @@ def attention_panels(specimen: Specimen) -> list[Panel]:
     equals sign), head by head.
     """
     network = specimen.network
-    if not isinstance(network, Transformer):
+    if network.first_attention() is None:
         return []
     low, high = attention_ends(network)
     panels = []

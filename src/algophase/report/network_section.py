@@ -23,7 +23,7 @@ from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
-from algophase.networks import Network, Transformer
+from algophase.networks import Network
 from algophase.pages.network_text import (
     CIRCLE_HEAD,
     INSTANCE_HEAD,
@@ -35,7 +35,7 @@ from algophase.pages.text import percent
 from algophase.pictures.program import MOST_PROFILES
 from algophase.report.anatomy_section import add_anatomy
 from algophase.report.by_setting import panel_by_rate
-from algophase.report.figures import drawn_circles
+from algophase.report.figures import attention_rate, drawn_circles
 from algophase.report.interactive import (
     attention_panels,
     circle_panel,
@@ -208,7 +208,13 @@ def add_population(
     """
     population = population.drawable()
     marks = [
-        Mark(number, item.name, item.analysis.label, _rate(item.network), item.analysis.metrics)
+        Mark(
+            number,
+            item.name,
+            item.analysis.label,
+            attention_rate(item.network),
+            item.analysis.metrics,
+        )
         for number, (item, fits) in enumerate(zip(specimens, matched, strict=True), 1)
         if fits
     ]
@@ -253,10 +259,6 @@ def add_population(
         caption = f"{label(metric)}; the dotted line is the paper's phase boundary of this metric"
         panels.append(Panel(rate_by_metric(population, metric, marks=marks), caption, alt))
     page.pictures(panels)
-
-
-def _rate(network: Network) -> float:
-    return float(network.settings.to_dict().get("attention_rate", math.nan))
 
 
 def add_network(
@@ -343,11 +345,12 @@ def _add_program(page: Page, item: Specimen) -> None:
 
 def _add_layers(page: Page, item: Specimen) -> None:
     """Of a deeper network, where its instances mix."""
-    network, groups = item.network, [each.frequencies for each in item.analysis.instances.instances]
-    if not isinstance(network, Transformer) or len(network.blocks) < 2 or not groups:
+    groups = [instance.frequencies for instance in item.analysis.instances.instances]
+    stream = item.network.residual_stream()
+    if stream is None or len(stream.layers) < 2 or not groups:
         return
     rows = []
-    for each in additivity_by_layer(network, groups):
+    for each in additivity_by_layer(item.network, groups):
         place = (
             f"after {counted(each.after_layers, 'layer')}"
             if each.after_layers
@@ -366,7 +369,7 @@ def _sentence(words: str) -> str:
 
 def _add_attention(page: Page, item: Specimen, panels: Sequence[Panel]) -> None:
     page.heading(3, "Attention")
-    rate = _rate(item.network)
+    rate = attention_rate(item.network)
     if not rate:
         page.add(paragraph("Attention rate 0: every weight is 1 and attention plays no part."))
         return

@@ -13,7 +13,7 @@ from algophase.analysis.presentation import program_picture
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
-from algophase.networks import Network, Transformer
+from algophase.networks import Network
 from algophase.pictures.program import draw_program
 from algophase.pictures.style import house_style
 from algophase.report import figures
@@ -81,7 +81,7 @@ def plot_attention(network: Network | Specimen) -> "Figure":
     'layer 1, head 1'
     """
     specimen = _specimen(network)
-    if not isinstance(specimen.network, Transformer):
+    if specimen.network.first_attention() is None:
         kind = type(specimen.given).__name__
         raise InputError(
             f"network {specimen.name} has no attention to draw: it is a {kind}, not a Transformer"
