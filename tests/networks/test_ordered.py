@@ -12,6 +12,7 @@ from algophase import (
     RunSettings,
     TrainingSettings,
     analyze,
+    build,
     distil,
     grid_logits,
     initialise,
@@ -22,7 +23,7 @@ from algophase import (
 from algophase.analysis.logits.all_pairs import accuracy
 from algophase.core.errors import InputError
 from algophase.core.group import primitive_root
-from algophase.core.settings import LinearSettings, TaskSettings, TransformerSettings
+from algophase.core.settings import LensSettings, LinearSettings, TaskSettings, TransformerSettings
 from algophase.core.task import all_pairs, answers, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.handmade import handmade_pizza
@@ -169,3 +170,12 @@ def test_what_is_no_task(settings: dict[str, object], said: str) -> None:
 def test_a_model_that_cannot_tell_its_operands_apart_does_not_subtract() -> None:
     with pytest.raises(InputError, match="cannot tell a from b"):
         RunSettings(TASKS["subtract"], LinearSettings("alpha"))
+
+
+def test_a_transformer_with_biases_is_put_in_order_from_outside() -> None:
+    """Its unembedding's bias has labels, too: no copy with its weights in another order is made."""
+    network = build(TASKS["multiply"], LensSettings(8, 1, 2, 4, 16))
+    network.initialise(0)
+    adding = ordered(network)
+    assert type(adding) is Ordered
+    assert grid_logits(network).shape == (10, 10, 10)

@@ -45,6 +45,7 @@ class Affine(nn.Module):
 class Linear(Network):
     settings: LinearSettings
     is_pure = is_recordable = True
+    label_axis = 0
 
     def __init__(self, task: TaskSettings, settings: LinearSettings) -> None:
         super().__init__(task, settings)

@@ -59,7 +59,7 @@ def _same(first: Tensor, second: Tensor) -> bool:
 
 
 # What counts for the class that says it alone: a class derived from it may compute something else.
-OF_ONE_CLASS = ("jacobians", "pair_logits", "is_pure", "is_recordable")
+OF_ONE_CLASS = ("jacobians", "pair_logits", "is_pure", "is_recordable", "label_axis")
 
 
 class Network(nn.Module):
@@ -146,6 +146,13 @@ class Network(nn.Module):
         numbers.
         """
         return False
+
+    @property
+    def label_axis(self) -> int | None:
+        """The axis of the labels in its parameters `unembed`, where those and `embed` are all that
+        knows the order of its numbers; None where that is not so.
+        """
+        return None
 
     @property
     def may_read_sum_alone(self) -> bool:

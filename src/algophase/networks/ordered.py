@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from algophase.core.group import primitive_root
-from algophase.networks.linear import Linear
+from algophase.core.settings import TaskSettings
 from algophase.networks.network import Cache, Network
 from algophase.networks.parts import HiddenUnits
-from algophase.networks.transformer import Transformer
 
 
 class Ordered(Network):
@@ -27,20 +26,17 @@ class Ordered(Network):
         self.inner, self.concurrent = network, network.concurrent
         for name, order in (("first", first), ("second", second), ("outputs", outputs)):
             self.register_buffer(name, order)
-        self.id, self.run, self.cut, self.notes = (
-            network.id,
-            network.run,
-            network.cut,
-            network.notes,
-        )
+        self.id, self.run = network.id, network.run
+        self.cut, self.notes = network.cut, network.notes
 
     def operand_tables(self) -> tuple[Tensor, Tensor]:
-        one, other = self.inner.operand_tables()
-        first = one[self.get_buffer("first")]
-        shared = len(self.inner.distinct_tables()) == 1 and torch.equal(
-            self.get_buffer("first"), self.get_buffer("second")
-        )
-        return first, first if shared else other[self.get_buffer("second")]
+        inner_first, inner_second = self.inner.operand_tables()
+        first_order, second_order = self.get_buffer("first"), self.get_buffer("second")
+        first = inner_first[first_order]
+        one_table = len(self.inner.distinct_tables()) == 1
+        if one_table and torch.equal(first_order, second_order):
+            return first, first
+        return first, inner_second[second_order]
 
     def distinct_tables(self) -> tuple[Tensor, ...]:
         return self.inner.distinct_tables() if self.cut == "none" else super().distinct_tables()
@@ -79,32 +75,35 @@ def ordered(network: Network) -> Network:
     if task.is_addition:
         return network
     device = next(network.parameters()).device
-    first, second, third = (torch.from_numpy(order).to(device) for order in task.elements.names)
-    found: Network = Ordered(network, first, second, third)
-    if type(network) in (Transformer, Linear) and torch.equal(first, second):
-        found = _permuted(network, first, third)
-    found.notes = (_told(network), *network.notes)
-    return found
+    first, second, outputs = (torch.from_numpy(order).to(device) for order in task.elements.names)
+    if network.label_axis is not None and torch.equal(first, second):
+        adding = _permuted(network, first, outputs, network.label_axis)
+    else:
+        adding = Ordered(network, first, second, outputs)
+    adding.notes = (_note(task), *network.notes)
+    return adding
 
 
 @torch.no_grad()
-def _permuted(network: Network, operands: Tensor, outputs: Tensor) -> Network:
-    found, p = copy.deepcopy(network), network.task.modulus
-    found.task = replace(network.task, operation="add", relabelling=())
-    found.run = None  # whose task is the other one
-    for name, table in found.named_parameters():
+def _permuted(network: Network, operands: Tensor, outputs: Tensor, label_axis: int) -> Network:
+    """A copy with the rows of its embeddings and the labels of its unembedding in these orders."""
+    adding, p = copy.deepcopy(network), network.task.modulus
+    adding.task = replace(network.task, operation="add", relabelling=())
+    adding.run = None  # whose task is the other one
+    rows = operands
+    if network.task.separate_vocabularies:
+        rows = torch.cat([operands, operands + p])
+    for name, table in adding.named_parameters():
         if name.startswith("embed"):
-            rows = [operands, operands + p] if network.task.separate_vocabularies else [operands]
-            count = sum(map(len, rows))
-            table[:count] = table[torch.cat(rows)]
+            table[: len(rows)] = table[rows]
         elif name.startswith("unembed"):
-            axis = 1 if isinstance(network, Transformer) else 0
-            table.narrow(axis, 0, p).copy_(table.index_select(axis, outputs))
-    return found
+            labels = table.narrow(label_axis, 0, p)
+            labels.copy_(table.index_select(label_axis, outputs))
+    return adding
 
 
-def _told(network: Network) -> str:
-    task = network.task
+def _note(task: TaskSettings) -> str:
+    """How its numbers are shown."""
     if task.operation == "subtract":
         return "it subtracts, which adds -b: the second operand is shown as -b"
     if task.operation == "multiply":

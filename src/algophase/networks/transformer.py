@@ -219,6 +219,10 @@ class Transformer(Network):
         return self.settings.bare
 
     @property
+    def label_axis(self) -> int | None:
+        return 1 if self.settings.bare else None
+
+    @property
     def may_read_sum_alone(self) -> bool:
         """Not the paper's: its residual stream tells the positions apart."""
         return not self.settings.bare
