@@ -21,6 +21,7 @@ from algophase.analysis.catalogue import (
     SYMMETRICITY,
     Quantity,
     catalogue,
+    catalogue_entries,
     cell_text,
     label,
     line,
@@ -32,6 +33,7 @@ from algophase.analysis.catalogue import (
     value_text,
 )
 from algophase.analysis.logits.all_pairs import correct_logits
+from algophase.analysis.measures import MEASURES
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.cli import app
@@ -210,6 +212,12 @@ def test_every_metric_says_what_it_is(each: Quantity) -> None:
     assert (each.measure is None) != (each.unit_mean is None)
     assert len(each.head) <= 26  # for a table's head
     assert label(each.name) == each.label
+
+
+def test_every_function_has_its_entry_and_every_metric_its_source() -> None:
+    entries = catalogue_entries()["metrics"]
+    without_unit_means = [name for name, entry in entries.items() if "unit_mean" not in entry]
+    assert sorted(MEASURES) == sorted(without_unit_means)
 
 
 def test_every_quantity_has_a_name_of_its_own() -> None:

@@ -30,6 +30,7 @@ from algophase.core.errors import InputError
 from algophase.core.wording import floored
 
 LONGEST_CELL = 80  # characters of a text in a table
+DOCS_ONLY = ("definition", "thresholds")  # what an entry has for the docs' table
 
 
 @dataclass(frozen=True)
@@ -277,17 +278,16 @@ class CircleQuantity:
         return self.name if self.name in own else f"circle.{self.name}"
 
 
-def _read_catalogue() -> dict[str, dict[str, Any]]:
-    """The entries of `catalogue.toml`, by section and name."""
+def catalogue_entries() -> dict[str, dict[str, Any]]:
+    """What `catalogue.toml` has, by section and name."""
     path = files("algophase.analysis").joinpath("catalogue.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _quantity_of(name: str, entry: Mapping[str, Any]) -> Quantity:
-    values = dict(entry)
-    line = values.pop("line", None)
-    if line is not None:
-        values["line"] = Line(**line)
+    values = {key: value for key, value in entry.items() if key not in DOCS_ONLY}
+    if "line" in values:
+        values["line"] = Line(**values["line"])
     return Quantity(name, measure=MEASURES.get(name), **values)
 
 
@@ -297,7 +297,7 @@ def _register_all(sections: Mapping[str, Mapping[str, Any]]) -> None:
             register(_quantity_of(name, entry))
 
 
-_SECTIONS = _read_catalogue()
+_SECTIONS = catalogue_entries()
 _register_all(_SECTIONS)
 CIRCLE_QUANTITIES: tuple[CircleQuantity, ...] = tuple(
     CircleQuantity(name, **entry) for name, entry in _SECTIONS["circles"].items()
