@@ -19,11 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from algophase.analysis.hidden.units import LEAST_CLUSTER
 from algophase.analysis.subject import Subject
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array
+from algophase.core.wording import counted
 from algophase.networks import Network
 
 EQUAL = 1e-9  # a value this near to a unit's largest, in units of its spread, is as large
@@ -33,18 +32,18 @@ def linear_cka(first: Tensor, second: Tensor) -> float:
     """|Y^T X|^2 / (|X^T X| |Y^T Y|) of two sets of columns over the same points, each (n,
     columns), centred.
     """
-    x, y = (each - each.mean(dim=0) for each in (first, second))
-    return ((y.T @ x).square().sum() / ((x.T @ x).norm() * (y.T @ y).norm())).item()
+    x, y = first - first.mean(dim=0), second - second.mean(dim=0)
+    shared = (y.T @ x).square().sum()
+    return (shared / ((x.T @ x).norm() * (y.T @ y).norm())).item()
 
 
 def ideal_shapes(
     modulus: int, frequency: int, device: torch.device | str = "cpu"
 ) -> dict[str, Tensor]:
     """The disc, the torus and the circle of one frequency over all pairs, (p * p, columns)."""
-    numbers = torch.arange(modulus, device=device, dtype=torch.float64) * (
-        2 * math.pi * frequency / modulus
-    )
-    a, b = numbers[:, None].expand(-1, modulus).flatten(), numbers.repeat(modulus)
+    step = 2 * math.pi * frequency / modulus
+    angles = torch.arange(modulus, device=device, dtype=torch.float64) * step
+    a, b = angles[:, None].expand(-1, modulus).flatten(), angles.repeat(modulus)
     torus = torch.stack([a.cos(), a.sin(), b.cos(), b.sin()], dim=1)
     circle = torch.stack([(a + b).cos(), (a + b).sin()], dim=1)
     return {"disc": torus[:, :2] + torus[:, 2:], "torus": torus, "circle": circle}
@@ -83,10 +82,10 @@ class Geometry:
         interaction_share: in all that is no sum of a function of a and one of b.
 
     >>> from algophase import geometry, handmade_pizza
-    >>> found = geometry(handmade_pizza(23, (1, 5)))
-    >>> found
+    >>> shapes = geometry(handmade_pizza(23, (1, 5)))
+    >>> shapes
     <Geometry: disc 1.0000, torus 0.7071, product share 0.00%; 2 clusters>
-    >>> found.clusters[0].frequency, found.clusters[0].units, found.aligned
+    >>> shapes.clusters[0].frequency, shapes.clusters[0].units, shapes.aligned
     (1, 92, 1.0)
     """
 
@@ -102,11 +101,11 @@ class Geometry:
     turned_disc: float
 
     def __repr__(self) -> str:
-        counted = f"{len(self.clusters)} cluster{'s' if len(self.clusters) != 1 else ''}"
-        numbers = (
-            f"disc {self.disc:.4f}, torus {self.torus:.4f}, product share {self.product_share:.2%}"
+        clusters = counted(len(self.clusters), "cluster")
+        return (
+            f"<Geometry: disc {self.disc:.4f}, torus {self.torus:.4f}, "
+            f"product share {self.product_share:.2%}; {clusters}>"
         )
-        return f"<Geometry: {numbers}; {counted}>"
 
     @property
     def aligned(self) -> float:
@@ -114,8 +113,9 @@ class Geometry:
         return float(self.distances[0] / self.distances.sum())
 
     def alignment_mmd(self, other: "Geometry", bandwidth: float | None = None) -> float:
-        """Gaussian MMD of the two distributions of distances: 0 for equal ones. bandwidth: in
-        tokens, by default p / 10.
+        """Gaussian MMD of two networks' distributions of distances: 0 for equal ones.
+
+        other: the second network's. bandwidth: in tokens, by default p / 10.
         """
         size = len(self.distances)
         if len(other.distances) != size:
@@ -123,9 +123,11 @@ class Geometry:
                 "phase alignments modulo different p have distances of different range; compare "
                 "networks of one p"
             )
-        bandwidth = (2 * size - 1) / 10 if bandwidth is None else bandwidth
-        places = np.arange(size)
-        kernel = np.exp(-((places[:, None] - places) ** 2) / (2 * bandwidth**2))
+        if bandwidth is None:
+            bandwidth = (2 * size - 1) / 10
+        distance = np.arange(size)
+        gaps = distance[:, None] - distance
+        kernel = np.exp(-(gaps**2) / (2 * bandwidth**2))
         gap = self.distances / self.distances.sum() - other.distances / other.distances.sum()
         return float(max(gap @ kernel @ gap, 0.0) ** 0.5)
 
@@ -158,40 +160,46 @@ def geometry(network: Network, device: torch.device | str = "cpu") -> Geometry:
 def geometry_of(subject: Subject) -> Geometry:
     """`geometry` of a network under measurement that has hidden units."""
     p, layer = subject.modulus, subject.hidden_layer
-    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    pre, units, readout = subject.pre_activations, subject.units, subject.readout
     assert layer is not None
     assert pre is not None
     assert units is not None
-    counts = units.clusters.sum(axis=0)
+    products = np.square(units.product).sum(axis=(0, 1)) @ units.clusters  # by frequency
     with np.errstate(invalid="ignore"):
-        shares = (
-            np.square(units.product).sum(axis=(0, 1))
-            @ units.clusters
-            / (units.variance @ units.clusters)
+        product_shares = products / (units.variance @ units.clusters)
+    # What each cluster writes, by frequency; NaN where it is undefined.
+    logits_circles = np.full_like(product_shares, math.nan)
+    clusters = []
+    for frequency, in_cluster in units.large_clusters.items():
+        index = frequency - 1
+        if readout is not None:
+            members = torch.from_numpy(in_cluster).to(pre.device)
+            logits = layer.activation(pre[:, members]) @ readout[members]
+            circle = ideal_shapes(p, frequency, pre.device)["circle"]
+            logits_circles[index] = linear_cka(logits, circle)
+        disc, torus, circle_likeness = units.likeness[:, index].tolist()
+        clusters.append(
+            ClusterGeometry(
+                frequency=frequency,
+                units=int(in_cluster.sum()),
+                disc=disc,
+                torus=torus,
+                circle=circle_likeness,
+                logits_circle=float(logits_circles[index]),
+                product_share=float(product_shares[index]),
+            )
         )
-    writing = np.full_like(counts, math.nan)
-    wanted = np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist()
-    if written is not None:
-        for place in wanted:
-            some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
-            logits = layer.activation(pre[:, some]) @ written[some]
-            writing[place] = linear_cka(logits, ideal_shapes(p, place + 1, pre.device)["circle"])
-    columns = np.stack([*units.likeness, writing, shares])
-    clusters = [
-        ClusterGeometry(place + 1, int(counts[place]), *columns[:, place].tolist())
-        for place in wanted
-    ]
-    clusters.sort(key=lambda each: (-each.units, each.frequency))
+    active = torch.from_numpy(units.active).to(pre.device)
     return Geometry(
         disc=units.means.disc,
         torus=units.means.torus,
         circle=units.means.circle,
-        logits_circle=float(units.over_clusters(writing)),
+        logits_circle=float(units.over_clusters(logits_circles)),
         product_share=units.means.product_share,
         interaction_share=_interaction_share(pre.view(p, p, -1)),
         silent=int((~units.active).sum()),
         clusters=tuple(clusters),
-        distances=_distances(pre[:, torch.from_numpy(units.active).to(pre.device)], p),
+        distances=_distances(pre[:, active], p),
         turned_disc=units.means.turned,
     )
 
@@ -200,12 +208,10 @@ def _interaction_share(pre: Tensor) -> float:
     """Share of the variance of x(a, b), (p, p, m), that is no sum of a function of a and one of
     b.
     """
-    of_a, of_b, mean = (
-        pre.mean(dim=1, keepdim=True),
-        pre.mean(dim=0, keepdim=True),
-        pre.mean(dim=(0, 1)),
-    )
-    return ((pre - of_a - of_b + mean).square().sum() / (pre - mean).square().sum()).item()
+    mean = pre.mean(dim=(0, 1))
+    of_a, of_b = pre.mean(dim=1, keepdim=True), pre.mean(dim=0, keepdim=True)
+    interactions = pre - of_a - of_b + mean
+    return (interactions.square().sum() / (pre - mean).square().sum()).item()
 
 
 def _distances(pre: Tensor, p: int) -> Array:

@@ -28,28 +28,28 @@ def langevin(
     steps: int,
     seed: int = 0,
     free: Tensor | None = None,
-    each: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Floats:
     """Move points (chains, size) from where they are, in place, and return their losses (chains,
     steps), the start's first.
 
     loss_and_gradient: (chains,) and (chains, size) at the points as they are. free: 1 where a
-        number may move, 0 where it is
-    padding. each: called with the number of steps made.
+        number may move, 0 where it is padding. progress: called with the number of steps made.
     """
-    centre, noise = points.clone(), torch.empty_like(points)
+    center, noise = points.clone(), torch.empty_like(points)
     random = torch.Generator(points.device).manual_seed(seed)
     trace = torch.empty(steps, len(points), dtype=torch.float64, device=points.device)
-    for place in range(steps):
+    for number in range(steps):
         with torch.enable_grad():  # for engines that differentiate by autograd
             loss, gradient = loss_and_gradient()
-        trace[place] = loss
+        trace[number] = loss
         noise.normal_(generator=random)
         if free is not None:
             noise *= free
-        points.lerp_(centre, step * localisation / 2)
-        points.add_(gradient, alpha=-step * pull / 2).add_(noise, alpha=math.sqrt(step))
-        each(place + 1)
+        points.lerp_(center, step * localisation / 2)
+        points.add_(gradient, alpha=-step * pull / 2)
+        points.add_(noise, alpha=math.sqrt(step))
+        progress(number + 1)
     return np.asarray(trace.T.cpu().numpy())
 
 
@@ -59,10 +59,12 @@ def split_r_hat(draws: Floats) -> float:
 
     A chain that drifts has halves that differ, as much as two chains that have not met.
     """
-    halves = np.concatenate(np.array_split(draws[:, : draws.shape[1] // 2 * 2], 2, axis=1))
-    length = halves.shape[1]
+    length = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :length], draws[:, length : 2 * length]])
     if length < 2:
         return math.nan
     within = float(halves.var(axis=1, ddof=1).mean())
     between = float(halves.mean(axis=1).var(ddof=1))
-    return math.sqrt((length - 1) / length + between / within) if within > 0 else math.nan
+    if within <= 0:
+        return math.nan
+    return math.sqrt((length - 1) / length + between / within)

@@ -226,7 +226,7 @@ def _run_of(network: Network, pairs: str) -> RunSettings:
 
 @torch.no_grad()
 def _sample(
-    group: Group, networks: Sequence[Network], sampling: Sampling, seed: int, each: Any
+    group: Group, networks: Sequence[Network], sampling: Sampling, seed: int, progress: Any
 ) -> tuple[Floats, Floats]:
     """Traces (chains, steps) and distances (chains,) of one ensemble, a network per chain."""
     on_gpu = group.device.type == "cuda"
@@ -250,7 +250,7 @@ def _sample(
             steps=sampling.steps,
             seed=seed,
             free=free,
-            each=each,
+            progress=progress,
         )
         distance = (points - centre).norm(dim=1) / centre.norm(dim=1)
         return trace, np.asarray(distance.double().cpu().numpy())

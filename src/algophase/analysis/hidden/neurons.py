@@ -26,9 +26,8 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
-from algophase.analysis.hidden.units import LEAST_CLUSTER, Units
+from algophase.analysis.hidden.units import Units
 from algophase.analysis.subject import Subject
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import Array, wave_counts, waves_at
 from algophase.networks import Network
 from algophase.record.layout import to_record
@@ -66,10 +65,10 @@ class Neurons:
         first.
 
     >>> from algophase import handmade_pizza, neurons
-    >>> found = neurons(handmade_pizza(23, (1, 5)))
-    >>> found
+    >>> units = neurons(handmade_pizza(23, (1, 5)))
+    >>> units
     <Neurons: 184 units at frequencies 1, 5; mean R² 1.0000, resultant 1.0000>
-    >>> round(float(found.amplitude_a[0]), 6), round(found.quadrature[0].sum_error, 3)
+    >>> round(float(units.amplitude_a[0]), 6), round(units.quadrature[0].sum_error, 3)
     (1.0, 0.001)
     """
 
@@ -88,9 +87,10 @@ class Neurons:
     active: np.typing.NDArray[np.bool_]
 
     def __repr__(self) -> str:
-        there = ", ".join(map(str, np.unique(self.frequency[self.active]).tolist()))
+        in_use = np.unique(self.frequency[self.active]).tolist()
+        frequencies = ", ".join(map(str, in_use))
         numbers = f"mean R² {self.mean_fit:.4f}, resultant {self.resultant:.4f}"
-        return f"<Neurons: {len(self.frequency)} units at frequencies {there}; {numbers}>"
+        return f"<Neurons: {len(self.frequency)} units at frequencies {frequencies}; {numbers}>"
 
     def columns(self) -> Mapping[str, Array]:
         """One array per quantity, as `pandas.DataFrame` takes them."""
@@ -119,7 +119,7 @@ def neurons(network: Network, device: torch.device | str = "cpu") -> Neurons:
 def neurons_of(subject: Subject) -> Neurons:
     """`neurons` of a network under measurement that has hidden units."""
     p, layer = subject.modulus, subject.hidden_layer
-    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    pre, units = subject.pre_activations, subject.units
     assert layer is not None
     assert pre is not None
     assert units is not None
@@ -129,12 +129,13 @@ def neurons_of(subject: Subject) -> Neurons:
     scale = np.sqrt(wave_counts(p)[units.place] / p)
     sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
     sizes[:2] /= math.sqrt(p)
+    products = np.square(units.product).sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
-        shares = (
-            np.stack([units.additive, np.square(units.product).sum(axis=(0, 1))]) / units.variance
-        )
+        fit, product_share = units.additive / units.variance, products / units.variance
     phases = units.phases
-    quadrature = [] if written is None else _quadratures(units, sizes, layer.activation(pre))
+    quadrature = list[Quadrature]()
+    if subject.readout is not None:
+        quadrature = _quadratures(units, sizes, layer.activation(pre))
     return Neurons(
         frequency=units.place + 1,
         phase_a=phases[0],
@@ -143,51 +144,68 @@ def neurons_of(subject: Subject) -> Neurons:
         amplitude_a=sizes[0],
         amplitude_b=sizes[1],
         amplitude_out=sizes[2],
-        fit=shares[0],
-        product_share=shares[1],
+        fit=fit,
+        product_share=product_share,
         active=units.active,
         mean_fit=units.means.fit,
         resultant=units.means.resultant,
-        quadrature=tuple(sorted(quadrature, key=lambda each: (-each.units, each.frequency))),
+        quadrature=tuple(quadrature),
     )
 
 
 def _quadratures(units: Units, sizes: Array, post: Tensor) -> list[Quadrature]:
-    """Of each cluster. What it writes at its frequency is Re e^{i w c} z(a, b): all is compared
-    in z, (p, p).
+    """Of each cluster, the largest first. sizes: alpha_a, alpha_b and gamma of all units, (3, m);
+    post: their activations, (p * p, m).
     """
-    p, counts = units.modulus, units.clusters.sum(axis=0)
-    phases, amplitudes = (torch.from_numpy(each).to(post.device) for each in (units.phases, sizes))
-    numbers = torch.arange(p, device=post.device, dtype=torch.float64)
-    found = []
-    for place in np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum())).tolist():
-        if waves_at(p, place + 1) == 1:
+    p = units.modulus
+    phases = torch.from_numpy(units.phases).to(post.device)
+    amplitudes = torch.from_numpy(sizes).to(post.device)
+    quadratures = []
+    for frequency, in_cluster in units.large_clusters.items():
+        if waves_at(p, frequency) == 1:
             continue  # a wave of two points has no phase
-        some = torch.from_numpy(units.clusters[:, place] > 0).to(post.device)
-        angle = 2 * math.pi * (place + 1) / p * numbers
-        (phi_a, phi_b, phi_c), (alpha_a, alpha_b, gamma) = phases[:, some], amplitudes[:, some]
-        reads = (alpha_a * (angle[:, None] + phi_a).cos())[:, None] + alpha_b * (
-            angle[:, None] + phi_b
-        ).cos()  # (a, b, u)
-        writes = torch.polar(gamma, phi_c)
-        size = 2 / (3 * math.pi) * (gamma * (alpha_a + alpha_b) / 2).sum()
-        half = (angle[:, None] - angle) / 2
-        integral = torch.polar(size * half.cos().abs(), -(angle[:, None] + angle))
-        added, real = (
-            (values.to(writes.dtype) @ writes).view(p, p)
-            for values in (reads.relu().flatten(0, 1), post[:, some])
-        )
-        added, real = added - added.mean(), real - real.mean()
-        norm, along = integral.abs().square().sum(), (integral.conj() * real).real.sum()
-        found.append(
-            Quadrature(
-                frequency=place + 1,
-                units=int(some.sum()),
-                amplitude=size.item(),
-                sum_error=((added - integral).abs().square().sum() / norm).sqrt().item(),
-                error=((real - integral).abs().square().sum() / norm).sqrt().item(),
-                gain=(along / norm).item(),
-                shape=(along.square() / (norm * real.abs().square().sum())).item(),
-            )
-        )
-    return found
+        members = torch.from_numpy(in_cluster).to(post.device)
+        waves = phases[:, members], amplitudes[:, members]
+        quadratures.append(_quadrature(p, frequency, *waves, post[:, members]))
+    return quadratures
+
+
+def _quadrature(
+    p: int, frequency: int, phases: Tensor, amplitudes: Tensor, post: Tensor
+) -> Quadrature:
+    """Of one cluster: phases and amplitudes in a, b and c, (3, units), and activations (p * p,
+    units).
+
+    What a cluster writes at its frequency is Re e^{i w c} z(a, b): all is compared in z, (p, p).
+    """
+    phi_a, phi_b, phi_c = phases
+    alpha_a, alpha_b, gamma = amplitudes
+    numbers = torch.arange(p, device=post.device, dtype=torch.float64)
+    angle = 2 * math.pi * frequency / p * numbers
+    of_a = alpha_a * (angle[:, None] + phi_a).cos()  # (a, units)
+    of_b = alpha_b * (angle[:, None] + phi_b).cos()  # (b, units)
+    reads = of_a[:, None] + of_b  # (a, b, units)
+    writes = torch.polar(gamma, phi_c)
+    # K and the integral, as above
+    amplitude = 2 / (3 * math.pi) * (gamma * (alpha_a + alpha_b) / 2).sum()
+    half = (angle[:, None] - angle) / 2
+    integral = torch.polar(amplitude * half.cos().abs(), -(angle[:, None] + angle))
+    ideal = _written(reads.relu().flatten(0, 1), writes, p)
+    real = _written(post, writes, p)
+    norm = integral.abs().square().sum()
+    along = (integral.conj() * real).real.sum()
+    return Quadrature(
+        frequency=frequency,
+        units=phases.shape[1],
+        amplitude=amplitude.item(),
+        sum_error=((ideal - integral).abs().square().sum() / norm).sqrt().item(),
+        error=((real - integral).abs().square().sum() / norm).sqrt().item(),
+        gain=(along / norm).item(),
+        shape=(along.square() / (norm * real.abs().square().sum())).item(),
+    )
+
+
+def _written(activations: Tensor, writes: Tensor, p: int) -> Tensor:
+    """z(a, b), (p, p), of activations (p * p, units), without its mean."""
+    z = (activations.to(writes.dtype) @ writes).view(p, p)
+    return z - z.mean()

@@ -3,15 +3,16 @@ arXiv 2301.05217).
 
 Restricted loss: with nothing but the waves of a + b at the key frequencies. It falls when the
 algorithm is there.
+
 Excluded loss: with all but these waves. It rises when a network no longer gets by on what it has
-memorised.
+memorized.
+
 Gini: of the norms of the embedding at each frequency; 0 if all are equal, near 1 if few frequencies
-    hold it all.
+hold it all.
 
 Held-out answers are ours. The answer-following part of all pairs is right already where a fifth of
-the training pairs are known
-by heart and nothing else is: averaging spreads them. The same average over pairs that were never
-trained on has no such help:
+the training pairs are known by heart and nothing else is: averaging spreads them. The same average
+over pairs that were never trained on has no such help:
 
     H(d, r) = mean over the held-out pairs (a, a - d) of Q[a, a - d, 2 a - d - r],     right at d if H(d, 0) is the largest.
 """
@@ -55,13 +56,11 @@ class ProgressMeasures:
     held_out_answers: float
 
     def __repr__(self) -> str:
-        losses = (
-            f"loss {self.loss:.4g}, restricted {self.restricted_loss:.4g}, excluded "
-            f"{self.excluded_loss:.4g}"
-        )
+        frequencies = ", ".join(map(str, self.frequencies))
         return (
-            f"<ProgressMeasures: {losses}; Gini {self.gini:.4f} at key frequencies "
-            f"{', '.join(map(str, self.frequencies))}>"
+            f"<ProgressMeasures: loss {self.loss:.4g}, restricted {self.restricted_loss:.4g}, "
+            f"excluded {self.excluded_loss:.4g}; Gini {self.gini:.4f} at key frequencies "
+            f"{frequencies}>"
         )
 
 
@@ -71,7 +70,8 @@ def embedding_gini(components: PrincipalComponents) -> float:
         return math.nan
     norms = np.sort(np.sqrt(components.variance_by_frequency.numpy()))
     count = len(norms)
-    return float((2 * np.arange(1, count + 1) - count - 1) @ norms / (count * norms.sum()))
+    ranks = 2 * np.arange(1, count + 1) - count - 1
+    return float(ranks @ norms / (count * norms.sum()))
 
 
 def progress_measures(network: Network, device: torch.device | str = "cpu") -> ProgressMeasures:
@@ -96,24 +96,24 @@ def progress_measures_of(subject: Subject) -> ProgressMeasures:
         held_out = held_out_answers(subject.logits, pairs).item()
     keys = key_frequencies_there(subject.logits).nonzero().flatten() + 1
     return ProgressMeasures(
-        tuple(keys.tolist()),
-        loss,
-        restricted_loss,
-        excluded_loss,
-        training,
-        embedding_gini(subject.components),
-        held_out,
+        frequencies=tuple(keys.tolist()),
+        loss=loss,
+        restricted_loss=restricted_loss,
+        excluded_loss=excluded_loss,
+        excluded_training_loss=training,
+        gini=embedding_gini(subject.components),
+        held_out_answers=held_out,
     )
 
 
 def training_pairs(network: Network) -> Tensor | None:
-    """Places a p + b of the pairs that a network was trained on; None if unknown, or if its
+    """Indices a p + b of the pairs that a network was trained on; None if unknown, or if its
     numbers have other names.
     """
     run = network.run
-    return (
-        split(run.task, run.seed).training if run is not None and network.task.is_addition else None
-    )
+    if run is None or not network.task.is_addition:
+        return None
+    return split(run.task, run.seed).training
 
 
 def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
@@ -121,16 +121,15 @@ def held_out_answers(logits: Tensor, training: Tensor) -> Tensor:
     held-out pair; a tie is not.
     """
     p, device = len(logits), logits.device
-    (held,) = upload(
-        [torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)], device, logits.dtype
-    )
+    held_out = torch.ones(p * p).index_fill_(0, training.cpu(), 0.0).view(p, p)
+    (held_out,) = upload([held_out], device, logits.dtype)
     group, numbers = cyclic_group(p), torch.arange(p, device=device)
     a = numbers[:, None]
     b = group.difference(a, numbers)  # (a, d)
     answers = group.difference((a + b)[..., None], numbers)  # (a, d, r)
-    weights = held[a, b]  # (a, d)
+    weights = held_out[a, b]  # (a, d)
     turned = logits[a[..., None], b[..., None], answers]  # (a, d, r)
     mean = (weights[..., None] * turned).sum(dim=0)
     right = mean[:, 0] > mean[:, 1:].amax(dim=1)
-    known = weights.sum(dim=0) > 0
-    return (right & known).sum() / known.sum()
+    defined = weights.sum(dim=0) > 0
+    return (right & defined).sum() / defined.sum()

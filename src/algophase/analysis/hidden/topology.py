@@ -37,7 +37,6 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
-from algophase.analysis.hidden.units import LEAST_CLUSTER
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError, import_extra
 from algophase.core.fourier import Array
@@ -82,11 +81,10 @@ class Betti:
         return None if self.numbers is None else SHAPES.get(self.numbers)
 
     def __str__(self) -> str:
-        return (
-            "undecided"
-            if self.numbers is None
-            else f"{', '.join(map(str, self.numbers))} ({self.shape or 'other'})"
-        )
+        if self.numbers is None:
+            return "undecided"
+        numbers = ", ".join(map(str, self.numbers))
+        return f"{numbers} ({self.shape or 'other'})"
 
 
 @dataclass(frozen=True)
@@ -130,27 +128,21 @@ def betti_numbers(
         raise InputError(f"landmarks is {landmarks}; it must be at least 3")
     subject = subject_with_units(network, device)
     p, layer = subject.modulus, subject.hidden_layer
-    pre, units, written = subject.pre_activations, subject.units, subject.readout
+    pre, units, readout = subject.pre_activations, subject.units, subject.readout
     assert layer is not None
     assert pre is not None
     assert units is not None
-    counts = units.clusters.sum(axis=0)
-    wanted = np.flatnonzero(reaches(counts, LEAST_CLUSTER * counts.sum()) & (counts > 0)).tolist()
-    found = []
-    for place in sorted(wanted, key=lambda each: (-counts[each], each)):
-        some = torch.from_numpy(units.clusters[:, place] > 0).to(pre.device)
-        drawn = (
-            [pre[:, some]]
-            if written is None
-            else [pre[:, some], layer.activation(pre[:, some]) @ written[some]]
-        )
-        shapes = [betti_of(each, p, place + 1, landmarks) for each in drawn]
-        found.append(
-            ClusterBetti(
-                place + 1, int(counts[place]), shapes[0], shapes[1] if len(shapes) > 1 else None
-            )
-        )
-    return tuple(found)
+    clusters = []
+    for frequency, in_cluster in units.large_clusters.items():
+        members = torch.from_numpy(in_cluster).to(pre.device)
+        reads = pre[:, members]  # (p * p, units)
+        hidden = betti_of(reads, p, frequency, landmarks)
+        logits = None
+        if readout is not None:
+            writes = layer.activation(reads) @ readout[members]  # (p * p, outputs)
+            logits = betti_of(writes, p, frequency, landmarks)
+        clusters.append(ClusterBetti(frequency, int(in_cluster.sum()), hidden, logits))
+    return tuple(clusters)
 
 
 # How many there are would show in the rounding; for products this small, more are slower
@@ -162,18 +154,21 @@ def betti_of(points: Tensor, modulus: int, frequency: int, landmarks: int = LAND
     if not deviation:
         return Betti(None, "the points do not vary", math.nan, math.nan, math.nan, 1)
     chosen, radii = _landmarks(points / deviation, modulus, frequency, landmarks)
-    persistence = _persistence(chosen[:LANDMARKS], radii[:LANDMARKS][-1], 2)
+    coarse_radius, finest_radius = radii[:LANDMARKS][-1], radii[-1]
+    persistence = _persistence(chosen[:LANDMARKS], coarse_radius, 2)
     if len(chosen) > LANDMARKS:
-        persistence[:2] = _persistence(chosen, radii[-1], 1)
-    every = np.concatenate(persistence)
-    b0, b1, b2 = (int((each > LINE).sum()) for each in persistence)
-    reason = _doubt(radii[:LANDMARKS][-1], every)
+        persistence[:2] = _persistence(chosen, finest_radius, 1)
+    every_bar = np.concatenate(persistence)
+    above, below = every_bar[every_bar > LINE], every_bar[every_bar <= LINE]
+    reason = _doubt(coarse_radius, every_bar)
+    b0, b1, b2 = (int((bars > LINE).sum()) for bars in persistence)
     return Betti(
         numbers=None if reason else (b0, b1, b2),
         reason=reason,
-        counted=min(every[every > LINE].tolist(), default=math.nan),
-        not_counted=max(every[every <= LINE].tolist(), default=math.nan),
-        hole=UNSURE * LINE * 2 * radii[-1] / math.sqrt(3),
+        counted=min(above.tolist(), default=math.nan),
+        not_counted=max(below.tolist(), default=math.nan),
+        # A circle of radius r is filled at r sqrt 3: its persistence is r sqrt 3 / (2 rho).
+        hole=UNSURE * LINE * 2 * finest_radius / math.sqrt(3),
         landmarks=len(chosen),
     )
 
@@ -182,8 +177,9 @@ def _principal(points: Tensor) -> Tensor:
     """Centred, in as few dimensions as single precision needs: distances stay as they are."""
     points = points - points.mean(dim=0)
     variances, axes = torch.linalg.eigh(points.T @ points)
-    seen = variances.clamp(min=0).cumsum(dim=0) > NEGLIGIBLE * variances.sum()
-    return points @ axes[:, seen]
+    up_to_here = variances.clamp(min=0).cumsum(dim=0)  # the smallest come first
+    visible = up_to_here > NEGLIGIBLE * variances.sum()
+    return points @ axes[:, visible]
 
 
 def _with_midpoints(points: Tensor, modulus: int, frequency: int) -> Tensor:
@@ -209,13 +205,14 @@ def _landmarks(
     covered = _with_midpoints(points, modulus, frequency)
     norms = covered.square().sum(dim=1)
     nearest = torch.full_like(norms, math.inf)  # squared distance of the nearest landmark
-    farthest, chosen, radii = norms[: len(points)], list[int](), list[float]()
+    farthest = norms[: len(points)]
+    chosen, radii = list[int](), list[float]()
     while len(chosen) < count and farthest.max() > NEGLIGIBLE:  # fewer where all points are taken
-        new = int(
-            (farthest >= (1 - EQUAL) * farthest.max()).to(torch.uint8).argmax()
-        )  # the first of them
+        as_far = farthest >= (1 - EQUAL) * farthest.max()
+        new = int(as_far.to(torch.uint8).argmax())  # the first of them
         chosen.append(new)
-        nearest = torch.minimum(nearest, norms - covered @ (2 * points[new]) + norms[new])
+        to_new = norms - covered @ (2 * points[new]) + norms[new]
+        nearest = torch.minimum(nearest, to_new)
         farthest = nearest[: len(points)]
         radii.append(math.sqrt(max(nearest.max().item(), NEGLIGIBLE)))
     return points[chosen], radii
@@ -229,11 +226,13 @@ def _persistence(landmarks: Tensor, rho: float, dimension: int) -> list[Array]:
         landmarks, landmarks, compute_mode="donot_use_mm_for_euclid_dist"
     ).numpy()
     end = math.sqrt(3) * TORUS
-    diagrams = import_ripser().ripser(
-        distances, maxdim=dimension, thresh=end, distance_matrix=True
-    )["dgms"]
-    early = [bars[bars[:, 0] <= TORUS].astype(np.float64) for bars in diagrams]
-    return [np.minimum(bars[:, 1], end) / np.maximum(bars[:, 0], 2 * rho) for bars in early]
+    ripser = import_ripser().ripser
+    result = ripser(distances, maxdim=dimension, thresh=end, distance_matrix=True)
+    persistence = []
+    for bars in result["dgms"]:
+        births, deaths = bars[bars[:, 0] <= TORUS].astype(np.float64).T
+        persistence.append(np.minimum(deaths, end) / np.maximum(births, 2 * rho))
+    return persistence
 
 
 def _doubt(rho: float, persistence: Array) -> str:
@@ -246,7 +245,5 @@ def _doubt(rho: float, persistence: Array) -> str:
     near = persistence[(persistence > LINE / UNSURE) & (persistence < LINE * UNSURE)]
     if not len(near):
         return ""
-    return (
-        f"a hole of persistence {near[np.abs(np.log(near / LINE)).argmin()]:.2f} is too near "
-        f"the line, {LINE:.2f}"
-    )
+    nearest = near[np.abs(np.log(near / LINE)).argmin()]
+    return f"a hole of persistence {nearest:.2f} is too near the line, {LINE:.2f}"

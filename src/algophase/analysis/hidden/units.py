@@ -90,6 +90,16 @@ class Units:
         return np.asarray(np.arctan2(-waves[:, 1], waves[:, 0]))
 
     @functools.cached_property
+    def large_clusters(self) -> dict[int, NDArray[np.bool_]]:
+        """Which units belong to each frequency, (m,), the largest cluster first, without clusters
+        below `LEAST_CLUSTER`.
+        """
+        counts = self.clusters.sum(axis=0)
+        large = reaches(counts, LEAST_CLUSTER * counts.sum()) & (counts > 0)
+        by_size = np.argsort(-counts, kind="stable")
+        return {int(index) + 1: self.clusters[:, index] > 0 for index in by_size if large[index]}
+
+    @functools.cached_property
     def likeness(self) -> Array:
         """Linear CKA of each frequency's cluster with the ideal disc, torus and circle, (3, floor(p
         / 2)).
