@@ -72,7 +72,9 @@ def test_pairs_are_isolated_as_everywhere_else(index: int) -> None:
     assert 1 <= len(found.pairs) <= PAIRS
     for place, pair in enumerate(found.pairs):
         isolated = isolate_components(network, (2 * place + 1, 2 * place + 2), principal=principal)
-        assert pair.evidence.accuracy_alone == pytest.approx(isolated.accuracy)
+        margin = correct_logits(isolated.logits) - largest_wrong_logits(isolated.logits)
+        least, most = ((margin > line).double().mean().item() for line in (1e-9, -1e-9))
+        assert least <= pair.evidence.accuracy_alone <= most  # rounding decides ties
         expected = distance_irrelevance(isolated.logits[..., : network.task.modulus])
         assert pair.distance_irrelevance == pytest.approx(expected, rel=1e-6, nan_ok=True)
 
