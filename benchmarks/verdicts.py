@@ -27,8 +27,8 @@ from algophase import (
     distil,
     train,
 )
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.lines import reaches
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device

@@ -23,7 +23,7 @@ from algophase import (
     train,
     wrap,
 )
-from algophase.analysis.analyze import Analysis
+from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 
 

@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis as Analysis
     from algophase.analysis.analyze import analyze as analyze
     from algophase.analysis.analyze import analyze_many as analyze_many
     from algophase.analysis.catalogue import Quantity as Quantity
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
     from algophase.analysis.logits.all_pairs import grid_logits as grid_logits
     from algophase.analysis.program.distil import distil as distil
+    from algophase.analysis.result import Analysis as Analysis
     from algophase.analysis.specimen import Specimen as Specimen
     from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
     from algophase.core.errors import InputError as InputError
@@ -84,7 +84,7 @@ if not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"} & os.environ.keys(
 __version__ = "0.1.0"
 
 _PLACES = {  # the same list for run time; a test compares the two
-    "Analysis": "algophase.analysis.analyze",
+    "Analysis": "algophase.analysis.result",
     "analyze": "algophase.analysis.analyze",
     "analyze_many": "algophase.analysis.analyze",
     "anatomy": "algophase.analysis.hidden.anatomy",

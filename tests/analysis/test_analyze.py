@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.catalogue import metrics
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import (

@@ -13,7 +13,7 @@ import pytest
 from report_pages import parsed
 from typer.testing import CliRunner
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
 from algophase.analysis.catalogue import (
     BARE,
     EXACT,
@@ -34,6 +34,7 @@ from algophase.analysis.catalogue import (
 )
 from algophase.analysis.logits.all_pairs import correct_logits
 from algophase.analysis.measures import MEASURES
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.cli import app

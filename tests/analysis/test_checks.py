@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.circles.find import (
     find_circles,
     isolate_circles,
@@ -31,6 +31,7 @@ from algophase.analysis.logits.metrics import (
     paper_triples,
 )
 from algophase.analysis.moments import moment_details
+from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 from algophase.core.fourier import circle
 from algophase.core.settings import LinearSettings, TaskSettings

@@ -6,7 +6,7 @@ import pytest
 import torch
 from test_device import OneDevice, networks
 
-from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.circles.find import (
     circle_alone,
     component_pairs,
@@ -19,6 +19,7 @@ from algophase.analysis.circles.principal import network_components
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits, largest_wrong_logits
 from algophase.analysis.logits.metrics import distance_irrelevance
 from algophase.analysis.moments import PAIRS, MomentDetails, _look, details_of_each, moment_details
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.settings import LinearSettings, TaskSettings
 from algophase.networks import Network

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from same_values import assert_same_value
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
+from algophase.analysis.result import Analysis
 from algophase.record.codec import from_plain, to_plain
 from algophase.runs.rows import analysis_columns, analysis_of_row
 from algophase.storage import load

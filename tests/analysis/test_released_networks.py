@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
 from algophase.analysis.circles.find import isolate_components
 from algophase.analysis.device import in_float64
+from algophase.analysis.result import Analysis
 from algophase.networks import Network
 from algophase.storage import load
 

@@ -13,7 +13,7 @@ from commands import PATIENCE, call, python
 from commands import invoke as run
 
 import algophase
-from algophase.analysis.analyze import Analysis
+from algophase.analysis.result import Analysis
 from algophase.cli import app, main
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.core.wording import floored

@@ -14,8 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, analyze, analyze_many
+from algophase.analysis.analyze import analyze, analyze_many
 from algophase.analysis.logits.metrics import gradient_symmetricity_exact, similarities_fit
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core import memory
 from algophase.core.errors import InputError

@@ -1,7 +1,8 @@
 import math
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
 from algophase.analysis.catalogue import CIRCLE_QUANTITIES
+from algophase.analysis.result import Analysis
 from algophase.networks.handmade import handmade_pizza
 from algophase.pages.network_text import (
     CIRCLE_HEAD,

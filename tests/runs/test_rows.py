@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import (

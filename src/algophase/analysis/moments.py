@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles.find import circle_alone, component_pairs, without_circles
 from algophase.analysis.circles.roles import CircleEvidence, roles_of, sums_of_circles
 from algophase.analysis.device import upload
@@ -29,6 +28,7 @@ from algophase.analysis.logits.all_pairs import (
 )
 from algophase.analysis.logits.metrics import irrelevance
 from algophase.analysis.pending import Pending, both, pack, run_overlapped
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError

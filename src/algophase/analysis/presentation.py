@@ -13,7 +13,7 @@ from algophase.pages.network_text import MetricRow, NetworkText, frequencies_tex
 from algophase.pictures.program import MOST_PROFILES, Profile, ProgramPicture
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
+    from algophase.analysis.result import Analysis
 
 
 def network_text(analysis: "Analysis") -> NetworkText:

@@ -38,7 +38,7 @@ from algophase.record.columns import items_of, part_of
 from algophase.record.layout import Layout, to_record
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
+    from algophase.analysis.result import Analysis
 
 MOST_TEXTS, LONGEST_TEXT = 40, 400  # of reasons and cautions in a table from elsewhere
 

@@ -6,17 +6,18 @@ specimen.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, analyze_subject
+from algophase.analysis.analyze import analyze_subject
 from algophase.analysis.circles.find import Isolation, isolate_components, isolate_group
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.logits.all_pairs import by_difference_and_sum, correct_logits, right_answers
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.networks import Network
 
@@ -102,14 +103,18 @@ class Specimen(Subject):
         notes: Sequence[str] = (),
         history: Mapping[str, Sequence[Any]] | None = None,
     ) -> None:
-        super().__init__(network)
+        known = None if analysis is None else analysis.subject
+        if known is not None and known.given is network and known.device.type == "cpu":
+            self.__dict__.update(known.__dict__)  # with all that was computed of it
+        else:
+            super().__init__(network)
         self.name = name or str(network.id)
         self.notes = tuple(notes)
         self.history = history
         self._answers: OrderedDict[_Key, Answer] = OrderedDict()
         self._isolations: OrderedDict[_Key, Isolation] = OrderedDict()
         if analysis is not None:
-            self.analysis = analysis
+            self.analysis = replace(analysis, subject=self)
 
     @cached_property
     def analysis(self) -> Analysis:

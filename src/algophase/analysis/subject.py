@@ -88,6 +88,11 @@ class Subject:
         other.network = network
         return other
 
+    def forget_largest(self) -> None:
+        """Free what is larger than the logits, or as large, and is seldom asked for again."""
+        for name in ("similarities", "pre_activations", "unit_waves", "losses", "prepared"):
+            self.__dict__.pop(name, None)
+
     @property
     def modulus(self) -> int:
         return self.network.task.modulus

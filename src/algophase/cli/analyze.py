@@ -27,8 +27,8 @@ from algophase.core.errors import InputError, one_line
 from algophase.core.wording import counted
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
     from algophase.analysis.hidden.look_inside import HiddenLayer
+    from algophase.analysis.result import Analysis
     from algophase.core.answers import Learned
     from algophase.networks import Network
 
@@ -135,7 +135,8 @@ def analyze(
                     bar.complain(f"{found.source}: {_learned_instead(network, analysis.instead)}")
                     failed += 1
                 try:
-                    inside = look_inside(network, betti=betti) if hidden else None
+                    looked_at = network if analysis.subject is None else analysis
+                    inside = look_inside(looked_at, betti=betti) if hidden else None
                 except Exception as error:
                     bar.complain(
                         f"{found.source}: its hidden layer cannot be shown: {_reason(error)}"
@@ -155,7 +156,7 @@ def analyze(
                         *([] if inside is None else inside.lines()),
                     ]
                     echo("\n".join(lines) + "\n")
-                    closing.append((name, analysis))
+                    closing.append((name, analysis.without_subject()))
                 if table is not None:
                     rows.append(_row(name, found.source, network, analysis, inside))
                 try:

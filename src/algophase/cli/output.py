@@ -17,7 +17,7 @@ from algophase.core.messages import listening
 from algophase.core.wording import counted, duration, floored, plain
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
+    from algophase.analysis.result import Analysis
     from algophase.networks import Network
     from algophase.training.run.trained import Progress
 

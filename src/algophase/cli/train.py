@@ -24,8 +24,8 @@ from algophase.core.errors import InputError
 from algophase.core.wording import floored
 
 if TYPE_CHECKING:
-    from algophase.analysis.analyze import Analysis
     from algophase.analysis.dynamics import Moment
+    from algophase.analysis.result import Analysis
     from algophase.core.settings import NetworkSettings, RunSettings
 
 EXAMPLE = (

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, quantity
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Answer, Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings

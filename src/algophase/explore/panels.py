@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dash import dcc, html
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import cell_text, label, listed, value_text
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off

@@ -6,7 +6,8 @@
 import tempfile
 from pathlib import Path
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card

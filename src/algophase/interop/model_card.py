@@ -4,8 +4,8 @@ how to load it.
 
 import re
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.presentation import metric_rows
+from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 from algophase.core.settings import ClockSettings, LinearSettings, TransformerSettings
 from algophase.core.wording import plural

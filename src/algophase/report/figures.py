@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import EXACT, quantity
 from algophase.analysis.circles.find import Circle, points_in_plane
 from algophase.analysis.circles.principal import PrincipalComponents
@@ -19,6 +18,7 @@ from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.anatomy import Readout
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
 from algophase.analysis.presentation import program_picture
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.fourier import steps_around
 from algophase.core.palette import COLORS, MARKERS

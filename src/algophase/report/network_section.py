@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import (
     CIRCULARITY,
     EXACT,
@@ -18,6 +17,7 @@ from algophase.analysis.catalogue import (
 )
 from algophase.analysis.hidden.layers import additivity_by_layer
 from algophase.analysis.presentation import metric_rows
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
 from algophase.analysis.verdict.lines import reaches

@@ -8,8 +8,8 @@ one analysis.
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.presentation import program_picture
+from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.settings import shown

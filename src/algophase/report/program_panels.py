@@ -4,8 +4,8 @@ profile g(d) of each instance with its form.
 They draw the same numbers as `pictures.program`, and a row without weights has them too.
 """
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.presentation import program_picture
+from algophase.analysis.result import Analysis
 from algophase.pictures.program import TICKS, Profile, ProgramPicture
 from algophase.report.plotly_style import FORMS, Panel, graph_objects, new_figure
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.circles.find import Circle
 from algophase.analysis.hidden.look_inside import HiddenLayer
 from algophase.analysis.moments import MomentDetails
 from algophase.analysis.record import VERDICT, fields_of_row
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import (

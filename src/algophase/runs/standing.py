@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import label, metrics, quantity
+from algophase.analysis.result import Analysis
 from algophase.core.settings import network_to_dict
 from algophase.networks import Network
 from algophase.runs.runs import MATCHED, Runs, plain_setting

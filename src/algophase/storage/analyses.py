@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
 from algophase.analysis.operation import with_operation
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError, one_line
 from algophase.networks import Network

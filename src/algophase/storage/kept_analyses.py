@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from algophase.analysis.analyze import Analysis
 from algophase.analysis.catalogue import metrics
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.settings import WrappedSettings, network_to_dict

@@ -19,8 +19,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
 from algophase.analysis.checks import at_inference, check_network
+from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 from algophase.core.neutral import neutral
 from algophase.core.settings import (

@@ -25,7 +25,8 @@ from typing import Any, Literal
 import numpy
 import torch
 
-from algophase.analysis.analyze import Analysis, analyze_each
+from algophase.analysis.analyze import analyze_each
+from algophase.analysis.result import Analysis
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from algophase.analysis.analyze import Analysis, analyze_each
+from algophase.analysis.analyze import analyze_each
 from algophase.analysis.hidden.look_inside import HiddenLayer, look_inside
 from algophase.analysis.moments import MomentDetails, details_of_each
+from algophase.analysis.result import Analysis
 from algophase.core.errors import InputError
 from algophase.core.interrupts import held_interrupts
 from algophase.core.settings import RunSettings

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from made_networks import mixture
 
-from algophase.analysis.analyze import Analysis, analyze
+from algophase.analysis.analyze import analyze
+from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.decide import Confidence
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.wording import form_name

@@ -19,9 +19,10 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from algophase.analysis.analyze import Analysis, analyze_subject
+from algophase.analysis.analyze import analyze_subject
 from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.logits.metrics import paper_triples_on, similarity
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
 from algophase.core.fourier import padded_basis

@@ -16,7 +16,9 @@ from algophase.analysis.hidden.neurons import Neurons, neurons_of
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
 from algophase.analysis.hidden.topology import LINE, Betti, ClusterBetti, betti_numbers
 from algophase.analysis.record import record_of
+from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
+from algophase.core.errors import InputError
 from algophase.core.wording import floored
 from algophase.networks import Network
 from algophase.pages.text import aligned
@@ -172,15 +174,17 @@ def _betti_rows(clusters: tuple[ClusterBetti, ...]) -> list[list[str]]:
 
 
 def look_inside(
-    network: Network, device: torch.device | str = "cpu", *, betti: bool = False
+    network: Network | Analysis, device: torch.device | str = "cpu", *, betti: bool = False
 ) -> HiddenLayer:
     """Everything about the first hidden layer of one network. It takes about as long as its
     analysis.
 
+    network: or its analysis, where that keeps what was computed of it.
     betti: its Betti numbers as well. They need the extra `topology`, and about half a second for
         each of their rows.
     """
-    subject = Subject(network, device)
+    subject = _subject_of(network, device)
+    network = subject.given
     has_units = subject.hidden_layer is not None
     without = (
         record_of(without_interactions(network, device=device))
@@ -195,3 +199,14 @@ def look_inside(
         None if without is None else {name: without[name] for name in KEPT},
         betti_numbers(network) if has_units and betti else None,
     )
+
+
+def _subject_of(network: Network | Analysis, device: torch.device | str) -> Subject:
+    if not isinstance(network, Analysis):
+        return Subject(network, device)
+    if network.subject is None:
+        raise InputError(
+            f"the analysis of {network.id} does not keep its network: it was read from a file or a "
+            "table, or made by analyze_many; give the network itself"
+        )
+    return network.subject
