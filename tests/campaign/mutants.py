@@ -25,7 +25,7 @@ import pyarrow.parquet
 import torch
 from trial import BROKEN, Ended, in_child, nothing_may_run
 
-from algophase import wrap
+from algophase import analyze, wrap
 from algophase.cli import main
 from algophase.core.errors import InputError
 from algophase.record.codec import to_plain
@@ -89,7 +89,8 @@ def _save_wrapped(path: Path) -> None:
     """A network with code of its own: its file keeps an analysis and notes."""
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(10, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5))
-    save(wrap(module, 5), path)
+    network = wrap(module, 5)
+    save(network, path, analysis=analyze(network))
 
 
 def formats(scratch: Path) -> list[Format]:

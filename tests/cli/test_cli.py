@@ -112,7 +112,8 @@ def test_a_table_of_networks_is_a_table_of_runs(networks: Path, tmp_path: Path) 
     module = torch.nn.Sequential(
         torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(8, 11)
     )
-    save(algophase.wrap(module, modulus=11), networks / "wrapped")  # with settings of another kind
+    wrapped = algophase.wrap(module, modulus=11)  # with settings of another kind
+    save(wrapped, networks / "wrapped", analysis=algophase.analyze(wrapped))
     modular = algophase.TaskSettings(
         11, outputs="modulus"
     )  # a word, where a wrapped module has a number

@@ -123,9 +123,10 @@ def test_a_module_is_left_as_it_was(kind: str, training: bool, tmp_path: Any) ->
     module = MODULES[kind]().train(training)
     module.get_submodule("clock").eval()  # some parts in one mode, some in the other
     before = everything(module)
-    assert analyze(module, modulus=P).accuracy == 1
+    analysis = analyze(module, modulus=P)
+    assert analysis.accuracy == 1
     same(before | {"state": dict(before["state"])}, everything(module))
-    save(wrap(module, modulus=P), tmp_path / "kept")
+    save(wrap(module, modulus=P), tmp_path / "kept", analysis=analysis)
     same(before, everything(module))
 
 

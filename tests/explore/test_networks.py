@@ -16,7 +16,8 @@ from algophase.explore.networks import Look, Networks, frequencies, switched_off
 from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
 from algophase.runs.rows import analysis_of_row
-from algophase.storage.network_files import load_network, save
+from algophase.storage.formats.ours import load_network
+from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from algophase.core.errors import InputError
 from algophase.storage import load
-from algophase.storage.files import read_bytes, remove_partials, write_atomically
-from algophase.storage.network_files import read_json
+from algophase.storage.files import read_bytes, read_json, remove_partials, write_atomically
 from algophase.storage.runs_table import column_names, read_runs
 
 

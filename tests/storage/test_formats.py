@@ -24,7 +24,7 @@ from algophase.networks import MLP, Network, Transformer
 from algophase.networks.handmade import handmade_clock
 from algophase.storage import id_of, load, save
 from algophase.storage.formats import find
-from algophase.storage.formats.contents import Contents, Format, Reading
+from algophase.storage.formats.contents import Contents, Format, NetworkFile, Reading
 
 P, D, H = 7, 8, 2
 A, B = torch.arange(P).repeat_interleave(P), torch.arange(P).repeat(P)
@@ -277,7 +277,7 @@ def test_published_networks_are_read_and_nothing_is_made_up(foreign: Path) -> No
         assert (network.task.training_fraction, network.notes) == (0.8, ())
 
 
-def test_what_nobody_recognises_is_listed(tmp_path: Path) -> None:
+def test_what_nobody_recognizes_is_listed(tmp_path: Path) -> None:
     torch.save({"conv.weight": drawn(3, 3)}, tmp_path / "image.pt")
     with pytest.raises(
         InputError,
@@ -288,7 +288,7 @@ def test_what_nobody_recognises_is_listed(tmp_path: Path) -> None:
         load(tmp_path / "image.pt", format="one-hot-mlp")
     with pytest.raises(InputError, match="format is 'onnx'; choose one of algophase, "):
         load(tmp_path / "image.pt", format="onnx")
-    assert id_of(tmp_path / "image.pt") == ""
+    assert id_of(NetworkFile(tmp_path / "image.pt")) == "image"
 
 
 def _read_diagonal(contents: Contents, reading: Reading) -> Network:

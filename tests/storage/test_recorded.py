@@ -52,7 +52,7 @@ def doubled() -> Network:
 def test_a_class_of_ones_own_is_kept_without_its_code(tmp_path: Path) -> None:
     network = doubled()
     expected = analyze(network)
-    again = load(save(network, tmp_path / "mine"))
+    again = load(save(network, tmp_path / "mine", analysis=expected))
     assert isinstance(again, Recorded)
     torch.testing.assert_close(grid_logits(again), grid_logits(network))
     found = analyze(again)
@@ -69,8 +69,17 @@ def test_a_class_of_ones_own_is_kept_without_its_code(tmp_path: Path) -> None:
     assert str(analyze(load(save(again, tmp_path / "copy")))) == str(expected)
 
 
+def test_code_without_an_analysis_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"network mine has code of its own.*analysis="):
+        save(doubled(), tmp_path / "mine")
+    with pytest.raises(InputError, match="analysis is 'Clock'"):
+        save(doubled(), tmp_path / "mine", analysis="Clock")  # type: ignore[arg-type]
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_garbled_analysis_is_refused(tmp_path: Path) -> None:
-    path = save(doubled(), tmp_path / "mine")
+    network = doubled()
+    path = save(network, tmp_path / "mine", analysis=analyze(network))
     description = path.with_suffix(".json")
     data = json.loads(description.read_text().replace('"remainder"', '"reminder"'))
     description.write_text(json.dumps(data))
@@ -94,7 +103,7 @@ def content_of(network: Network) -> str:
 def test_a_changed_bit_is_refused_or_reads_as_before(tmp_path: Path) -> None:
     network = doubled()
     network.notes = ("a note of its own",)
-    path = save(network, tmp_path / "mine")
+    path = save(network, tmp_path / "mine", analysis=analyze(network))
     description = path.with_suffix(".json")
     written, expected = description.read_bytes(), content_of(load(path))
     draw = random.Random(0)
@@ -114,7 +123,8 @@ def test_a_changed_bit_is_refused_or_reads_as_before(tmp_path: Path) -> None:
 
 
 def test_a_checksum_that_does_not_cover_the_analysis_is_an_older_version_s(tmp_path: Path) -> None:
-    path = save(doubled(), tmp_path / "mine")
+    network = doubled()
+    path = save(network, tmp_path / "mine", analysis=analyze(network))
     description = path.with_suffix(".json")
     data = json.loads(description.read_text())
     expected = content_of(load(path))
@@ -171,7 +181,7 @@ def test_a_report_and_pictures_of_any_network(tmp_path: Path, kind: str) -> None
     direct = {path.stem for path in draw_all(network, analysis, tmp_path / "pictures")}
     assert "correct_logits" in direct
     assert report([network], tmp_path / "direct.html").networks == 1
-    made = report([save(network, tmp_path / kind)], tmp_path / "page.html")
+    made = report([save(network, tmp_path / kind, analysis=analysis)], tmp_path / "page.html")
     assert (made.networks, made.problems) == (1, ())
     page = (tmp_path / "page.html").read_text()
     assert analysis.sentence in page

@@ -97,8 +97,7 @@ def analyze(
     from algophase.analysis.presentation import network_text
     from algophase.analysis.verdict.thresholds import Thresholds
     from algophase.pages.summary import summary
-    from algophase.storage import id_of
-    from algophase.storage.analyses import Unusable, analyze_files, names, network_files
+    from algophase.storage.analyses import Unusable, analyze_files, network_files
     from algophase.storage.formats.contents import Reading
 
     if as_json and json_lines:
@@ -116,7 +115,6 @@ def analyze(
         complain(problem)
     draw = Drawer(figures, figure_format)
     reading = Reading(format, activation, attention_rate, modulus, state)
-    called = dict(zip(files, names([id_of(file) for file in files], files), strict=True))
     failed = len(problems)
     records = list[dict[str, Any]]()
     rows = list[dict[str, Any]]()
@@ -130,7 +128,7 @@ def analyze(
                     bar.complain(found.problem)
                     failed += 1
                     continue
-                network, analysis, name = found.network, found.analysis, called[found.source]
+                network, analysis, name = found.network, found.analysis, found.name
                 if analysis.instead is not None:
                     bar.complain(f"{found.source}: {_learned_instead(network, analysis.instead)}")
                     failed += 1

@@ -29,8 +29,9 @@ from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
+from algophase.storage.formats.ours import load_network
 from algophase.storage.kept_analyses import cache_directory
-from algophase.storage.network_files import load_network, save
+from algophase.storage.network_files import save
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.retrain import choose, train_again
 from algophase.training.run.trained import Progress

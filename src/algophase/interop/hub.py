@@ -60,8 +60,8 @@ def _write(
             "overwriting"
         )
     check_license(license)
-    tensors, description = encode(network)
     analysis = analyze(network) if analysis is None else analysis
+    tensors, description = encode(network, analysis)
     card = model_card(network, analysis, license=license, name=name)
     write_atomically(directory / MODEL_FILE, tensors)
     write_atomically(directory / CONFIG_FILE, description)
@@ -97,10 +97,9 @@ def push_to_hub(
         )
     check_license(license)
     hub = import_hub()
-    encode(network)  # that it can be
-    analysis = (
-        analyze(network) if analysis is None else analysis
-    )  # before anything is made on the Hub
+    # Both before anything is made on the Hub
+    analysis = analyze(network) if analysis is None else analysis
+    encode(network, analysis)
     api = hub.HfApi(token=token, library_name="algophase")
     with clear_errors(f"cannot create repository {repo_id}", repo_id, revision):
         url = api.create_repo(repo_id=repo_id, private=private, exist_ok=True)

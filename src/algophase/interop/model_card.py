@@ -16,7 +16,7 @@ from algophase.pages.network_text import (
     circle_cells,
     instance_rows,
 )
-from algophase.storage.network_files import clean_id
+from algophase.storage.files import clean_id
 
 PAPER = "https://arxiv.org/abs/2306.17844"
 PICTURE_FILE = "correct_logits.png"

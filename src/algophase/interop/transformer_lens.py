@@ -17,8 +17,8 @@ from algophase.core.settings import ACTIVATIONS, TaskSettings, TransformerSettin
 from algophase.core.task import all_pairs, tokens
 from algophase.networks import Network, Transformer
 from algophase.networks.wrapped import wrap
+from algophase.storage.files import clean_id
 from algophase.storage.formats.transformer_lens import task_of
-from algophase.storage.network_files import clean_id
 
 # Largest difference of logits, relative to the largest logit, between a network and its copy in
 # float32

@@ -50,7 +50,7 @@ from algophase.report.plotly_style import Panel, look
 from algophase.report.program_panels import program_panels
 from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
-from algophase.storage.network_files import clean_id, read_json
+from algophase.storage.files import clean_id, read_json
 from algophase.storage.run_files import FORMAT as HISTORY_FORMAT
 from algophase.training.run.trained import CURVES
 

@@ -9,14 +9,14 @@ from algophase.core.gallery import shipped_network
 from algophase.core.settings import shown
 from algophase.networks import Network
 from algophase.storage.files import given_path
-from algophase.storage.formats.contents import SUFFIXES, Contents, Reading
-from algophase.storage.formats.find import recognise
+from algophase.storage.formats.contents import SUFFIXES, Contents, NetworkFile, Reading
+from algophase.storage.formats.find import id_beside, recognize
 from algophase.storage.formats.ours import OURS
 from algophase.storage.formats.released import RELEASED
 from algophase.storage.hub import is_address, load_address
 from algophase.storage.network_files import save
 
-__all__ = ["find_networks", "id_of", "load", "save"]
+__all__ = ["find_networks", "id_of", "load", "load_file", "save"]
 
 
 def find_networks(path: str | Path) -> list[Path]:
@@ -38,10 +38,12 @@ def find_networks(path: str | Path) -> list[Path]:
     return files
 
 
-def id_of(path: Path) -> str:
-    """The id that `load` will give a network; empty where it cannot be read."""
+def id_of(file: NetworkFile) -> str:
+    """The id that `load` will give a network, by its name and the JSON file beside it; empty where
+    that cannot be read.
+    """
     try:
-        return recognise(Contents(path)).id_of(path)
+        return id_beside(file)
     except Exception:  # `load` says what is wrong with it
         return ""
 
@@ -80,22 +82,26 @@ def load(
         raise InputError(
             f"{path} holds {len(candidates)} networks; name one of them, such as {candidates[0]}"
         )
-    path = candidates[0]
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
+    reading = Reading(format, activation, attention_rate, modulus, state)
+    return load_file(NetworkFile(candidates[0]), reading)
+
+
+def load_file(file: NetworkFile, reading: Reading = Reading()) -> Network:
+    """`load` of one file, with the JSON beside it that may have been read already."""
+    if not file.path.exists():
+        raise InputError(f"{file.path} does not exist")
     try:
-        return _read(path, Reading(format, activation, attention_rate, modulus, state))
+        return _read(Contents(file, reading.state), reading)
     except InputError:
         raise
-    except (
-        Exception
-    ) as error:  # a reader may stumble over anything, and formats come from other packages too
-        raise InputError(f"{path} cannot be read: {one_line(error)}") from error
+    # A reader may stumble over anything, and formats come from other packages too
+    except Exception as error:
+        raise InputError(f"{file.path} cannot be read: {one_line(error)}") from error
 
 
-def _read(path: Path, reading: Reading) -> Network:
-    contents = Contents(path, reading.state)
-    fitting = recognise(contents, reading.format)
+def _read(contents: Contents, reading: Reading) -> Network:
+    path = contents.path
+    fitting = recognize(contents, reading.format)
     fitting.check_all_known(contents)
     try:
         network = fitting.read(contents, reading)

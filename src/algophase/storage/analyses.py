@@ -1,11 +1,11 @@
-"""Networks that are loaded and analysed one after the other, where one that cannot be read does
+"""Networks that are loaded and analyzed one after the other, where one that cannot be read does
 not stop the others.
 """
 
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -15,8 +15,8 @@ from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError, one_line
 from algophase.networks import Network
-from algophase.storage import find_networks, load
-from algophase.storage.formats.contents import Reading
+from algophase.storage import find_networks, id_of, load_file
+from algophase.storage.formats.contents import NetworkFile, Reading
 from algophase.storage.kept_analyses import KeptAnalyses
 
 Source = TypeVar("Source")
@@ -25,13 +25,14 @@ Source = TypeVar("Source")
 @dataclass(frozen=True)
 class Analysed(Generic[Source]):
     """A network with its analysis. source: what it was loaded from; was_kept: the analysis is of
-    an earlier call.
+    an earlier call; name: what to call it among the others.
     """
 
     source: Source
     network: Network
     analysis: Analysis
     was_kept: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def analyze_sources(
     starting: Callable[[Source, int, int], None] | None = None,
     kept: KeptAnalyses | None = None,
 ) -> Iterator[Analysed[Source] | Unusable[Source]]:
-    """Load and analyse each source in turn.
+    """Load and analyze each source in turn.
 
     starting: called before each with its number, from 1, and how many there are.
     kept: where to look for an analysis first, and where to keep those that are made.
@@ -64,7 +65,7 @@ def analyze_sources(
             )
         except InputError as error:
             outcome = Unusable(source, error)
-        # Whatever one network does to its reader or its analysis, the others are analysed
+        # Whatever one network does to its reader or its analysis, the others are analyzed
         except Exception as error:
             name = source if isinstance(source, str | Path) else getattr(source, "id", "a network")
             outcome = Unusable(source, InputError(f"{name} cannot be analysed: {one_line(error)}"))
@@ -91,20 +92,31 @@ def analyze_files(
     operation: str | None = None,
     kept: KeptAnalyses | None = None,
 ) -> Iterator[Analysed[Path] | Unusable[Path]]:
-    """Load and analyse each network file in turn, ours or another group's.
+    """Load and analyze each network file in turn, ours or another group's.
 
     reading: what is said about them (`load`); operation: what they compute (`analyze`).
 
-    files, problems = network_files([Path("networks")])
-    verdicts = [found.analysis.verdict for found in analyze_files(files) if isinstance(found,
-    Analysed)]
+        files, problems = network_files([Path("networks")])
+        for outcome in analyze_files(files):
+            if isinstance(outcome, Analysed):
+                print(outcome.name, outcome.analysis.verdict.label)
     """
+    opened = {path: NetworkFile(path) for path in files}
+    # A name says which file it is of where a later one has the same id, so all ids come first.
+    count = Counter(id_of(opened[path]) for path in files if len(files) > 1)
 
-    def load_one(file: Path) -> Network:
-        network = load(file, **asdict(reading))
+    def load_one(path: Path) -> Network:
+        file = opened.pop(path, None) or NetworkFile(path)  # not kept beyond its turn
+        network = load_file(file, reading)
         return network if operation is None else with_operation(network, operation)
 
-    return analyze_sources(files, load_one, thresholds, starting, kept)
+    for outcome in analyze_sources(files, load_one, thresholds, starting, kept):
+        if isinstance(outcome, Analysed):
+            network_id = outcome.analysis.id
+            is_shared = count[network_id] > 1
+            name = f"{network_id} ({outcome.source})" if is_shared else network_id
+            outcome = replace(outcome, name=name)
+        yield outcome
 
 
 def network_files(
@@ -124,10 +136,10 @@ def network_files(
 
 def distinct(paths: Iterable[Path]) -> list[Path]:
     """Each file or directory once, even if it was given several times or by several paths."""
-    found: dict[str, Path] = {}
+    by_real_path: dict[str, Path] = {}
     for path in paths:
-        found.setdefault(os.path.realpath(path), path)
-    return list(found.values())
+        by_real_path.setdefault(os.path.realpath(path), path)
+    return list(by_real_path.values())
 
 
 def names(ids: Sequence[str], files: Sequence[Path]) -> list[str]:

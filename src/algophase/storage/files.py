@@ -5,11 +5,14 @@ old file or the new one.
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import re
 import stat
 import tempfile
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
@@ -19,6 +22,7 @@ LARGEST_FILE = (
     # Bytes of a file that is read into memory: a table of a million runs, a network of 250 million
     # numbers
 )
+LARGEST_JSON = 1 << 24  # bytes: values take up to 24 times as much memory
 _PARTIAL = re.compile(
     r"\..+\.(parquet|safetensors|json)\.[a-z0-9_]{8}\.partial"
 )  # as `write_atomically` names them
@@ -152,3 +156,62 @@ def read_bytes(path: Path, largest: int = LARGEST_FILE) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def read_json(path: Path, what: str) -> dict[str, Any]:
+    """A JSON object from a file, or one clear line. what: what the file is, for the message."""
+    return JsonFile(path, what).object
+
+
+class JsonFile:
+    """A JSON file, read and parsed at most once, however often it is asked."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        """what: what the file is, for messages."""
+        self.path, self.what = path, what
+
+    @cached_property
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    @cached_property
+    def start(self) -> bytes:
+        """Its content, or as much of it as is ever read."""
+        size_of(self.path)
+        try:
+            with self.path.open("rb") as file:
+                return file.read(LARGEST_JSON)
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from None
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The object that it holds, or one clear line why there is none."""
+        parsed = self._parsed
+        if isinstance(parsed, InputError):
+            raise parsed
+        return parsed
+
+    @cached_property
+    def _parsed(self) -> dict[str, Any] | InputError:
+        what, path = self.what, self.path
+        if not self.exists:
+            return InputError(f"{what} {path} is missing")
+        try:
+            size_of(path, LARGEST_JSON)
+            value = json.loads(self.start)
+        except InputError as error:
+            return error
+        # Not JSON, not UTF-8, or a number of too many digits
+        except (ValueError, RecursionError) as error:
+            return InputError(f"{what} {path} is not valid JSON: {error}")
+        if not isinstance(value, dict):
+            return InputError(f"{what} {path} holds {type(value).__name__}, not a JSON object")
+        return value
+
+
+def clean_id(text: str) -> str:
+    """An id becomes a file name and is printed: letters, digits, dots, dashes and underscores,
+    no leading dot.
+    """
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:100] or "unnamed"

@@ -16,7 +16,9 @@ from typing import Any
 
 from algophase.core.errors import InputError, import_extra
 from algophase.networks import Network
-from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE, load_network, read_description
+from algophase.storage.files import JsonFile
+from algophase.storage.formats.ours import load_network, read_description
+from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE
 
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 LOG_IN = "log in with `hf auth login` or set HF_TOKEN"
@@ -85,11 +87,13 @@ def _from_repository(name: str, revision: str | None, options: dict[str, Any]) -
     """options: of the client's download."""
     hub = import_hub()
     config = Path(_download(hub, name, CONFIG_FILE, revision, options))
-    read_description(config)
+    description = JsonFile(config, "the description of this network,")
+    read_description(description)
     # Files are kept in a folder named by their commit: the tensors come from the commit the
     # description came from.
     commit = config.parent.name if re.fullmatch(r"[0-9a-f]{40}", config.parent.name) else revision
-    return load_network(Path(_download(hub, name, MODEL_FILE, commit, options)))
+    tensors = Path(_download(hub, name, MODEL_FILE, commit, options))
+    return load_network(tensors, description)
 
 
 def is_repository(name: str) -> bool:

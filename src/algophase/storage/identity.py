@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import SECTIONS, shown
-from algophase.storage.network_files import read_json
+from algophase.storage.files import read_json
 
 if TYPE_CHECKING:
     import pyarrow

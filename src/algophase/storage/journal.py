@@ -16,9 +16,8 @@ from pathlib import Path
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
 from algophase.core.wording import counted
-from algophase.storage.files import write_atomically
+from algophase.storage.files import read_json, write_atomically
 from algophase.storage.identity import MOMENTS
-from algophase.storage.network_files import read_json
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, shown
-from algophase.storage.files import write_atomically
-from algophase.storage.network_files import read_json, save
+from algophase.storage.files import read_json, write_atomically
+from algophase.storage.network_files import save
 from algophase.training.run.loop import EarlyStop
 from algophase.training.run.trained import TrainedRun
 

@@ -24,11 +24,17 @@ from algophase.core.settings import shown
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.storage.checkpoints import DirectoryCheckpoints
-from algophase.storage.files import given_path, read_bytes, remove_partials, write_atomically
+from algophase.storage.files import (
+    given_path,
+    read_bytes,
+    read_json,
+    remove_partials,
+    write_atomically,
+)
 from algophase.storage.identity import DESCRIPTION, IDENTITY, MOMENTS, identity, same_sweep
 from algophase.storage.journal import NETWORKS, SNAPSHOT, Journal
 from algophase.storage.lock import locked
-from algophase.storage.network_files import encode, read_json
+from algophase.storage.network_files import encode
 from algophase.storage.runs_table import (
     Row,
     each_once,

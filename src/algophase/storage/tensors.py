@@ -1,11 +1,14 @@
-"""Tensors in files: whether they can be used, said before anything of their size is allocated."""
+"""Tensors in files: whether they can be used, said before anything of their size is allocated;
+then the network that they are.
+"""
 
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import IO, Any
 
 import safetensors.torch
 import torch
@@ -13,13 +16,18 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from algophase.core.errors import InputError
-from algophase.storage.files import read_bytes, size_of
+from algophase.core.settings import NetworkSettings, TaskSettings
+from algophase.core.wording import counted
+from algophase.networks import Network, build, template
+from algophase.storage.files import clean_id, size_of
 
 MOST_TENSORS = 2048  # of one network: 128 layers of 16. A template of a layer takes 20 kB and 2 ms
 LARGEST_HEADER = 1 << 22  # bytes of a safetensors header: about 100 per tensor
 MOST_SHARING = (
     2  # how often all numbers of a file may be used: a table is now and then tied to another
 )
+FLOATS = (torch.float32, torch.float64)
+MOST_NAMED = 12  # tensors in a message
 SHARED_BYTES = 1 << 20  # that may be used any number of times
 
 
@@ -65,8 +73,14 @@ def check_together(tensors: Mapping[str, Tensor]) -> None:
 
 def read_safetensors(path: Path) -> tuple[dict[str, Tensor], bytes]:
     """The tensors of a safetensors file, and its content."""
-    _check_header(path)
-    content = read_bytes(path)
+    size = size_of(path)
+    try:
+        with path.open("rb") as file:
+            _check_header(path, file, size)
+            file.seek(0)
+            content = file.read()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
     try:
         return safetensors.torch.load(content), content
     except (SafetensorError, ValueError, KeyError) as error:
@@ -77,28 +91,20 @@ def _unreadable(path: Path, why: str) -> InputError:
     return InputError(f"{path} is not a readable safetensors file (truncated or corrupt): {why}")
 
 
-def _check_header(path: Path) -> None:
+def _check_header(path: Path, file: IO[bytes], size: int) -> None:
     """That the first bytes of a file, which list its tensors, are short and promise what the
-    file has.
+    file has. size: of the file, in bytes.
     """
-    size = size_of(path)
+    start = file.read(8)
+    length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+    if length > LARGEST_HEADER:
+        raise _unreadable(
+            path, f"its header has {length:,} bytes; at most {LARGEST_HEADER:,} are read"
+        )
     try:
-        with path.open("rb") as file:
-            start = file.read(8)
-            length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
-            if length > LARGEST_HEADER:
-                raise _unreadable(
-                    path, f"its header has {length:,} bytes; at most {LARGEST_HEADER:,} are read"
-                )
-            header = json.loads(file.read(length))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+        header = json.loads(file.read(length))
     except (ValueError, RecursionError) as error:
-        raise (
-            error
-            if isinstance(error, InputError)
-            else _unreadable(path, f"its header is not JSON: {error}")
-        ) from None
+        raise _unreadable(path, f"its header is not JSON: {error}") from None
     if not isinstance(header, dict):
         raise _unreadable(path, "its header is not a JSON object")
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
@@ -126,3 +132,87 @@ def _check_shape(path: Path, name: str, shape: Any, size: int) -> None:
         raise _unreadable(
             path, f"tensor {name[:100]} has {len(shape)} dimensions and more numbers than the file"
         )
+
+
+def _listed(names: Collection[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(sorted(names)[:MOST_NAMED]) + more
+
+
+def check_tensors(expected: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> None:
+    """That tensors are those of a template, by name, shape and type, and hold numbers."""
+    missing, extra = expected.keys() - tensors.keys(), tensors.keys() - expected.keys()
+    if missing:
+        raise InputError(f"tensor {_listed(missing)} is missing")
+    if extra:
+        raise InputError(f"tensor {_listed(extra)} does not belong to this kind of network")
+    for name, parameter in expected.items():
+        check_plain(name, tensors[name])
+        if tensors[name].shape != parameter.shape:
+            raise InputError(
+                f"tensor {name} has shape {tuple(tensors[name].shape)}; its settings call for "
+                f"{tuple(parameter.shape)}"
+            )
+        if tensors[name].dtype not in FLOATS:
+            raise InputError(
+                f"tensor {name} is {tensors[name].dtype}; it must be float32 or float64"
+            )
+
+
+def fill(
+    task: TaskSettings,
+    settings: NetworkSettings,
+    tensors: Mapping[str, Tensor],
+    path: Path,
+    absent: Mapping[str, float] = MappingProxyType({}),
+) -> Network:
+    """A network from named tensors, each checked against the template of its settings before
+    anything is allocated.
+
+    absent: what fills tensors that a file may leave out, by the last part of their names, such as
+        b_Q.
+    """
+    layers = getattr(settings, "layers", 0)
+    blocks = len({name.split(".")[1] for name in tensors if name.startswith("blocks.")})
+    if layers > blocks:  # before a template of as many layers is built
+        raise InputError(
+            f"{path}: layers is {layers}, but the file holds {counted(blocks, 'block')}"
+        )
+    try:
+        expected = dict(template(task, settings).named_parameters())
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (
+        RuntimeError,
+        TypeError,
+        OverflowError,
+        MemoryError,
+    ) as error:  # sizes that torch cannot hold
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: no network of its settings can be built: {reason}") from None
+    left_out = {}
+    for name in expected.keys() - tensors.keys():
+        value = absent.get(name.rsplit(".", 1)[-1])
+        if value is not None:
+            left_out[name] = value
+    stored = {name: value for name, value in expected.items() if name not in left_out}
+    try:
+        check_tensors(stored, tensors)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    # Only now: next to weights that are as they should be, what a file may leave out is small.
+    filled = {name: torch.full(expected[name].shape, value) for name, value in left_out.items()}
+    tensors = {**tensors, **filled}
+    network = build(task, settings).to(next(iter(tensors.values())).dtype)
+    try:
+        network.load_state_dict(dict(tensors))
+    except RuntimeError as error:
+        raise InputError(
+            f"{path}: its tensors cannot be used: {str(error).splitlines()[-1].strip()}"
+        ) from None
+    network.id = clean_id(path.stem)
+    try:
+        network.check_finite()
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    return network

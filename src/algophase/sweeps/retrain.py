@@ -33,7 +33,8 @@ from algophase.core.settings import RunSettings
 from algophase.runs.rows import make_row, run_from_row, settings_columns
 from algophase.runs.selection import read_columns
 from algophase.storage.files import check_directory
-from algophase.storage.network_files import load_network, save
+from algophase.storage.formats.ours import load_network
+from algophase.storage.network_files import save
 from algophase.storage.runs_table import (
     KEYS,
     column_names,

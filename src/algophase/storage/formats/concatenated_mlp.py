@@ -11,7 +11,7 @@ from algophase.networks import Network
 from algophase.storage.formats.answers import oriented
 from algophase.storage.formats.config import Config
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.network_files import fill
+from algophase.storage.tensors import fill
 
 OURS = {"W_x": "first", "W_y": "second", "W": "W", "W_U": "W_U"}
 

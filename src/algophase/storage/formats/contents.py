@@ -1,4 +1,8 @@
-"""What is in a file, and what a format is. No code in a file ever runs (`pickles`)."""
+"""A file that may hold a network, what is in it, and what a format is.
+
+A file is opened, parsed and recognized once: `Contents` is what every format is asked about, and
+what the one that fits builds its network from. No code in a file ever runs (`pickles`).
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,42 +16,81 @@ from torch import Tensor
 
 from algophase.core.errors import InputError
 from algophase.networks import Network
+from algophase.storage.files import JsonFile, clean_id
 from algophase.storage.formats.pickles import read_pickled
-from algophase.storage.network_files import clean_id
+from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE
 from algophase.storage.tensors import check_together, read_safetensors
 
 SUFFIXES = (".safetensors", ".pt", ".pth")
-STATES = (
-    "model",
-    "state_dict",
-    "model_state_dict",
-    "network",
-    "net",
-)  # where training scripts put a state dict
+# Where training scripts put a state dict
+STATES = ("model", "state_dict", "model_state_dict", "network", "net")
 PREFIXES = ("module.", "_orig_mod.")  # of networks saved in parallel, or compiled
 MOST_NAMED = 5  # tensors in a message
-PLAIN_NAMES = (
-    "model",
-    "final",
-    "checkpoint",
-    "pytorch_model",
-)  # file names that do not name a network: their folder does
+# File names that do not name a network: their folder does
+PLAIN_NAMES = ("model", "final", "checkpoint", "pytorch_model")
+RELEASED_PREFIX = "model_"  # of the authors' files
+
+
+class NetworkFile:
+    """A file that may hold a network, by its path, and the one JSON file that may describe it."""
+
+    def __init__(self, path: Path, beside: JsonFile | None = None) -> None:
+        """beside: the JSON file, where it was read already."""
+        self.path = path
+        self.beside = JsonFile(*_described_by(path)) if beside is None else beside
+
+    @property
+    def name(self) -> str:
+        """An id for want of any other: the name of the file, or of its folder."""
+        folder = self.path.parent.name
+        return clean_id(folder if self.path.stem in PLAIN_NAMES and folder else self.path.stem)
+
+
+def _described_by(path: Path) -> tuple[Path, str]:
+    """The JSON file beside a network, and what to call it.
+
+    Ours is NAME.json, or config.json beside the model.safetensors of a directory for the Hub. The
+    authors' is config_<id>.json for model_<id>.pt, or NAME.json.
+    """
+    beside = path.with_suffix(".json")
+    if path.suffix == ".safetensors":
+        config = path.with_name(CONFIG_FILE)
+        if path.name == MODEL_FILE and config.exists() and not beside.exists():
+            beside = config
+        return beside, "the description of this network,"
+    if path.stem.startswith(RELEASED_PREFIX):
+        beside = path.with_name(f"config_{path.stem.removeprefix(RELEASED_PREFIX)}.json")
+    return beside, "the config of this network,"
 
 
 class Contents:
-    """A file: its tensors by name, and whatever else it holds. They are read when they are first
-    asked for.
+    """What is in a file: its tensors by name, and whatever else it holds. All is read when it is
+    first asked for, and once.
     """
 
-    def __init__(self, path: Path, state: str | None = None) -> None:
+    def __init__(self, file: NetworkFile | Path, state: str | None = None) -> None:
         """state: which of several states of the network to take, by its name in the file."""
-        self.path = path
+        self.file = NetworkFile(file) if isinstance(file, Path) else file
         self.state = state
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def id(self) -> str:
+        """The file's name as an id."""
+        return self.file.name
+
+    @cached_property
+    def safetensors(self) -> tuple[dict[str, Tensor], bytes]:
+        """Of a safetensors file: its tensors and its content."""
+        return read_safetensors(self.path)
 
     @cached_property
     def _whole(self) -> Mapping[str, Any]:
         if self.path.suffix == ".safetensors":
-            tensors, _ = read_safetensors(self.path)
+            tensors, _ = self.safetensors
             return tensors
         values = read_pickled(self.path)
         if not isinstance(values, Mapping):
@@ -100,23 +143,13 @@ class Contents:
     @property
     def beside(self) -> Mapping[str, Any]:
         """What the file holds beside a state dict: a config, losses."""
-        return (
-            {}
-            if _is_state(self._whole)
-            else {name: value for name, value in self._whole.items() if name not in STATES}
-        )
+        if _is_state(self._whole):
+            return {}
+        return {name: value for name, value in self._whole.items() if name not in STATES}
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Of a tensor, or () where there is none."""
         return tuple(self.tensors[name].shape) if name in self.tensors else ()
-
-    @property
-    def id(self) -> str:
-        return clean_id(
-            self.path.parent.name
-            if self.path.stem in PLAIN_NAMES and self.path.parent.name
-            else self.path.stem
-        )
 
 
 @dataclass(frozen=True)
@@ -137,8 +170,8 @@ class Format:
     """One format. name: for `--format`; description: what its networks are, in a few words;
     tensors: what it looks for.
 
-    fits: whether a file is of this format; read: its network; id_of: the network's id without its
-        tensors, "" if not known.
+    fits: whether a file is of this format; read: its network. Each is called once per file.
+    id_beside: the network's id by the JSON file beside it, "" where that is of another format.
     used: names of the tensors that `read` uses, with `*` for the number of a layer; ignored: those
         of known buffers that are no part of the network. A file with any other tensor is refused.
         Without `used`, `read` itself must see to that.
@@ -149,7 +182,7 @@ class Format:
     tensors: str
     fits: Callable[[Contents], bool]
     read: Callable[[Contents, Reading], Network]
-    id_of: Callable[[Path], str] = lambda path: Contents(path).id
+    id_beside: Callable[[NetworkFile], str] = lambda file: ""
     used: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -191,5 +224,7 @@ def _is_state(value: object) -> bool:
     return (
         isinstance(value, Mapping)
         and len(value) > 0
-        and all(isinstance(name, str) and isinstance(each, Tensor) for name, each in value.items())
+        and all(
+            isinstance(name, str) and isinstance(inner, Tensor) for name, inner in value.items()
+        )
     )

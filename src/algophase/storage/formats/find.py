@@ -2,11 +2,10 @@
 
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
 
 from algophase.core.errors import InputError
 from algophase.storage.formats.concatenated_mlp import CONCATENATED_MLP
-from algophase.storage.formats.contents import SUFFIXES, Contents, Format
+from algophase.storage.formats.contents import SUFFIXES, Contents, Format, NetworkFile
 from algophase.storage.formats.one_hot_mlp import ONE_HOT_MLP
 from algophase.storage.formats.ours import OURS
 from algophase.storage.formats.progress_measures import PROGRESS_MEASURES
@@ -15,13 +14,13 @@ from algophase.storage.formats.transformer_lens import TRANSFORMER_LENS
 
 GROUP = "algophase.formats"  # of entry points, each of which names a Format
 KNOWN = (OURS, PROGRESS_MEASURES, RELEASED, TRANSFORMER_LENS, CONCATENATED_MLP, ONE_HOT_MLP)
-MOST_LISTED = 12  # tensors of a file that nobody recognises
+MOST_LISTED = 12  # tensors of a file that nobody recognizes
 
 
 @cache
 def formats() -> dict[str, Format]:
     """All formats by name."""
-    found = {each.name: each for each in KNOWN}
+    by_name = {known.name: known for known in KNOWN}
     for entry in entry_points(group=GROUP):
         try:
             added = entry.load()
@@ -31,45 +30,48 @@ def formats() -> dict[str, Format]:
             ) from None
         if not isinstance(added, Format):
             raise InputError(f"format {entry.name} of {entry.value} is not an algophase Format")
-        found.setdefault(added.name, added)
-    return found
+        by_name.setdefault(added.name, added)
+    return by_name
 
 
-def recognise(contents: Contents, name: str | None = None) -> Format:
+def recognize(contents: Contents, name: str | None = None) -> Format:
     """The format of a file, or the one asked for."""
-    known, path = formats(), contents.path
-    if name is not None and name not in known:
-        raise InputError(f"format is {name!r}; choose one of {', '.join(known)}")
+    by_name, path = formats(), contents.path
+    if name is not None and name not in by_name:
+        raise InputError(f"format is {name!r}; choose one of {', '.join(by_name)}")
     if path.suffix not in SUFFIXES:
         raise InputError(
             f"{path} ends in {path.suffix or 'nothing'!r}; a network file ends in "
             f"{', '.join(SUFFIXES)}"
         )
     if name is not None:
-        asked_for = known[name]
+        asked_for = by_name[name]
         if not asked_for.fits(contents):
             raise InputError(
                 f"{path} is not of format {name}, which looks for {asked_for.tensors}; it has "
                 f"{_listed(contents)}"
             )
         return asked_for
-    for candidate in known.values():
+    for candidate in by_name.values():
         # The first that fits: a format that fails on a file which another one reads is not asked.
         if candidate.fits(contents):
             return candidate
-    wanted = "; ".join(f"{each.name}: {each.tensors}" for each in known.values())
-    lost = (
-        f" The description of this network, {path.with_suffix('.json')} is missing."
-        if path.suffix == ".safetensors"
-        else ""
-    )
+    wanted = "; ".join(f"{name}: {candidate.tensors}" for name, candidate in by_name.items())
+    lost = ""
+    if path.suffix == ".safetensors":
+        lost = f" The description of this network, {path.with_suffix('.json')} is missing."
     raise InputError(
         f"{path}: no format fits.{lost} It has {_listed(contents)}. Looked for {wanted}"
     )
 
 
-def format_of(path: Path) -> Format:
-    return recognise(Contents(path))
+def id_beside(file: NetworkFile) -> str:
+    """The id that a network will have, without its tensors being read; "" where nothing says it."""
+    for candidate in formats().values():
+        network_id = candidate.id_beside(file)
+        if network_id:
+            return network_id
+    return file.name
 
 
 def _listed(contents: Contents) -> str:

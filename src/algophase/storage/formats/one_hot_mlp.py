@@ -30,7 +30,7 @@ from algophase.networks import Network
 from algophase.storage.formats.answers import MOST_NUMBERS, Answered, answered, oriented
 from algophase.storage.formats.config import Config, recorded_loss
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.network_files import fill
+from algophase.storage.tensors import fill
 
 OURS = {
     "mlp.W_in": "W",

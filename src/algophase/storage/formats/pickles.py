@@ -427,8 +427,8 @@ def _bytes_of(source: IO[bytes], size: int) -> Tensor:
     return content
 
 
-def _read_archive(path: Path, size: int) -> Any:
-    with _Archive(path) as file, zipfile.ZipFile(file) as archive:
+def _read_archive(file: IO[bytes], size: int) -> Any:
+    with _Archive(file.fileno(), closefd=False) as bounded, zipfile.ZipFile(bounded) as archive:
         entries = archive.infolist()
         _check_records(entries, size)
         pickles = [
@@ -493,42 +493,40 @@ def _check_record(storage: Storage, size: int) -> None:
         raise Corrupt(f"record {storage.key[:40]!r} should have {asked:,} bytes and has {size:,}")
 
 
-def _read_old(path: Path) -> Any:
+def _read_old(file: IO[bytes]) -> Any:
     """A file from before PyTorch 1.6: five pickles, then the records in the order of their keys."""
-    with path.open("rb") as file:
-        stream = io.BytesIO(file.read(LARGEST_PICKLE))
-        if Machine().run(stream) != MAGIC or Machine().run(stream) != PROTOCOL:
-            raise Corrupt("it is neither an archive nor an old file of torch")
-        Machine().run(stream)  # which machine wrote it
-        machine = Machine()
-        values = machine.run(stream)
-        storages = machine.storages
-        keys = Machine().run(stream)
-        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-            raise Corrupt("its records have no keys")
-        places = dict[str, int]()
-        place = stream.tell()
-        for key in keys:
-            if key not in storages:
-                raise Corrupt(f"no tensor is of record {key[:40]!r}")
-            file.seek(place)
-            (count,) = struct.unpack("<q", file.read(8))
-            if count != storages[key].count:
-                raise Corrupt(
-                    f"record {key[:40]!r} should have {storages[key].count:,} numbers and has "
-                    f"{count:,}"
-                )
-            places[key] = place + 8
-            place = places[key] + count * storages[key].dtype.itemsize
-        if place > file.seek(0, io.SEEK_END):
-            raise Corrupt("its records are cut short")
+    stream = io.BytesIO(file.read(LARGEST_PICKLE))
+    if Machine().run(stream) != MAGIC or Machine().run(stream) != PROTOCOL:
+        raise Corrupt("it is neither an archive nor an old file of torch")
+    Machine().run(stream)  # which machine wrote it
+    machine = Machine()
+    values = machine.run(stream)
+    storages = machine.storages
+    keys = Machine().run(stream)
+    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+        raise Corrupt("its records have no keys")
+    places = dict[str, int]()
+    place = stream.tell()
+    for key in keys:
+        if key not in storages:
+            raise Corrupt(f"no tensor is of record {key[:40]!r}")
+        file.seek(place)
+        (count,) = struct.unpack("<q", file.read(8))
+        if count != storages[key].count:
+            raise Corrupt(
+                f"record {key[:40]!r} should have {storages[key].count:,} numbers and has {count:,}"
+            )
+        places[key] = place + 8
+        place = places[key] + count * storages[key].dtype.itemsize
+    if place > file.seek(0, io.SEEK_END):
+        raise Corrupt("its records are cut short")
 
-        def read(storage: Storage) -> Tensor:
-            file.seek(places[storage.key])
-            size = storage.count * storage.dtype.itemsize
-            return _bytes_of(file, size)
+    def read(storage: Storage) -> Tensor:
+        file.seek(places[storage.key])
+        size = storage.count * storage.dtype.itemsize
+        return _bytes_of(file, size)
 
-        return Builder(read).build(values, "")
+    return Builder(read).build(values, "")
 
 
 def read_pickled(path: Path) -> Any:
@@ -539,7 +537,8 @@ def read_pickled(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             is_archive = file.read(4) == b"PK\x03\x04"
-        return _read_archive(path, size) if is_archive else _read_old(path)
+            file.seek(0)
+            return _read_archive(file, size) if is_archive else _read_old(file)
     except InputError as error:  # a tensor that is not usable, by its name
         raise InputError(f"{path}: {error}") from None
     except Refused as error:

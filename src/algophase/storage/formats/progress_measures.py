@@ -5,7 +5,7 @@ transposed shapes of its time.
 from algophase.networks import Network
 from algophase.storage.formats.answers import is_square
 from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.formats.released import authors_config, transposed
+from algophase.storage.formats.released import has_authors_config, transposed
 from algophase.storage.formats.transformer_lens import from_weights
 
 
@@ -21,7 +21,7 @@ def is_transposed(contents: Contents) -> bool:
 
 
 def _fits(contents: Contents) -> bool:
-    alone = authors_config(contents.path) is None
+    alone = not has_authors_config(contents.file)
     return alone and is_transposed(contents) and contents.shape("pos_embed.W_pos")[:1] == (3,)
 
 

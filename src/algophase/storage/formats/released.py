@@ -17,8 +17,15 @@ from algophase.core.settings import (
     shown,
 )
 from algophase.networks import Network
-from algophase.storage.formats.contents import Contents, Format, Reading
-from algophase.storage.network_files import clean_id, fill, read_json
+from algophase.storage.files import clean_id
+from algophase.storage.formats.contents import (
+    RELEASED_PREFIX,
+    Contents,
+    Format,
+    NetworkFile,
+    Reading,
+)
+from algophase.storage.tensors import fill
 
 MODEL_TYPES = {"A": "alpha", "B": "beta", "C": "gamma", "D": "delta", "X": "alpha-prime"}
 ACTIVATION_NAMES = {"ReLU": "relu", "GeLU": "gelu", "GELU": "gelu"}
@@ -28,7 +35,7 @@ def _fits(contents: Contents) -> bool:
     """By its config, or for want of one by tensors that no other format has."""
     if contents.path.suffix == ".safetensors":
         return False
-    if authors_config(contents.path) is not None:
+    if has_authors_config(contents.file):
         return True
     linear = {"unembed.weight", "l1.weight", "l1.bias"} <= contents.tensors.keys()
     return linear or len(contents.shape("blocks.0.attn.W_O")) == 2
@@ -36,12 +43,12 @@ def _fits(contents: Contents) -> bool:
 
 def _read(contents: Contents, reading: Reading) -> Network:
     """A network from model_<id>.pt; its id is the run's."""
-    path, beside = contents.path, config_path(contents.path)
-    config = read_json(beside, "the config of this network,")
+    path, beside = contents.path, contents.file.beside
+    config = beside.object
     try:
         task, settings = read_config(config)
     except InputError as error:
-        raise InputError(f"{beside}: {error}") from None
+        raise InputError(f"{beside.path}: {error}") from None
     tensors = (
         contents.tensors
         if isinstance(settings, LinearSettings)
@@ -52,32 +59,23 @@ def _read(contents: Contents, reading: Reading) -> Network:
     return network
 
 
-def _released_id(path: Path) -> str:
-    return _id(read_json(config_path(path), "the config of this network,"), path)
+def _released_id(file: NetworkFile) -> str:
+    return _id(file.beside.object, file.path) if has_authors_config(file) else ""
 
 
 def _id(config: Mapping[str, Any], path: Path) -> str:
-    return clean_id(str(config.get("runid") or path.stem.removeprefix("model_")))
+    return clean_id(str(config.get("runid") or path.stem.removeprefix(RELEASED_PREFIX)))
 
 
-def config_path(path: Path) -> Path:
-    """config_<id>.json for model_<id>.pt, or NAME.json for any other NAME.pt."""
-    if path.stem.startswith("model_"):
-        return path.with_name(f"config_{path.stem.removeprefix('model_')}.json")
-    return path.with_suffix(".json")
-
-
-def authors_config(path: Path) -> Path | None:
-    """The authors' config beside a network, or None. Another program's JSON file is ignored."""
-    beside = config_path(path)
-    if not beside.exists():
-        return None
+def has_authors_config(file: NetworkFile) -> bool:
+    """Whether the authors' config lies beside a network. Another program's JSON file is ignored."""
+    if file.path.suffix == ".safetensors" or not file.beside.exists:
+        return False
     try:
-        config = read_json(beside, "the config of this network,")
+        config = file.beside.object
     except InputError:  # what is wrong with a file of their name, `_read` says
-        return beside if path.stem.startswith("model_") else None
-    is_theirs = "C" in config and ("attn_coeff" in config or "model_type" in config)
-    return beside if is_theirs else None
+        return file.path.stem.startswith(RELEASED_PREFIX)
+    return "C" in config and ("attn_coeff" in config or "model_type" in config)
 
 
 def _value(config: Mapping[str, Any], name: str, kind: type, default: Any = None) -> Any:
@@ -172,5 +170,5 @@ RELEASED = Format(
     "config_<id>.json beside model_<id>.pt",
     _fits,
     _read,
-    _released_id,
+    id_beside=_released_id,
 )
