@@ -1,5 +1,5 @@
-"""The record of an analysis: what `algophase analyze --json` prints, and what the columns of a sweep
-hold; and an analysis back from the columns of its row.
+"""The record of an analysis: what `algophase analyze --json` prints, and what the columns of a
+sweep hold; and an analysis back from the columns of its row.
 
 Each layout says which attribute an entry of the record is. A row keeps numbers, not functions: an
 analysis that is read from one has no profiles, and no anatomy of a linear network.

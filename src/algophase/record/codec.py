@@ -1,7 +1,7 @@
 """Dataclasses as plain values that JSON holds, and back, by the types that their fields declare.
 
 A dataclass is an object with its fields, a tuple a list, an undefined number null. An array keeps
-its shape: `{"shape": [2, 3], "numbers": [[...]]}`, with a second list of numbers where it is complex.
+its shape: `{"shape": [2, 3], "numbers": [[...]]}`, with a second list where it is complex.
 
 Plain values may come from a file of anyone's: whatever has another type than the field that it is
 read into raises TypeError, ValueError or KeyError.

@@ -6,9 +6,8 @@ killed and resumed gives a table identical to an uninterrupted one's. A table fr
 anything: what is read back is checked.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,14 @@ from algophase.core.settings import (
     NETWORK_KINDS,
     RunSettings,
     TaskSettings,
-    TrainingSettings,
     network_from_dict,
     network_to_dict,
     trained_kinds,
 )
 from algophase.record.columns import flat_columns
+from algophase.record.layout import to_record
 from algophase.storage.runs_table import Row
-from algophase.training.run.trained import CURVES, TrainedRun
+from algophase.training.run.trained import CURVES, History, TrainedRun
 
 # The columns of a row that its verdict fills.
 DECIDED = (*VERDICT.names, "instances.form", "instances.fit")
@@ -60,25 +59,23 @@ def make_row(
         inside its hidden layer.
     """
     if curves is None:
-        curves = {name: float(getattr(trained.history, name)[-1]) for name in CURVES}
-    row: dict[str, Any] = {
-        "space": space,
-        "index": index,
-        "run_id": trained.id,
-        **settings_columns(trained.run),
-    }
-    row |= {
-        "engine": trained.engine,
-        "device": trained.device.partition(":")[0],
-        "precision": trained.precision,
-    }
-    row |= {"epochs_trained": trained.epochs, "diverged_at": trained.diverged_at}
-    row |= {
-        name: curves[name] if math.isfinite(curves.get(name, math.nan)) else None for name in CURVES
-    }
+        curves = _curves_at(trained.history, -1)
+    row: dict[str, Any] = {"space": space, "index": index, "run_id": trained.id}
+    row |= settings_columns(trained.run)
+    row["engine"] = trained.engine
+    row["device"] = trained.device.partition(":")[0]
+    row["precision"] = trained.precision
+    row["epochs_trained"] = trained.epochs
+    row["diverged_at"] = trained.diverged_at
+    row |= to_record({name: curves.get(name) for name in CURVES})
     if analysis is None:
         return {**row, "verdict": None, "paper_label": None}
     return {**row, **analysis_columns(analysis, hidden)}
+
+
+def _curves_at(history: History, point: int) -> dict[str, float]:
+    """The history's numbers at one of its points."""
+    return {name: float(getattr(history, name)[point]) for name in CURVES}
 
 
 def analysis_columns(analysis: Analysis, hidden: HiddenLayer | None = None) -> dict[str, Any]:
@@ -89,9 +86,11 @@ def analysis_columns(analysis: Analysis, hidden: HiddenLayer | None = None) -> d
         del record["program"]["profiles"]
     if record["anatomy"] is None:  # its fields are columns, where a network has one
         del record["anatomy"]
-    inside = {} if hidden is None else flat_columns({"hidden": hidden.columns()})
-    frequencies = [item.circle.frequency for item in analysis.circles]
-    return {"frequencies": frequencies, **flat_columns(record), **inside}
+    columns = {"frequencies": [item.circle.frequency for item in analysis.circles]}
+    columns |= flat_columns(record)
+    if hidden is not None:
+        columns |= flat_columns({"hidden": hidden.columns()})
+    return columns
 
 
 def make_moment(
@@ -105,12 +104,14 @@ def make_moment(
     """A run as it was after `epoch` updates: the columns of its row, measured then, and those of
     `MomentDetails`.
     """
-    history, curves = trained.history, dict[str, float]()
+    history = trained.history
+    curves: dict[str, float] = {}
     if epoch in history.epochs:
-        place = history.epochs.index(epoch)
-        curves = {name: float(getattr(history, name)[place]) for name in CURVES}
+        curves = _curves_at(history, history.epochs.index(epoch))
     row = {**make_row(space, index, trained, analysis, curves), "epoch": epoch}
-    return row if details is None else {**row, **flat_columns(details.to_dict())}
+    if details is not None:
+        row |= flat_columns(details.to_dict())
+    return row
 
 
 def run_from_row(row: Mapping[str, Any]) -> RunSettings:
@@ -121,14 +122,12 @@ def run_from_row(row: Mapping[str, Any]) -> RunSettings:
     kind = present.get("kind")
     if kind not in trained_kinds():
         raise InputError(f"kind of a run is {kind!r}; choose one of {', '.join(trained_kinds())}")
-    network = network_from_dict({"kind": kind, **_among(present, NETWORK_KINDS[kind]())})
-    training = TrainingSettings.from_dict(
-        {**network.published_training().to_dict(), **_among(present, network.published_training())}
-    )
-    seed = _like("seed", present.get("seed", 0), 0)
-    run = RunSettings(
-        TaskSettings.from_dict(_among(present, TaskSettings())), network, training, seed
-    )
+    network = network_from_dict({"kind": kind, **_settings_like(NETWORK_KINDS[kind](), present)})
+    published = network.published_training()
+    training = replace(published, **_settings_like(published, present))
+    task = TaskSettings.from_dict(_settings_like(TaskSettings(), present))
+    seed = _typed_like(0, "seed", present.get("seed", 0))
+    run = RunSettings(task, network, training, seed)
     if present.get("run_id", run.run_id) != run.run_id:
         raise InputError(
             f"the settings of run {present['run_id']} give {run.run_id}: its row was changed, "
@@ -141,35 +140,38 @@ def _missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def _among(present: Mapping[str, Any], default: Any) -> dict[str, Any]:
-    """The columns that are settings of this kind, as the type the default has: a table makes 128
-    out of 128.0 and back.
+def _settings_like(default: Any, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns that are settings of this kind, each as the type that the default has: a table
+    makes 128 out of 128.0 and back.
     """
-    reference = {field.name: getattr(default, field.name) for field in fields(default)}
-    return {
-        name: _like(name, present[name], like)
-        for name, like in reference.items()
-        if name in present
-    }
+    settings = {}
+    for field in fields(default):
+        if field.name in columns:
+            reference = getattr(default, field.name)
+            settings[field.name] = _typed_like(reference, field.name, columns[field.name])
+    return settings
 
 
-def _like(name: str, value: Any, like: Any) -> Any:
-    if isinstance(
-        like, tuple
-    ):  # a table makes lists or arrays of tuples; the settings check what is in them
-        return _tuples(value)
+def _typed_like(reference: Any, name: str, value: Any) -> Any:
+    if isinstance(reference, tuple):
+        return _as_tuples(value)
+    kind = type(reference)
     try:
-        found = type(like)(value)
-        if found == value:
-            return found
+        typed = kind(value)
+        if typed == value:
+            return typed
     except (TypeError, ValueError):
         pass
-    raise InputError(f"{name} of a run is {value!r}; it must be of type {type(like).__name__}")
+    raise InputError(f"{name} of a run is {value!r}; it must be of type {kind.__name__}")
 
 
-def _tuples(value: Any) -> Any:
-    found = value.tolist() if isinstance(value, np.ndarray) else value
-    return tuple(map(_tuples, found)) if isinstance(found, list | tuple) else found
+def _as_tuples(value: Any) -> Any:
+    """A table makes lists or arrays of tuples. The settings check what is in them."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_as_tuples(item) for item in value)
+    return value
 
 
 def analysis_of_row(
@@ -178,9 +180,10 @@ def analysis_of_row(
     """The analysis a row was made from; None if the row lacks or garbles anything.
 
     circles: those found in the run's weights, which must be the row's; without them, as the row
-        describes them. What an older
-    table does not hold is NaN, and there is no verdict where it has the paper's label alone.
-    Profiles of the program and of its instances are left out, and so is a linear network's anatomy:
+        describes them.
+
+    What an older table does not hold is NaN, and there is no verdict where it has the paper's label
+    alone. Profiles of the program and of its instances are left out, and so is a linear network's anatomy:
     a row holds only their numbers.
     """
     try:
