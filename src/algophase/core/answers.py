@@ -149,24 +149,25 @@ def _group_behind(table: Numbers) -> _Behind | None:
     """The group that nearly all answers follow."""
     p = len(table)
     numbers = np.arange(p)
-    inside = np.where(
-        (table >= 0) & (table < p), table, 0
-    )  # others are wrong, whatever stands for them
-    identity = int((inside == numbers).sum(axis=1).argmax())
+    # Answers that are no element are wrong, whatever stands for them.
+    elements = np.where((table >= 0) & (table < p), table, 0)
+    identity = int((elements == numbers).sum(axis=1).argmax())
     # Most tables of networks are no group. This says so before products are voted on, which takes
     # milliseconds.
-    if (inside[identity] == numbers).mean() > 0.5 and (inside[:, identity] == numbers).mean() > 0.5:
-        plain = _candidate(table, inside, numbers, numbers)
+    if (elements[identity] == numbers).mean() > 0.5 and (
+        elements[:, identity] == numbers
+    ).mean() > 0.5:
+        plain = _candidate(table, elements, numbers, numbers)
         if plain is not None:
             return plain
-    whole_rows = (np.sort(inside, axis=1) == numbers).all(axis=1)
-    whole_columns = (np.sort(inside, axis=0) == numbers[:, None]).all(axis=0)
+    whole_rows = (np.sort(elements, axis=1) == numbers).all(axis=1)
+    whole_columns = (np.sort(elements, axis=0) == numbers[:, None]).all(axis=0)
     if not whole_rows.any() or not whole_columns.any():
         return None
     a0, b0 = int(whole_rows.argmax()), int(whole_columns.argmax())
-    first, second = inside[:, b0], inside[a0]  # a * b0 and a0 * b, as elements of the group
-    isotope = np.empty_like(inside)
-    isotope[first[:, None], second] = inside
+    first, second = elements[:, b0], elements[a0]  # a * b0 and a0 * b, as elements of the group
+    isotope = np.empty_like(elements)
+    isotope[first[:, None], second] = elements
     return _candidate(table, isotope, first, second)
 
 

@@ -26,15 +26,15 @@ def held_interrupts() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         pressed = True
 
-    before = signal.getsignal(signal.SIGINT)
-    ours = _in_main_thread() and before in (signal.default_int_handler, _interrupt)
+    handler = signal.getsignal(signal.SIGINT)
+    ours = _in_main_thread() and handler in (signal.default_int_handler, _interrupt)
     if ours:
         signal.signal(signal.SIGINT, note)
     try:
         yield lambda: pressed
     finally:
         if ours:
-            signal.signal(signal.SIGINT, before)
+            signal.signal(signal.SIGINT, handler)
 
 
 def lose_no_interrupt() -> None:

@@ -29,16 +29,18 @@ def _known_groups(order: int) -> Iterator[tuple[str, Fingerprint]]:
     divisors = [divisor for divisor in range(6, order + 1) if order % divisor == 0]
     for divisor in reversed(divisors):
         for name, fingerprint in _basic_groups(divisor):
-            for other, factor in _commuting_groups(order // divisor):
-                yield (f"{name} x {other}" if other else name), _times(fingerprint, factor)
+            for factor_name, factor in _commuting_groups(order // divisor):
+                product_name = f"{name} x {factor_name}" if factor_name else name
+                yield product_name, _times(fingerprint, factor)
 
 
-def _times(one: Fingerprint, other: Fingerprint) -> Fingerprint:
+def _times(first: Fingerprint, second: Fingerprint) -> Fingerprint:
     """Of the direct product."""
     product: Fingerprint = Counter()
-    for (order, size), count in one.items():
-        for (other_order, other_size), other_count in other.items():
-            product[math.lcm(order, other_order), size * other_size] += count * other_count
+    for (first_order, first_size), first_count in first.items():
+        for (second_order, second_size), second_count in second.items():
+            order = math.lcm(first_order, second_order)
+            product[order, first_size * second_size] += first_count * second_count
     return product
 
 

@@ -77,8 +77,8 @@ def budget(device: torch.device) -> int:
     """Bytes that the arrays of one analysis may take on a device."""
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).total_memory)
-    given = os.environ.get(VARIABLE, "").strip()
-    return parse_size(given) if given else DEFAULT
+    limit = os.environ.get(VARIABLE, "").strip()
+    return parse_size(limit) if limit else DEFAULT
 
 
 def fits(size: float, device: torch.device, share: float = SLAB_SHARE) -> bool:

@@ -17,11 +17,11 @@ def listening(tell: Callable[[int, str], None]) -> Iterator[None]:
     """Meanwhile `tell` gets the level and the text of every message from level INFO on."""
     logger, handler = logging.getLogger("algophase"), logging.Handler()
     handler.emit = lambda record: tell(record.levelno, record.getMessage())  # type: ignore[method-assign]
-    before = logger.level
+    level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        logger.setLevel(level)
         logger.removeHandler(handler)

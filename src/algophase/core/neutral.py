@@ -70,19 +70,21 @@ def untouched(module: nn.Module) -> Iterator[None]:
     Some forward passes write into them in every mode: an `nn.Embedding` with `max_norm`, or a
     buffer that counts calls.
     """
-    registries = [
-        registry for part in module.modules() for registry in (part._parameters, part._buffers)
-    ]
-    entries: list[dict[str, Any]] = [dict(registry) for registry in registries]
-    tensors = [tensor for held in entries for tensor in held.values() if tensor is not None]
+    registries: list[dict[str, Any]] = []
+    for part in module.modules():
+        registries += [part._parameters, part._buffers]
+    copies = [dict(registry) for registry in registries]
+    tensors: list[Tensor] = []
+    for copy in copies:
+        tensors += [tensor for tensor in copy.values() if tensor is not None]
     values = [tensor.detach().clone() for tensor in tensors]
     with evaluating(module):
         try:
             yield
         finally:
-            for registry, held in zip(registries, entries, strict=True):
+            for registry, copy in zip(registries, copies, strict=True):
                 registry.clear()
-                registry.update(held)
+                registry.update(copy)
             for tensor, value in zip(tensors, values, strict=True):
                 _restore(tensor, value)
 

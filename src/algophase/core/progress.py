@@ -18,11 +18,11 @@ PACE = 0.2  # seconds between two changes of a notebook's bar
 
 
 class Bar:
-    """what: the work, in a word. wanted: None for where someone looks, False for never."""
+    """what: the work, in a word. visible: None for where someone looks, False for never."""
 
-    def __init__(self, what: str, total: int, wanted: bool | None = None) -> None:
+    def __init__(self, what: str, total: int, visible: bool | None = None) -> None:
         self.what, self.total, self.began = what, total, time.monotonic()
-        quiet = wanted is False or os.environ.get("ALGOPHASE_QUIET", "") not in ("", "0")
+        quiet = visible is False or os.environ.get("ALGOPHASE_QUIET", "") not in ("", "0")
         self.place = "" if quiet else _place()
         self.shown: Any = None
         self.changed = 0.0
@@ -36,17 +36,17 @@ class Bar:
         if not self.place or now - self.began < SILENCE:
             return
         left = (now - self.began) * (self.total / done - 1) if done else 0.0
-        told = state or f"{done:,.0f} of {self.total:,}" + (
-            f", {duration(left)} left" if done else ""
-        )
+        if not state:
+            state = f"{done:,.0f} of {self.total:,}"
+            state += f", {duration(left)} left" if done else ""
         if self.place == "notebook":
             if now - self.changed >= PACE or done >= self.total:
                 self.changed = now
-                self._display(done, told)
+                self._display(done, state)
         else:
-            self._move(done, told)
+            self._move(done, state)
 
-    def _move(self, done: float, told: str) -> None:
+    def _move(self, done: float, state: str) -> None:
         if self.shown is None:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
@@ -57,17 +57,17 @@ class Bar:
                 TextColumn("{task.fields[state]}", markup=False),
             )
             self.shown = Progress(*columns, console=Console(stderr=True), transient=True)
-            self.shown.add_task(self.what, total=self.total, state=told)
+            self.shown.add_task(self.what, total=self.total, state=state)
             self.shown.start()
-        self.shown.update(0, completed=done, state=told)
+        self.shown.update(0, completed=done, state=state)
 
-    def _display(self, done: float, told: str) -> None:
+    def _display(self, done: float, state: str) -> None:
         from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
         bar = f'<progress value="{done}" max="{self.total}"></progress>'
         page = {
-            "text/plain": f"{self.what}: {told}",
-            "text/html": f"{html.escape(self.what)} {bar} {html.escape(told)}",
+            "text/plain": f"{self.what}: {state}",
+            "text/html": f"{html.escape(self.what)} {bar} {html.escape(state)}",
         }
         if self.shown is None:
             self.shown = display(page, raw=True, display_id=True)

@@ -162,18 +162,18 @@ class _Settings:
         self._set(name, number)
 
 
-def _checked_relabelling(given: object, modulus: int) -> tuple[tuple[int, ...], ...]:
-    wanted = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
-    if not isinstance(given, tuple | list) or len(given) not in (0, 2, 3):
-        raise InputError(f"{wanted}; it is {shown(given)}")
-    found = tuple(tuple(each) if isinstance(each, tuple | list) else (each,) for each in given)
-    for each in found:
-        if (
-            sorted(number for number in each if isinstance(number, int)) != list(range(modulus))
-            or len(each) != modulus
-        ):
-            raise InputError(f"{wanted}; one of them is {shown(each)}")
-    return found
+def _checked_relabelling(relabelling: object, modulus: int) -> tuple[tuple[int, ...], ...]:
+    allowed = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
+    if not isinstance(relabelling, tuple | list) or len(relabelling) not in (0, 2, 3):
+        raise InputError(f"{allowed}; it is {shown(relabelling)}")
+    permutations = []
+    for entry in relabelling:
+        names = tuple(entry) if isinstance(entry, tuple | list) else (entry,)
+        numbers = sorted(name for name in names if isinstance(name, int))
+        if len(names) != modulus or numbers != list(range(modulus)):
+            raise InputError(f"{allowed}; one of them is {shown(names)}")
+        permutations.append(names)
+    return tuple(permutations)
 
 
 @dataclass(frozen=True)
@@ -346,8 +346,8 @@ class NetworkSettings(_Settings):
         """
         return (self,)
 
-    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "NetworkSettings":
-        """The smallest network that holds itself and others of the same `stack_key`. size:
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "NetworkSettings":
+        """The smallest network that holds itself and those stacked with it, of the same `stack_key`. size:
         rounds each size up.
         """
         return self
@@ -398,8 +398,8 @@ class TransformerSettings(NetworkSettings):
     def stack_key(self) -> tuple[object, ...]:
         return (self.kind, self.layers, self.heads, self.activation)
 
-    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "TransformerSettings":
-        width = max(settings.width for settings in (self, *others))
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "TransformerSettings":
+        width = max(settings.width for settings in (self, *stacked))
         return TransformerSettings(size(width), self.layers, self.heads, self.activation)
 
     def shapes(self) -> "TransformerSettings":
@@ -462,11 +462,11 @@ class LinearSettings(NetworkSettings):
             return (self,)
         return (self.kind, self.model)
 
-    def padded(self, others: Sequence[Self], size: Callable[[int], int]) -> "LinearSettings":
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "LinearSettings":
         if self.model == "delta":
             return self
-        width = max(settings.width for settings in (self, *others))
-        hidden = max(settings.hidden for settings in (self, *others))
+        width = max(settings.width for settings in (self, *stacked))
+        hidden = max(settings.hidden for settings in (self, *stacked))
         return LinearSettings(self.model, size(width), size(hidden))
 
 
@@ -595,14 +595,13 @@ class WrappedSettings(NetworkSettings):
     @property
     def described(self) -> dict[str, Any]:
         """A size of 0 is one that is not known, or that a function does not have."""
-        known = {
-            name: value
-            for name, value in self.to_dict().items()
-            if value != 0 or name not in ("width", "outputs")
-        }
+        values = self.to_dict()
+        for size in ("width", "outputs"):
+            if values[size] == 0:
+                del values[size]
         if not self.width:
-            del known["own_tables"]
-        return known
+            del values["own_tables"]
+        return values
 
 
 # Every architecture by its kind; `networks.add_architecture` adds one.

@@ -15,22 +15,22 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def one_thread(wanted: bool = True) -> Iterator[None]:
+def one_thread(limited: bool = True) -> Iterator[None]:
     """PyTorch computes on one thread meanwhile, and on as many as before after that. Nothing
-    changes unless `wanted`.
+    changes unless `limited`.
 
     A Python thread that first uses PyTorch meanwhile keeps to one: the number is read then, once
     for each.
     """
-    before = torch.get_num_threads()
-    if not wanted or before == 1:
+    threads = torch.get_num_threads()
+    if not limited or threads == 1:
         yield
         return
     torch.set_num_threads(1)
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
 
 
 def side_by_side(
