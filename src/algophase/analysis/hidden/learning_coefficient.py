@@ -9,14 +9,16 @@ parameters where the loss is a bowl; less where it is flat or singular. Chains a
 ensemble, and an engine gives loss and gradient of all.
 """
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from algophase.analysis.hidden.langevin import Floats, langevin, split_r_hat
 from algophase.core.errors import InputError
@@ -99,8 +101,9 @@ class LearningCoefficient:
 
     >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
     >>> untrained = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
-    >>> found = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
-    >>> len(found.by_chain), found.interval[0] <= found.value <= found.interval[1]
+    >>> coefficient = learning_coefficient(untrained, Sampling(burn_in=20, draws=20), device="cpu")
+    >>> low, high = coefficient.interval
+    >>> len(coefficient.by_chain), low <= coefficient.value <= high
     (4, True)
     """
 
@@ -150,12 +153,12 @@ def learning_coefficient(
 
     >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficient
     >>> network = initialise(RunSettings(TaskSettings(7), TransformerSettings(8)))
-    >>> found = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
-    >>> found.samples, found.trace.shape
+    >>> coefficient = learning_coefficient(network, Sampling(burn_in=20, draws=20), device="cpu")
+    >>> coefficient.samples, coefficient.trace.shape
     (39, (4, 40))
     """
-    (found,) = learning_coefficients([network], sampling, **options)
-    return found
+    (coefficient,) = learning_coefficients([network], sampling, **options)
+    return coefficient
 
 
 def learning_coefficients(
@@ -173,39 +176,41 @@ def learning_coefficients(
 
     >>> from algophase import RunSettings, Sampling, TaskSettings, TransformerSettings, initialise, learning_coefficients
     >>> networks = [initialise(RunSettings(TaskSettings(7), TransformerSettings(8), seed=seed)) for seed in (0, 1)]
-    >>> [found.id == network.id for found, network in zip(learning_coefficients(networks, Sampling(2, 5, 9)), networks)]
-    [True, True]
+    >>> coefficients = learning_coefficients(networks, Sampling(2, 5, 9))
+    >>> [coefficient.id for coefficient in coefficients] == [network.id for network in networks]
+    True
     """
     sampling = sampling or Sampling()
     runs = [_run_of(network, sampling.pairs) for network in networks]
-    wanted = [place for place in range(len(runs)) for _ in range(sampling.chains)]
-    groups = plan([runs[place] for place in wanted], engine, device, precision)
-    traces, distances = np.empty((len(wanted), sampling.steps)), np.empty(len(wanted))
-    ways = [groups[0]] * len(wanted)
+    # One row per chain: those of the first network, then those of the second, and so on.
+    chains = sampling.chains
+    rows = len(networks) * chains
+    groups = plan([runs[row // chains] for row in range(rows)], engine, device, precision)
+    traces, distances = np.empty((rows, sampling.steps)), np.empty(rows)
+    group_of_row = [groups[0]] * rows
     with Bar("sampling", sampling.steps * len(groups), progress) as bar:
         for number, group in enumerate(groups):
-            rows = list(group.indices)
-            seed, done = sampling.seed + rows[0], number * sampling.steps
-            chosen = [networks[wanted[row]] for row in rows]
-            traces[rows], distances[rows] = _sample(
-                group, chosen, sampling, seed, lambda made, done=done: bar(done + made)
-            )
-            for row in rows:
-                ways[row] = group
-    found = []
-    for place, (network, run) in enumerate(zip(networks, runs, strict=True)):
-        mine = slice(place * sampling.chains, (place + 1) * sampling.chains)
-        found.append(
-            _result(
-                network,
-                run,
-                sampling,
-                traces[mine],
-                float(distances[mine].mean()),
-                ways[mine.start],
-            )
+            members = list(group.indices)
+            of_members = [networks[row // chains] for row in members]
+            show = functools.partial(_show, bar, number * sampling.steps)
+            seed = sampling.seed + members[0]
+            sampled = _sample(group, of_members, sampling, seed, show)
+            traces[members], distances[members] = sampled
+            for row in members:
+                group_of_row[row] = group
+    coefficients = []
+    for number, (network, run) in enumerate(zip(networks, runs, strict=True)):
+        first = number * chains
+        own = slice(first, first + chains)
+        distance = float(distances[own].mean())
+        coefficients.append(
+            _result(network, run, sampling, traces[own], distance, group_of_row[first])
         )
-    return found
+    return coefficients
+
+
+def _show(bar: Bar, steps_before: int, steps: int) -> None:
+    bar(steps_before + steps)
 
 
 def _run_of(network: Network, pairs: str) -> RunSettings:
@@ -226,20 +231,22 @@ def _run_of(network: Network, pairs: str) -> RunSettings:
 
 @torch.no_grad()
 def _sample(
-    group: Group, networks: Sequence[Network], sampling: Sampling, seed: int, progress: Any
+    group: Group,
+    networks: Sequence[Network],
+    sampling: Sampling,
+    seed: int,
+    progress: Callable[[int], None],
 ) -> tuple[Floats, Floats]:
     """Traces (chains, steps) and distances (chains,) of one ensemble, a network per chain."""
     on_gpu = group.device.type == "cuda"
     with threads_for(group), torch.cuda.device(group.device) if on_gpu else nullcontext():
         engine = group.engine_class(list(group.runs), group.device, group.precision)
         weights = [dict(network.named_parameters()) for network in networks]
-        engine.put(
-            [{name: torch.ones_like(value) for name, value in each.items()} for each in weights]
-        )
+        engine.put([_ones_like(own) for own in weights])
         points = engine.parameters.flat
         free = points.clone()  # padding is zero and must stay so
         engine.put(weights)
-        centre = points.clone()
+        center = points.clone()
         n = len(split(group.runs[0].task, group.runs[0].seed).training)
         trace = langevin(
             points,
@@ -252,16 +259,18 @@ def _sample(
             free=free,
             progress=progress,
         )
-        distance = (points - centre).norm(dim=1) / centre.norm(dim=1)
+        distance = (points - center).norm(dim=1) / center.norm(dim=1)
         return trace, np.asarray(distance.double().cpu().numpy())
 
 
+def _ones_like(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: torch.ones_like(value) for name, value in weights.items()}
+
+
 def _beta(sampling: Sampling, samples: int) -> float:
-    return (
-        sampling.inverse_temperature
-        if sampling.inverse_temperature is not None
-        else 1 / math.log(max(samples, 2))
-    )
+    if sampling.inverse_temperature is not None:
+        return sampling.inverse_temperature
+    return 1 / math.log(max(samples, 2))
 
 
 def _result(
@@ -270,7 +279,7 @@ def _result(
     sampling: Sampling,
     trace: Floats,
     distance: float,
-    way: Group,
+    group: Group,
 ) -> LearningCoefficient:
     from scipy.stats import t
 
@@ -280,11 +289,9 @@ def _result(
     kept = trace[:, sampling.burn_in :]
     by_chain = n * beta * (kept.mean(axis=1) - loss)
     value = float(by_chain.mean())
-    reach = (
-        float(t.ppf(0.975, len(by_chain) - 1))
-        * float(by_chain.std(ddof=1))
-        / math.sqrt(len(by_chain))
-    )
+    chains = len(by_chain)
+    quantile = float(t.ppf(0.975, chains - 1))
+    reach = quantile * float(by_chain.std(ddof=1)) / math.sqrt(chains)
     r_hat = split_r_hat(kept)
     return LearningCoefficient(
         id=network.id,
@@ -298,9 +305,9 @@ def _result(
         r_hat=r_hat,
         distance=distance,
         warnings=tuple(_warnings(value, r_hat, distance, float(kept.mean()), network.task.modulus)),
-        engine=way.engine,
-        device=str(way.device),
-        precision=way.precision,
+        engine=group.engine,
+        device=str(group.device),
+        precision=group.precision,
         trace=trace,
     )
 
@@ -308,22 +315,22 @@ def _result(
 def _warnings(value: float, r_hat: float, distance: float, loss: float, modulus: int) -> list[str]:
     if not math.isfinite(value):
         return ["a chain diverged: choose a smaller step"]
-    found = []
+    warnings = []
     if loss > math.log(modulus):
-        found.append(
+        warnings.append(
             f"chains left the network: their loss is {loss:.2f}, and that of guessing "
             f"{math.log(modulus):.2f}"
         )
     elif distance > 1:
-        found.append(
+        warnings.append(
             f"chains left the network: they end {distance:.1f} times its length away; choose "
             "more localisation"
         )
     if value < 0:
-        found.append(
+        warnings.append(
             "it is negative: chains found lower losses than the network's, which is not at a "
             "minimum"
         )
     if not r_hat < MOST_R_HAT:
-        found.append(f"R-hat {r_hat:.2f} (should be at most {MOST_R_HAT:g}); increase --burn-in")
-    return found
+        warnings.append(f"R-hat {r_hat:.2f} (should be at most {MOST_R_HAT:g}); increase --burn-in")
+    return warnings

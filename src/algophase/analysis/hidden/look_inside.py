@@ -14,28 +14,16 @@ from algophase.analysis.hidden.heads import AttentionHeads, attention_heads_of, 
 from algophase.analysis.hidden.interactions import can_lose_interactions, without_interactions
 from algophase.analysis.hidden.neurons import Neurons, neurons_of
 from algophase.analysis.hidden.progress_measures import ProgressMeasures, progress_measures_of
-from algophase.analysis.hidden.topology import LINE, Betti, ClusterBetti, betti_numbers
+from algophase.analysis.hidden.topology import LINE, ClusterBetti, betti_numbers
 from algophase.analysis.record import record_of
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
 from algophase.core.errors import InputError
-from algophase.core.wording import floored
 from algophase.networks import Network
-from algophase.pages.text import aligned
+from algophase.pages.hidden_text import BettiRow, hidden_lines
 from algophase.record.columns import as_items
 from algophase.record.layout import Layout, to_record
 
-CLUSTER_HEAD = [
-    "frequency",
-    "units",
-    "disc",
-    "torus",
-    "circle",
-    "logits' circle",
-    "products",
-    "integral's error",
-]
-BETTI_HEAD = ["frequency", "shape of", "Betti numbers", "counted", "not counted", "radius", ""]
 KEPT = (
     "accuracy",
     "gradient_symmetricity",
@@ -56,8 +44,7 @@ class HiddenLayer:
     attention.
 
     without: the record of its analysis without interactions, for one-layer transformers;
-        `instances` there say what each circle
-    is without them. betti: None unless asked for.
+        `instances` there say what each circle is without them. betti: None unless asked for.
     """
 
     shapes: Geometry | None
@@ -104,73 +91,20 @@ class HiddenLayer:
 
     def lines(self) -> list[str]:
         """As text a person reads."""
-        said = ["", "  inside the first hidden layer:"]
-        if self.shapes is None or self.units is None:
-            said.append("    no hidden units to look at: transformers and linear models have them")
-        else:
-            said += [f"  {line}" for line in aligned(self._rows(), left=())]
-            said.append(
-                f"    disc {self.shapes.disc:.4f}, torus {self.shapes.torus:.4f}, products "
-                f"{self.shapes.product_share:.2%} of "
-                f"the variance; R² {self.units.mean_fit:.4f}, phase resultant {self.units.resultant:.4f}".replace(
-                    "nan", "undefined"
-                )
-            )
-        if self.heads is not None:
-            said.append(f"    attention heads: {'; '.join(self.heads.described())}")
-        if self.betti:
-            said += [f"  {line}" for line in aligned(_betti_rows(self.betti), left=(1, 2, 6))]
-            said.append(
-                f"    a hole counts if its persistence is above {LINE:.2f}; loops of a smaller radius may be missed"
-            )
-        found = self.progress
-        said.append(
-            f"    loss {found.loss:.3g}, restricted {found.restricted_loss:.3g}, excluded {found.excluded_loss:.3g}; "
-            f"Gini of the embedding {found.gini:.4f}"
-        )
-        if self.without is not None:
-            forms = ", ".join(
-                f"{each['frequencies'][0]}: {each['form']}" for each in self.without["instances"]
-            )
-            symmetricity = self.without["gradient_symmetricity"]
-            said.append(
-                f"    without interactions: accuracy {floored(self.without['accuracy'])}, gradient symmetricity "
-                f"{'undefined' if symmetricity is None else f'{symmetricity:.4f}'}; {forms or 'no instance'}"
-            )
-        return said
+        heads = None if self.heads is None else self.heads.described()
+        return hidden_lines(self.to_dict(), heads, self._betti_rows(), LINE)
 
-    def _rows(self) -> list[list[str]]:
-        assert self.shapes is not None
-        assert self.units is not None
-        errors = {each.frequency: f"{each.error:.3f}" for each in self.units.quadrature}
-        rows = [CLUSTER_HEAD]
-        for each in self.shapes.clusters:
-            likeness = [
-                f"{value:.4f}" for value in (each.disc, each.torus, each.circle, each.logits_circle)
-            ]
-            rows.append(
-                [
-                    str(each.frequency),
-                    str(each.units),
-                    *likeness,
-                    f"{each.product_share:.2%}",
-                    errors.get(each.frequency, "-"),
-                ]
-            )
-        return [[cell.replace("nan", "-") for cell in row] for row in rows]
-
-
-def _betti_rows(clusters: tuple[ClusterBetti, ...]) -> list[list[str]]:
-    rows = [BETTI_HEAD]
-    for each in clusters:
-        drawn: dict[str, Betti | None] = {"hidden units": each.hidden, "logits": each.logits}
-        for name, found in drawn.items():
-            if found is not None:
-                numbers = [
-                    f"{value:.2f}" for value in (found.counted, found.not_counted, found.hole)
-                ]
-                rows.append([str(each.frequency), name, str(found), *numbers, found.reason])
-    return [[cell.replace("nan", "-") for cell in row] for row in rows]
+    def _betti_rows(self) -> list[BettiRow]:
+        rows = []
+        for cluster in self.betti or ():
+            shapes = {"hidden units": cluster.hidden, "logits": cluster.logits}
+            for name, betti in shapes.items():
+                if betti is not None:
+                    persistences = betti.counted, betti.not_counted, betti.hole
+                    rows.append(
+                        BettiRow(cluster.frequency, name, str(betti), *persistences, betti.reason)
+                    )
+        return rows
 
 
 def look_inside(
@@ -186,18 +120,17 @@ def look_inside(
     subject = _subject_of(network, device)
     network = subject.given
     has_units = subject.hidden_layer is not None
-    without = (
-        record_of(without_interactions(network, device=device))
-        if can_lose_interactions(subject.network)
-        else None
-    )
+    without = None
+    if can_lose_interactions(subject.network):
+        record = record_of(without_interactions(network, device=device))
+        without = {name: record[name] for name in KEPT}
     return HiddenLayer(
-        geometry_of(subject) if has_units else None,
-        neurons_of(subject) if has_units else None,
-        attention_heads_of(subject) if has_heads(subject.network) else None,
-        progress_measures_of(subject),
-        None if without is None else {name: without[name] for name in KEPT},
-        betti_numbers(network) if has_units and betti else None,
+        shapes=geometry_of(subject) if has_units else None,
+        units=neurons_of(subject) if has_units else None,
+        heads=attention_heads_of(subject) if has_heads(subject.network) else None,
+        progress=progress_measures_of(subject),
+        without=without,
+        betti=betti_numbers(network) if has_units and betti else None,
     )
 
 

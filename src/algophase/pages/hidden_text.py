@@ -1,0 +1,136 @@
+"""What `--hidden` adds to the summary of a network: its first hidden layer as text."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from algophase.pages.network_text import Record, number
+from algophase.pages.text import accuracy_text, aligned
+
+CLUSTER_HEAD = [
+    "frequency",
+    "units",
+    "disc",
+    "torus",
+    "circle",
+    "logits' circle",
+    "products",
+    "integral's error",
+]
+BETTI_HEAD = ["frequency", "shape of", "Betti numbers", "counted", "not counted", "radius", ""]
+
+
+class BettiRow(NamedTuple):
+    """The Betti numbers of one shape, in words; the persistences that count and that do not; the
+    radius of the smallest loop that is sure to be counted; and why nothing is decided.
+    """
+
+    frequency: int
+    shape_of: str
+    betti_numbers: str
+    counted: float
+    not_counted: float
+    radius: float
+    reason: str
+
+
+def hidden_lines(
+    record: Record, heads: Sequence[str] | None, betti: Sequence[BettiRow], least_persistence: float
+) -> list[str]:
+    """record: what `analyze --json` prints of the hidden layer. heads: a phrase for each group of
+    attention heads, None without attention. least_persistence: that of a hole that counts.
+    """
+    lines = ["", "  inside the first hidden layer:"]
+    geometry, neurons = record["geometry"], record["neurons"]
+    if geometry is None or neurons is None:
+        lines.append("    no hidden units to look at: transformers and linear models have them")
+    else:
+        lines += _indented(_cluster_rows(geometry, neurons), left=())
+        lines.append(_means_line(geometry, neurons))
+    if heads is not None:
+        lines.append(f"    attention heads: {'; '.join(heads)}")
+    if betti:
+        lines += _indented(_betti_rows(betti), left=(1, 2, 6))
+        lines.append(
+            f"    a hole counts if its persistence is above {least_persistence:.2f}; loops of a "
+            "smaller radius may be missed"
+        )
+    lines.append(_progress_line(record["progress_measures"]))
+    without = record["without_interactions"]
+    if without is not None:
+        lines.append(_without_interactions_line(without))
+    return lines
+
+
+def _indented(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
+    return [f"  {line}" for line in aligned(rows, left)]
+
+
+def _cluster_rows(geometry: Record, neurons: Record) -> list[list[str]]:
+    """A table of the units of each frequency, under `CLUSTER_HEAD`."""
+    errors = {}
+    for quadrature in neurons["quadrature"]:
+        errors[quadrature["frequency"]] = _decimals(quadrature["error"], 3)
+    rows = [CLUSTER_HEAD]
+    for cluster in geometry["clusters"]:
+        names = ("disc", "torus", "circle", "logits_circle")
+        likeness = [_decimals(cluster[name], 4) for name in names]
+        products = cluster["product_share"]
+        rows.append(
+            [
+                str(cluster["frequency"]),
+                str(cluster["units"]),
+                *likeness,
+                "-%" if products is None else f"{products:.2%}",
+                errors.get(cluster["frequency"], "-"),
+            ]
+        )
+    return rows
+
+
+def _betti_rows(betti: Sequence[BettiRow]) -> list[list[str]]:
+    """A table of shapes under `BETTI_HEAD`."""
+    rows = [BETTI_HEAD]
+    for row in betti:
+        frequency, shape_of, betti_numbers, *numbers, reason = row
+        cells = [f"{value:.2f}".replace("nan", "-") for value in numbers]
+        rows.append([str(frequency), shape_of, betti_numbers, *cells, reason])
+    return rows
+
+
+def _decimals(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _means_line(geometry: Record, neurons: Record) -> str:
+    """Means over the clusters."""
+    disc, torus = number(geometry["disc"]), number(geometry["torus"])
+    products = number(geometry["product_share"])
+    fit, resultant = number(neurons["mean_fit"]), number(neurons["resultant"])
+    line = (
+        f"    disc {disc:.4f}, torus {torus:.4f}, products {products:.2%} of the variance; "
+        f"R² {fit:.4f}, phase resultant {resultant:.4f}"
+    )
+    return line.replace("nan", "undefined")
+
+
+def _progress_line(progress: Record) -> str:
+    loss, restricted = number(progress["loss"]), number(progress["restricted_loss"])
+    excluded, gini = number(progress["excluded_loss"]), number(progress["gini"])
+    return (
+        f"    loss {loss:.3g}, restricted {restricted:.3g}, excluded {excluded:.3g}; "
+        f"Gini of the embedding {gini:.4f}"
+    )
+
+
+def _without_interactions_line(without: Record) -> str:
+    """without: the record of the network without interactions."""
+    instances = []
+    for instance in without["instances"]:
+        leading, *_ = instance["frequencies"]
+        instances.append(f"{leading}: {instance['form']}")
+    symmetricity = without["gradient_symmetricity"]
+    symmetricity_text = "undefined" if symmetricity is None else f"{symmetricity:.4f}"
+    return (
+        f"    without interactions: accuracy {accuracy_text(without['accuracy'])}, "
+        f"gradient symmetricity {symmetricity_text}; {', '.join(instances) or 'no instance'}"
+    )
