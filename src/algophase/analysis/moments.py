@@ -158,8 +158,9 @@ def _look(subject: Subject, tables: list[tuple[Tensor, Tensor]], pairs: int) -> 
     first, second = (torch.stack(side) for side in zip(*tables, strict=True))
     first, second = upload([first, second], own.device, own.dtype)
     logits = grid_logits(subject.network, (first, second))
-    found = {
-        f"irrelevance {pair}": irrelevance(correct_logits(logits[pair]), subject.resolution)
-        for pair in range(pairs)
-    }
-    return {**found, "accuracy without": share_right(right_answers(logits[pairs:]))}
+    tensors = {}
+    for pair in range(pairs):
+        correct = correct_logits(logits[pair])
+        tensors[f"irrelevance {pair}"] = irrelevance(correct, subject.resolution)
+    tensors["accuracy without"] = share_right(right_answers(logits[pairs:]))
+    return tensors

@@ -79,8 +79,8 @@ INSTANCE = Layout(
         "fit": lambda decided: fit_of(decided.instance, decided.form),
         "accuracy_alone": "instance.accuracy_alone",
         "accuracy_without": "instance.accuracy_without",
-        "kept": lambda decided: decided.instance.kept,
-        "pizza_part": lambda decided: decided.instance.pizza_part,
+        "kept": "instance.kept",
+        "pizza_part": "instance.pizza_part",
         # The rest is what other thresholds would need.
         "keys": "instance.keys",
         "energy": "instance.energy",
@@ -286,9 +286,10 @@ def _read_verdict(row: Mapping[str, Any], program: Program, instances: Instances
 def _decide_the_same(today: Verdict, recorded: Verdict) -> bool:
     if (today.label, today.forms) != (recorded.label, recorded.forms):
         return False
-    now, before = today.confidence, recorded.confidence
-    same_distance = abs(now.nearest_distance - before.nearest_distance) <= TIE
-    return now.nearest_line == before.nearest_line and same_distance
+    if today.confidence.nearest_line != recorded.confidence.nearest_line:
+        return False
+    distances = today.confidence.nearest_distance, recorded.confidence.nearest_distance
+    return abs(distances[0] - distances[1]) <= TIE
 
 
 def _read_circles(

@@ -37,7 +37,7 @@ from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.subject import Subject
 from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
-from algophase.core.fourier import Array
+from algophase.core.fourier import Array, wave_counts
 from algophase.networks import Network
 from algophase.record.codec import UNRECORDED
 from algophase.record.layout import to_record
@@ -90,29 +90,33 @@ class AttentionHeads:
         """How far the waves of those heads cancel: 0 if they do, 1 for a head alone. NaN where
         none follows it.
         """
-        some = self.followers(frequency)
-        waves = self.amplitude_a[some] * np.exp(1j * self.phase_a[some])
-        return float(abs(waves.sum()) / np.abs(waves).sum()) if some else math.nan
+        heads = self.followers(frequency)
+        if not heads:
+            return math.nan
+        waves = self.amplitude_a[heads] * np.exp(1j * self.phase_a[heads])
+        return float(abs(waves.sum()) / np.abs(waves).sum())
 
     def __repr__(self) -> str:
         return f"<AttentionHeads: {'; '.join(self.described())}>"
 
     def described(self) -> list[str]:
         """One phrase per frequency that is followed, the one of most heads first."""
-        followed = sorted(
-            {int(f) for f in self.frequency if f}, key=lambda f: (-len(self.followers(f)), f)
-        )
-        said = []
-        for f in followed:
-            some = self.followers(f)
-            balance = f" (balance {self.balance(f):.2f})" if len(some) > 1 else ""
-            said.append(
-                f"{', '.join(map(str, some))} follow{'s' if len(some) == 1 else ''} {f}{balance}"
-            )
+        followed = {int(frequency) for frequency in self.frequency if frequency}
+        most_heads_first = sorted(followed, key=lambda k: (-len(self.followers(k)), k))
+        phrases = []
+        for frequency in most_heads_first:
+            heads = self.followers(frequency)
+            names = ", ".join(map(str, heads))
+            if len(heads) == 1:
+                phrases.append(f"{names} follows {frequency}")
+            else:
+                balance = f"{self.balance(frequency):.2f}"
+                phrases.append(f"{names} follow {frequency} (balance {balance})")
         idle = np.flatnonzero(self.constant).tolist()
         if idle:
-            said.append(f"{', '.join(map(str, idle))} {'is' if len(idle) == 1 else 'are'} constant")
-        return said
+            verb = "is" if len(idle) == 1 else "are"
+            phrases.append(f"{', '.join(map(str, idle))} {verb} constant")
+        return phrases
 
     def columns(self) -> Mapping[str, Array]:
         """One array per quantity, (heads,), as `pandas.DataFrame` takes them."""
@@ -152,23 +156,20 @@ def attention_heads_of(subject: Subject) -> AttentionHeads:
     heads, p, _ = lean.shape
     centred = lean - lean.mean(axis=(1, 2), keepdims=True)
     variance = np.square(centred).mean(axis=(1, 2))
-    waves = (
-        np.fft.rfft(np.stack([centred.mean(axis=2), centred.mean(axis=1)]))[:, :, 1:] / p
-    )  # (operand, head, frequency)
-    size = np.where(2 * np.arange(1, p // 2 + 1) == p, 1.0, 2.0)
+    by_operand = np.stack([centred.mean(axis=2), centred.mean(axis=1)])
+    waves = np.fft.rfft(by_operand)[:, :, 1:] / p  # (operand, head, frequency)
+    counts = wave_counts(p)
     varies = reaches(np.sqrt(variance), CONSTANT)
+    power = np.square(np.abs(waves)).sum(axis=0)  # (head, frequency)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shares = np.where(
-            varies[:, None], size * np.square(np.abs(waves)).sum(axis=0) / variance[:, None], np.nan
-        )
-    place = np.where(varies, np.nan_to_num(shares).argmax(axis=1), 0)
-    own = waves[:, np.arange(heads), place]  # (operand, head)
-    amplitude, phase = (
-        np.where(varies, each, np.nan) for each in (size[place] * np.abs(own), np.angle(own))
-    )
+        shares = np.where(varies[:, None], counts * power / variance[:, None], np.nan)
+    strongest = np.where(varies, np.nan_to_num(shares).argmax(axis=1), 0)
+    own = waves[:, np.arange(heads), strongest]  # (operand, head)
+    amplitude = np.where(varies, counts[strongest] * np.abs(own), np.nan)
+    phase = np.where(varies, np.angle(own), np.nan)
     return AttentionHeads(
-        frequency=np.where(varies, place + 1, 0),
-        share=shares[np.arange(heads), place],
+        frequency=np.where(varies, strongest + 1, 0),
+        share=shares[np.arange(heads), strongest],
         amplitude_a=amplitude[0],
         amplitude_b=amplitude[1],
         phase_a=phase[0],
