@@ -133,7 +133,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gallery() -> Path:
-    """Our own sweep: 3,728 runs, three of them with weights."""
+    """Our own sweep of one width. Three of its runs have their weights."""
     return Path(__file__).resolve().parents[1] / "gallery" / "fixed-width"
 
 

@@ -97,7 +97,7 @@ def test_networks_without_attention_are_pizzas_at_composite_moduli(gallery: Path
     runs = Runs.read(gallery.parent / "moduli")
     again = runs.decided().where(runs["modulus"].isin(COMPOSITE))
     kept = runs.where(runs["modulus"].isin(COMPOSITE))
-    assert len(again) == len(again.accurate) == 180
+    assert len(again) == len(again.accurate) == len(kept)
     none = again.where(again["attention_rate"] == 0)
     assert Counter(none["verdict"]) == {"Pizza": 59, "hybrid": 1}
     (other,) = none.frame[none["verdict"] == "hybrid"].to_dict("records")
@@ -131,7 +131,7 @@ def test_nothing_changes_at_prime_moduli(gallery: Path) -> None:
         fixed.where(fixed["index"] % 10 == 0),
     ):
         again = runs.decided()
-        assert len(again) in (600, 373)
+        assert len(again) == len(runs) > 300
         for column in ("_verdict", "verdict"):
             assert again[column].tolist() == runs[column].tolist()
         assert [list(forms) for forms in again["instances.form"]] == [

@@ -10,7 +10,7 @@ from commands import invoke as run
 from algophase.cli.output import TrainingBar
 from algophase.core.gallery import shipped_sweeps
 from algophase.storage import load
-from algophase.storage.runs_table import read_table, shard_paths, write_shard
+from algophase.storage.runs_table import read_runs, read_table, shard_paths, write_shard
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.training.run import loop
 
@@ -422,9 +422,11 @@ def test_without_a_table_the_shipped_ones_are_listed() -> None:
     listed = done("runs")
     names = [line.split()[0] for line in listed.splitlines()[1:] if line.startswith("  ")]
     assert names == shipped_sweeps()
-    assert re.search(
-        r"fixed-width +3,728 +2,370 +794 +557  one layer, width 128, attention rate uniform", listed
-    )
+    verdicts = read_runs("fixed-width").verdict
+    counts = [len(verdicts), *((verdicts == name).sum() for name in ("Pizza", "hybrid", "Clock"))]
+    numbers = " +".join(f"{count:,}" for count in counts)
+    about = "one layer, width 128, attention rate uniform"
+    assert re.search(f"fixed-width +{numbers}  {about}", listed)
     refused = call("runs", "--where", "width=128")
     assert refused.returncode == 1
     assert "--where needs a table: name one of clock-training, data" in refused.stderr

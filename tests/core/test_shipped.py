@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_sweep_is_known_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(read_runs("wide")) == 48
+    assert len(read_runs("wide")) == len(read_runs(ROOT / "gallery" / "wide")) > 0
     assert Runs.read("wide").name == "wide"
     assert shipped("no-such-sweep") == Path("no-such-sweep")
     assert shipped("wide/networks") == Path("wide/networks")

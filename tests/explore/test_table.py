@@ -148,7 +148,7 @@ def test_medians_leave_out_what_is_missing() -> None:
 
 def test_a_sweep_says_which_weights_it_has(gallery: Path) -> None:
     table = read_run_table(gallery)
-    assert table.count == 3728
+    assert table.count == len(read_runs(gallery))
     assert (
         sum(table.columns[KEPT].tolist())
         == len(list((gallery / "networks").glob("*.safetensors")))

@@ -104,8 +104,7 @@ def test_an_id_cannot_write_into_the_card(tmp_path: Path) -> None:
 def test_nothing_is_overwritten_unasked(pizza: Path) -> None:
     with pytest.raises(
         InputError,
-        match=r"pizza holds model\.safetensors, config\.json, README\.md, correct_logits\.png "
-        r"already",
+        match=r"pizza.*model\.safetensors, config\.json, README\.md, correct_logits\.png",
     ):
         save_pretrained(handmade_clock(7, (1,)), pizza)
     save_pretrained(handmade_clock(7, (1,)), pizza, overwrite=True)
@@ -114,9 +113,7 @@ def test_nothing_is_overwritten_unasked(pizza: Path) -> None:
 
 def test_bad_input_is_named_before_anything_is_written(tmp_path: Path) -> None:
     network = handmade_clock(7, (1,))
-    with pytest.raises(
-        InputError, match=r"license is 'MIT: yes\\n'; give the Hub's name of one, such as mit"
-    ):
+    with pytest.raises(InputError, match=r"license is 'MIT: yes\\n'.*mit"):
         save_pretrained(network, tmp_path / "a", license="MIT: yes\n")
     with torch.no_grad():
         network.embed.weight[0, 0] = torch.nan
@@ -136,7 +133,7 @@ def test_local_directories_are_checked_like_any_file(pizza: Path) -> None:
     (pizza / "model.safetensors").rename(pizza / "pytorch_model.bin")
     with pytest.raises(
         InputError,
-        match=r"holds no model\.safetensors; pytorch_model\.bin can hold code and is refused",
+        match=r"model\.safetensors.*pytorch_model\.bin",
     ):
         from_pretrained(pizza)
 
@@ -303,15 +300,14 @@ def test_an_address_of_another_form_is_refused(address: str) -> None:
         (
             "user/none",
             {},
-            "there is no repository user/none, or it is private; check its name, or log in",
+            "user/none.*private",
         ),
         ("user/pizza", {"revision": "v9"}, "user/pizza has no revision 'v9'"),
-        ("user/other", {}, r"config\.json: format is None; this program reads 'algophase-network'"),
+        ("user/other", {}, r"config\.json: format is None.*'algophase-network'"),
         (
             "user/pickle",
             {},
-            r"holds no model\.safetensors and no config\.json; pytorch_model\.bin can hold code "
-            r"and is refused",
+            r"model\.safetensors.*config\.json.*pytorch_model\.bin",
         ),
         ("user/pizza", {"local_files_only": True}, "it was not downloaded before"),
     ],
@@ -427,26 +423,26 @@ def _http_error(kind: str, status: int) -> Exception:
             "create_repo",
             "LocalTokenNotFoundError",
             0,
-            "a token that may write to user/name is needed; log in with `hf auth login`",
+            "token.*user/name.*hf auth login",
         ),
         (
             "create_repo",
             "HfHubHTTPError",
             401,
-            "cannot create repository user/name: the Hub wants a valid token; log in",
+            "user/name.*valid token",
         ),
         ("create_repo", "HfHubHTTPError", 403, "a token that may write to user/name is needed"),
         (
             "upload_folder",
             "HfHubHTTPError",
             500,
-            "cannot upload to user/name: HfHubHTTPError: first line",
+            "user/name: HfHubHTTPError: first line",
         ),
         (
             "upload_folder",
             "RepositoryNotFoundError",
             404,
-            "there is no repository user/name, or it is private",
+            "user/name.*private",
         ),
         ("upload_folder", "GatedRepoError", 403, "user/name is gated"),
     ],
@@ -469,7 +465,7 @@ def test_a_push_without_a_connection(api: type[FakeApi]) -> None:
 
 
 def test_nothing_is_made_on_the_hub_for_bad_input(api: type[FakeApi]) -> None:
-    with pytest.raises(InputError, match="repo_id is 'a/b/c'; give 'name' or 'user/name'"):
+    with pytest.raises(InputError, match=r"repo_id is 'a/b/c'.*'name' or 'user/name'"):
         push_to_hub(handmade_clock(7, (1,)), "a/b/c")
     with pytest.raises(InputError, match="license is"):
         push_to_hub(handmade_clock(7, (1,)), "user/name", license="My own")

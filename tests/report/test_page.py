@@ -76,9 +76,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 def test_a_page_is_not_written_over_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"is a directory; give the name of a file, such as .*report\.html"
-    ):
+    with pytest.raises(InputError, match=r"is a directory.*report\.html"):
         Page("page").write(tmp_path)
 
 

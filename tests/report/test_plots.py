@@ -60,16 +60,14 @@ def test_a_population_is_read_by_name_or_given() -> None:
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
-    with pytest.raises(
-        InputError, match="has no attention to draw: it is a Linear, not a Transformer"
-    ):
+    with pytest.raises(InputError, match=r"is a Linear\b.*Transformer"):
         algophase.plot_attention(handmade_pizza(11, (1,)))
     constant = algophase.wrap(lambda a, b: torch.nn.functional.one_hot((a + b) % 5, 5).double(), 5)
-    with pytest.raises(InputError, match="has no circles to draw"):
+    with pytest.raises(InputError, match="no circles"):
         algophase.plot_circles(constant)
-    with pytest.raises(InputError, match="network is 'clock'; give a network"):
+    with pytest.raises(InputError, match="network is 'clock'"):
         algophase.plot_circles("clock")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="runs is 3; give Runs"):
+    with pytest.raises(InputError, match="runs is 3"):
         algophase.plot_phase_diagram(3)  # type: ignore[arg-type]
 
 

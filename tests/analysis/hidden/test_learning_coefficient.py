@@ -206,29 +206,27 @@ def test_drift_and_divergence_are_told() -> None:
 def test_networks_from_elsewhere_take_all_pairs() -> None:
     network = a_network()
     network.run = None
-    with pytest.raises(
-        InputError, match='does not say which pairs it was trained on; use pairs="all"'
-    ):
+    with pytest.raises(InputError, match='pairs="all"'):
         learning_coefficient(network, Sampling(2, 0, 4), device="cpu")
     assert learning_coefficient(network, Sampling(2, 0, 4, pairs="all"), device="cpu").samples == 49
-    with pytest.raises(InputError, match="is of kind clock; choose one of transformer, linear"):
+    with pytest.raises(InputError, match=r"kind clock\b.*transformer, linear"):
         learning_coefficient(handmade_clock(7))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chains": 1}, "chains is 1; it must be an integer of at least 2"),
-        ({"draws": 3}, "draws is 3; it must be an integer of at least 4"),
+        ({"chains": 1}, r"chains is 1\b.*2"),
+        ({"draws": 3}, r"draws is 3\b.*4"),
         ({"burn_in": -1}, "burn_in is -1"),
-        ({"step": 0.0}, r"step is 0.0; it must be a number in \(0, inf\)"),
+        ({"step": 0.0}, r"step is 0\.0\b.*\(0, inf\)"),
         ({"localisation": math.nan}, "localisation is nan"),
         (
             {"step": 0.01},
-            "localisation is 1000; it must be below 400 with step 0.01, or chains fly apart",
+            r"localisation is 1000\b.*400.*step 0\.01",
         ),
         ({"inverse_temperature": 0.0}, "inverse_temperature is 0.0"),
-        ({"pairs": "some"}, "pairs is 'some'; choose one of training, all"),
+        ({"pairs": "some"}, "pairs is 'some'.*training, all"),
     ],
 )
 def test_unusable_settings_are_named(options: dict[str, object], message: str) -> None:

@@ -233,15 +233,13 @@ def test_where_other_units_come_in_between_nothing_is_written() -> None:
 
 
 def test_unusable() -> None:
-    with pytest.raises(InputError, match="is a Clock without hidden units to look at"):
+    with pytest.raises(InputError, match="is a Clock"):
         betti_numbers(handmade_clock(7, (1,)))
-    with pytest.raises(InputError, match="landmarks is 2; it must be at least 3"):
+    with pytest.raises(InputError, match=r"landmarks is 2\b.*3"):
         betti_numbers(handmade_pizza(7, (1,)), landmarks=2)
 
 
 def test_without_ripser_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ripser", None)
-    with pytest.raises(
-        InputError, match=r'Betti numbers need ripser.*: pip install "algophase\[topology\]"'
-    ):
+    with pytest.raises(InputError, match=r'ripser.*pip install "algophase\[topology\]"'):
         betti_numbers(handmade_pizza(7, (1,)))

@@ -266,15 +266,15 @@ def test_the_papers_thresholds() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"accuracy": "x"}, r"accuracy is 'x'; it must be a number in \[0, 1\]"),
-        ({"accuracy": 99}, r"accuracy is 99; it must be a number in \[0, 1\]"),
+        ({"accuracy": "x"}, r"accuracy is 'x'.*\[0, 1\]"),
+        ({"accuracy": 99}, r"accuracy is 99\b.*\[0, 1\]"),
         ({"circularity": math.nan}, "circularity is nan"),
         ({"hybrid_share": None}, "hybrid_share is None"),
         (
             {"gradient_symmetricity": -2},
-            r"gradient_symmetricity is -2; it must be a number in \[-1, 1\]",
+            r"gradient_symmetricity is -2\b.*\[-1, 1\]",
         ),
-        ({"pizza_distance_irrelevance": 0.7}, "0.7, above clock_distance_irrelevance, 0.6"),
+        ({"pizza_distance_irrelevance": 0.7}, r"0\.7\b.*clock_distance_irrelevance.*0\.6"),
     ],
 )
 def test_lines_that_cannot_be_drawn_are_refused(given: dict[str, Any], message: str) -> None:
