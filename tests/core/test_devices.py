@@ -43,9 +43,7 @@ def test_strictness_can_be_asked_for(said: list[str]) -> None:
         lambda: choose_device("cuda:1", strict=True),
         lambda: train([], device="cuda:1", strict_device=True),
     ):
-        with pytest.raises(
-            InputError, match="device is 'cuda:1'; this machine has no GPU: choose auto or cpu"
-        ):
+        with pytest.raises(InputError, match=r"device is 'cuda:1'; .*auto or cpu"):
             ask()
     assert choose_device("auto", strict=True) == torch.device("cpu")
     assert said == []
@@ -55,7 +53,7 @@ def test_strictness_can_be_asked_for(said: list[str]) -> None:
 def test_a_gpu_by_a_number_that_no_gpu_has_is_an_error() -> None:
     assert choose_device("cuda:1") == torch.device("cuda:1")
     assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:0")
-    with pytest.raises(InputError, match="device is 'cuda:5'; this machine has cuda:0, cuda:1"):
+    with pytest.raises(InputError, match=r"device is 'cuda:5'; .*cuda:0, cuda:1"):
         choose_device("cuda:5")
 
 

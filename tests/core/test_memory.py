@@ -66,9 +66,7 @@ def test_a_bad_size_is_an_error_that_names_the_choices(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(
-        InputError, match=rf"ALGOPHASE_MEMORY is '{text}'; it must be a size such as 500MB"
-    ):
+    with pytest.raises(InputError, match=rf"ALGOPHASE_MEMORY is '{text}'; .*500MB"):
         analyze(handmade_clock(7, (1,)))
 
 
@@ -103,9 +101,7 @@ def test_what_does_not_fit_is_refused_before_it_is_allocated(
     def work(part: slice) -> list[Tensor]:
         return [torch.zeros(1, 10**3, dtype=torch.float64)]
 
-    with pytest.raises(
-        InputError, match=r"the numbers would take 8000\.0 GB, and the memory budget is 1 MB"
-    ):
+    with pytest.raises(InputError, match=r"the numbers .*8000\.0 GB, .* 1 MB"):
         joined(work, [slice(0, 1), slice(1, many)], "the numbers")
 
 

@@ -235,7 +235,7 @@ def test_answers_that_change_are_refused(kind: str) -> None:
 
     module = Clockwork({"noise": Noisy, "dropout": AlwaysDropping, "buffer": Drifting}[kind]())
     before = everything(module)
-    with pytest.raises(InputError, match="answers change from call to call"):
+    with pytest.raises(InputError, match="answers change"):
         analyze(module, modulus=P)
     same(before, everything(module))
 
@@ -256,5 +256,5 @@ def test_a_network_of_ones_own_that_changes_is_refused() -> None:
             logits = self.clock.logits_from_embeddings(first, second)
             return logits + torch.rand(())
 
-    with pytest.raises(InputError, match="answers change from call to call"):
+    with pytest.raises(InputError, match="answers change"):
         analyze(Own())

@@ -170,9 +170,7 @@ def test_bad_values_are_named_with_the_choices(
 
 
 def test_unknown_settings_stop_the_load() -> None:
-    with pytest.raises(
-        InputError, match=r"TransformerSettings has no setting dropout; choose from width, layers"
-    ):
+    with pytest.raises(InputError, match=r"no setting dropout; choose from width, layers"):
         RunSettings.from_dict({"network": {"kind": "transformer", "dropout": 0.1}})
     with pytest.raises(
         InputError, match="network kind is 'mamba'; choose one of transformer, linear, clock"
@@ -197,7 +195,7 @@ def test_a_number_too_long_to_read_is_not_valid_json() -> None:
 
 
 def test_linear_models_take_the_plain_layout_only() -> None:
-    with pytest.raises(InputError, match="a linear network takes the plain token layout"):
+    with pytest.raises(InputError, match=r"linear network .*layout"):
         RunSettings(task=TaskSettings(equals_sign=True), network=LinearSettings())
 
 

@@ -94,7 +94,7 @@ def test_rates_that_do_not_meet_cannot_be_compared() -> None:
     theirs["validation_accuracy"] = 0.5 + 0.5 * (theirs.index % 3 == 0)
     with pytest.raises(
         InputError,
-        match=r"no tenth of the attention rate in common \(0 to 0.5 in ours, 0.5 to 1 in theirs\)$",
+        match=r"\(0 to 0.5 in ours, 0.5 to 1 in theirs\)$",
     ):
         quick(ours[ours["attention_rate"] < 0.5], theirs[theirs["attention_rate"] >= 0.5])
     ours, theirs = (
@@ -248,9 +248,7 @@ def test_depths_are_compared_with_their_own() -> None:
 
 def test_settings_without_a_common_value() -> None:
     ours, theirs = made_runs(300, 1), made_runs(300, 2, activation="gelu", epochs=5)
-    with pytest.raises(
-        InputError, match="no runs to compare: activation is relu in ours, gelu in theirs"
-    ):
+    with pytest.raises(InputError, match="activation is relu in ours, gelu in theirs"):
         quick(ours, theirs, same_settings=True)
     result = quick(ours, theirs)
     assert "activation differs: relu in ours, gelu in theirs" in result.notes
@@ -351,23 +349,21 @@ def test_useless_tables_are_refused() -> None:
         quick(runs, runs[:0])
     with pytest.raises(
         InputError,
-        match=r"need the column validation_accuracy or accuracy; .* theirs has no columns",
+        match=r"column validation_accuracy or accuracy; .* theirs has no columns",
     ):
         quick(runs, pandas.DataFrame())
     with pytest.raises(
         InputError,
-        match=r"too few runs for any test: .* ours has \d+ and theirs 3, and a test needs 5",
+        match=r"ours has \d+ and theirs 3, .* 5",
     ):
         quick(runs, runs[:3])
-    with pytest.raises(InputError, match="column circularity of ours is not all numbers"):
+    with pytest.raises(InputError, match="column circularity of ours"):
         quick(runs.assign(circularity="round"), runs)
     for level in (0.0, 1.0, float("nan")):
         with pytest.raises(InputError, match="level is"):
             quick(runs, runs, level=level)
     for resamples in (-1, 0, 1, 99):
-        with pytest.raises(
-            InputError, match=f"bootstrap is {resamples}; choose at least 100 resamples"
-        ):
+        with pytest.raises(InputError, match=f"bootstrap is {resamples}; choose at least 100"):
             compare(runs, runs, resamples=resamples)
 
 

@@ -58,9 +58,7 @@ def test_pairs_are_counted_up_to_sign() -> None:
     )  # 2 * 3 = -5, 2 * 4 = -3 modulo 11
     assert sets.pairs(sets.member).tolist() == [1, 1, 2, 0, 2]
     assert sets.pairs(sets.member, 3).tolist() == [0, 0, 1, 1, 1]  # 3 * 4 = 1, 3 * 5 = 4, 3 * 1 = 3
-    with pytest.raises(
-        InputError, match=r"a key frequency modulo 11 is one of \[1, 6\]; it must be from 1 to 5"
-    ):
+    with pytest.raises(InputError, match=r"modulo 11 .*\[1, 6\]; .*1 to 5"):
         key_sets(11, [(1, 6)])
 
 
@@ -228,11 +226,9 @@ def test_circles_without_companions_stand_in_for_keys() -> None:
 
 
 def test_what_cannot_be_tested_is_said() -> None:
-    with pytest.raises(
-        InputError, match="made has 3 accurate networks with key frequencies; laws need at least 20"
-    ):
+    with pytest.raises(InputError, match=r"made has 3 .*at least 20"):
         selection_laws(Runs.of(made(3), "made"))
-    with pytest.raises(InputError, match=r"level is 1.5; it must be between 0 and 1"):
+    with pytest.raises(InputError, match=r"level is 1.5; .*between 0 and 1"):
         selection_laws(Runs.of(made(), "made"), level=1.5)
     with pytest.raises(InputError, match=r"made has no column circles.frequency, circles.role"):
         selection_laws(Runs.of(made().drop(columns="program.frequencies"), "made"))

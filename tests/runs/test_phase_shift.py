@@ -69,12 +69,10 @@ def test_ties_and_one_rate() -> None:
 def test_tables_without_what_is_needed_are_refused() -> None:
     with pytest.raises(
         InputError,
-        match="made needs the columns single_frequency_fit, phase_resultant; sweep it again",
+        match="columns single_frequency_fit, phase_resultant",
     ):
         phase_shifts(Runs.of(table(), "made"))
-    with pytest.raises(
-        InputError, match="made has 19 accurate runs with disc likeness; at least 20 are needed"
-    ):
+    with pytest.raises(InputError, match=r"made has 19 .*at least 20"):
         phase_shifts(Runs.of(table(19), "made"), ("disc_cka",))
     deep, of_two_layers = (
         "no accurate run of layers-2 has phase resultant",
@@ -82,13 +80,10 @@ def test_tables_without_what_is_needed_are_refused() -> None:
     )
     with pytest.raises(
         InputError,
-        match=f"{deep}: not every network has one; ask for disc_cka, torus_cka, product_share, "
-        "sing",
+        match=f"{deep}: .*disc_cka, torus_cka, product_share, sing",
     ):
         phase_shifts(Runs.read("layers-2"))
-    with pytest.raises(
-        InputError, match="made needs the column gradient_symmetricity; sweep it again"
-    ):
+    with pytest.raises(InputError, match="made needs the column gradient_symmetricity"):
         phase_shifts(
             Runs.of(table().assign(gradient_symmetricity=float("nan")), "made"), ("disc_cka",)
         )

@@ -27,10 +27,10 @@ def test_settings_of_few_values_make_groups() -> None:
 def test_tables_that_cannot_be_used_say_why() -> None:
     with pytest.raises(
         InputError,
-        match="made needs the column validation_accuracy or accuracy; it has index, run_id",
+        match="column validation_accuracy or accuracy; it has index, run_id",
     ):
         Runs.of(made_runs(3).drop(columns=["validation_accuracy", "accuracy"]), "made")
-    with pytest.raises(InputError, match="column circularity of made is not all numbers"):
+    with pytest.raises(InputError, match="column circularity of made"):
         Runs.of(made_runs(3).assign(circularity="round"), "made")
     endless = Runs.of(made_runs(3, attention_rate=[0.5, float("inf"), -1.0]), "made")
     assert endless.frame["_rate"].isna().sum() == 1
@@ -86,7 +86,5 @@ def test_a_sweep_is_read_and_asked_for_its_columns(tmp_path: Path) -> None:
     runs = Runs.read(made_sweep(tmp_path / "made", made_runs(5)))
     assert (runs.name, len(runs), "width" in runs) == ("made", 5, True)
     assert runs.require(["width"]) is runs
-    with pytest.raises(
-        InputError, match="made has no column depth: make it again with this version"
-    ):
+    with pytest.raises(InputError, match="made has no column depth"):
         runs.require(["depth"])

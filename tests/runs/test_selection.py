@@ -43,9 +43,7 @@ def test_conditions_are_read(text: str, condition: Condition) -> None:
     "text", ["", "rate", "<0.5", "rate<", "rate ~ 3", "__import__('os').system('ls')", "a b=3"]
 )
 def test_what_is_no_condition_is_named(text: str) -> None:
-    with pytest.raises(
-        InputError, match=r"condition is .*; write COLUMN, one of = != < <= > >=, and a value"
-    ):
+    with pytest.raises(InputError, match=r"condition is .*one of = != < <= > >="):
         read_condition(text)
 
 
@@ -144,7 +142,7 @@ def test_columns_are_read_once_a_run_without_nan(tmp_path: Path) -> None:
         "verdict": ["Pizza", "Clock", "Clock"],
         "added": [None, 5, None],  # of copies, the first file's by name
     }
-    with pytest.raises(InputError, match="there is no column 'verdicts'; did you mean verdict"):
+    with pytest.raises(InputError, match="no column 'verdicts'; did you mean verdict"):
         read_columns(tmp_path, ["verdicts"])
     pyarrow.parquet.write_table(pyarrow.table({"x": [math.nan, 1.0]}), tmp_path / "bare.parquet")
     assert read_columns(tmp_path / "bare.parquet") == {"x": [None, 1.0]}

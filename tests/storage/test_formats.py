@@ -263,9 +263,7 @@ def test_a_concatenated_mlp_with_a_tensor_that_is_not_known(tmp_path: Path, name
         name: drawn(12),
     }
     torch.save(tensors, tmp_path / "mlp.pt")
-    with pytest.raises(
-        InputError, match=rf"format concatenated-mlp has no use for tensor {name} \(12,\)"
-    ):
+    with pytest.raises(InputError, match=rf"format concatenated-mlp .*tensor {name} \(12,\)"):
         load(tmp_path / "mlp.pt")
 
 
@@ -284,7 +282,7 @@ def test_what_nobody_recognizes_is_listed(tmp_path: Path) -> None:
         match=r"no format fits.* It has conv.weight \(3, 3\).* transformer-lens: embed.W_E",
     ):
         load(tmp_path / "image.pt")
-    with pytest.raises(InputError, match="is not of format one-hot-mlp, which looks for "):
+    with pytest.raises(InputError, match="not of format one-hot-mlp"):
         load(tmp_path / "image.pt", format="one-hot-mlp")
     with pytest.raises(InputError, match="format is 'onnx'; choose one of algophase, "):
         load(tmp_path / "image.pt", format="onnx")

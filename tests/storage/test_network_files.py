@@ -98,7 +98,7 @@ def test_nan_weights_are_neither_saved_nor_loaded(tmp_path: Path) -> None:
     network = handmade_clock(5, (1,))
     with torch.no_grad():
         network.embed.weight[0, 0] = float("nan")
-    with pytest.raises(InputError, match=r"embed\.weight holds 1 values that are NaN"):
+    with pytest.raises(InputError, match=r"embed\.weight .*1 values.*NaN"):
         save(network, tmp_path / "a")
 
 
@@ -154,7 +154,7 @@ def test_missing_pieces(saved: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.safetensors does not exist"):
         load(saved.with_name("nowhere.safetensors"))
     saved.with_suffix(".json").unlink()
-    with pytest.raises(InputError, match=r"escription of this network, .*pizza\.json is missing"):
+    with pytest.raises(InputError, match=r"pizza\.json is missing"):
         load(saved)
 
 
@@ -177,17 +177,13 @@ def test_tensors_are_checked_against_the_settings(saved: Path) -> None:
     description = json.loads(saved.with_suffix(".json").read_text())
     network = description["network"]
     edit(saved, network={**network, "hidden": 7})
-    with pytest.raises(
-        InputError, match=r"tensor l1\.weight has shape \(20, 2\); its settings call for \(7, 2\)"
-    ):
+    with pytest.raises(InputError, match=r"l1\.weight .*\(20, 2\).*\(7, 2\)"):
         load(saved)
     edit(saved, network={**network, "model": "beta"})
-    with pytest.raises(InputError, match=r"tensor l2\.bias, l2\.weight is missing"):
+    with pytest.raises(InputError, match=r"l2\.bias, l2\.weight"):
         load(saved)
     edit(saved, network={"kind": "clock", "frequencies": [1]})
-    with pytest.raises(
-        InputError, match=r"tensor l1\.bias, l1\.weight, unembed\.weight does not belong"
-    ):
+    with pytest.raises(InputError, match=r"l1\.bias, l1\.weight, unembed\.weight"):
         load(saved)
     edit(saved, network={**network, "hidden": 10**6})  # a lie about size costs no memory
     with pytest.raises(InputError, match="its settings call for"):
@@ -264,8 +260,7 @@ def test_ids_from_files_are_safe_names(saved: Path) -> None:
     edit(saved, id="../../etc/\x1b[31mpasswd<script>")
     with pytest.raises(
         InputError,
-        match="does not match its own checksum: it was changed; if by you, remove "
-        "description_sha256",
+        match=r"checksum.*description_sha256",
     ):
         load(saved)
     edit(saved, description_sha256="")
@@ -276,32 +271,26 @@ def test_directories(saved: Path) -> None:
     assert load(saved.parent).id == "pizza-p5-k1"
     other = save(handmade_clock(5, (1,)), saved.with_name("clock"))
     assert find_networks(saved.parent) == [other, saved]
-    with pytest.raises(InputError, match="holds 2 networks; name one of them"):
+    with pytest.raises(InputError, match="2 networks"):
         load(saved.parent)
     empty = saved.parent / "empty"
     empty.mkdir()
-    with pytest.raises(
-        InputError, match=r"holds no network; expected files ending in \.safetensors, \.pt, \.pth"
-    ):
+    with pytest.raises(InputError, match=r"no network.*\.safetensors, \.pt, \.pth"):
         load(empty)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "weights.npz").write_bytes(b"x")
-    with pytest.raises(
-        InputError, match=r"ends in '\.npz'; a network file ends in \.safetensors, \.pt, \.pth"
-    ):
+    with pytest.raises(InputError, match=r"'\.npz'.*\.safetensors, \.pt, \.pth"):
         load(tmp_path / "weights.npz")
 
 
 def test_what_is_no_path_or_no_network_is_named(tmp_path: Path) -> None:
     for read in (load, read_runs):
-        with pytest.raises(
-            InputError, match="the path is None; give the name of a file or directory"
-        ):
+        with pytest.raises(InputError, match="the path is None"):
             read(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the path is 3"):
         save(handmade_clock(7, (1,)), 3)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="'net' is not a network; only a network can be saved"):
+    with pytest.raises(InputError, match="'net' is not a network"):
         save("net", tmp_path / "net")  # type: ignore[arg-type]
     assert not list(tmp_path.iterdir())

@@ -127,9 +127,7 @@ def example(
 
 def test_missing_config(tmp_path: Path) -> None:
     tensors, _ = example()
-    with pytest.raises(
-        InputError, match=r"config of this network, .*config_abc123\.json is missing"
-    ):
+    with pytest.raises(InputError, match=r"config_abc123\.json is missing"):
         load(write(tmp_path, tensors, None))
 
 
@@ -137,9 +135,7 @@ def test_what_the_user_says_must_be_what_the_config_says(tmp_path: Path) -> None
     path = write(tmp_path, *example())
     assert load(path, activation="relu", attention_rate=1, modulus=5).id == "abc123"
     for said in ({"activation": "gelu"}, {"attention_rate": 0.5}, {"modulus": 6}):
-        with pytest.raises(
-            InputError, match=r"model_abc123\.pt: its .* is .*, which contradicts --"
-        ):
+        with pytest.raises(InputError, match=r"model_abc123\.pt: its .* is .* --"):
             load(path, **said)
 
 
@@ -329,7 +325,6 @@ def test_tensors_that_torch_cannot_copy_are_one_line(
     monkeypatch.setattr(Network, "load_state_dict", refuse)
     with pytest.raises(
         InputError,
-        match=r"model_abc123\.pt: its tensors cannot be used: While copying the parameter: no "
-        r"data!$",
+        match=r"model_abc123\.pt: .*no data!$",
     ):
         load(write(tmp_path, *example()))

@@ -158,7 +158,7 @@ def test_a_compressed_archive_is_not_unpacked_beyond_the_limit(
     assert packed.stat().st_size < 30_000
     with pytest.raises(
         InputError,
-        match=r"declares 2,\d+,\d+ bytes of compressed records; at most 1,000,000 are unpacked",
+        match=r"2,\d+,\d+ bytes .*; at most 1,000,000",
     ):
         read_pickled(packed)
 
@@ -178,7 +178,5 @@ def test_one_number_shown_as_many_is_not_a_tensor_of_a_network(tmp_path: Path) -
         {name: torch.zeros(1).expand(*shape) for name, shape in names.items()},
         tmp_path / "model_x.pt",
     )
-    with pytest.raises(
-        InputError, match=r"tensor \w+.* has [\d,]+ numbers, of which the file holds 1"
-    ):
+    with pytest.raises(InputError, match=r"tensor \w+.* [\d,]+ numbers, .* 1"):
         load(tmp_path / "model_x.pt")

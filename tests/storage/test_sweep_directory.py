@@ -39,7 +39,7 @@ def test_a_directory_says_what_it_holds(tmp_path: Path) -> None:
     assert not directory.exists
     assert directory.finished() == {}
     assert directory.kept() == set()
-    with pytest.raises(InputError, match=r"holds no sweep: there is no sweep.json in it"):
+    with pytest.raises(InputError, match=r"holds no sweep"):
         directory.description()
     with directory.hold("a test"):
         directory.describe(SPACE, 3)
@@ -113,13 +113,11 @@ def test_shards_are_the_record_of_what_is_finished(tmp_path: Path) -> None:
 def test_what_is_no_shard_of_a_sweep_is_named(tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     pyarrow.parquet.write_table(pyarrow.table({"x": [1]}), tmp_path / "other.parquet")
-    with pytest.raises(
-        InputError, match=r"other.parquet has no column 'index': it is not a sweep shard"
-    ):
+    with pytest.raises(InputError, match=r"other.parquet has no column 'index'"):
         directory.finished()
-    with pytest.raises(InputError, match=r"holds Parquet files but no sweep.json"):
+    with pytest.raises(InputError, match=r"no sweep.json"):
         directory.describe(SPACE, 0)
-    with pytest.raises(InputError, match=r"other.parquet is a file; give a directory"):
+    with pytest.raises(InputError, match=r"other.parquet is a file"):
         SweepDirectory(tmp_path / "other.parquet")
 
 
@@ -281,7 +279,7 @@ def test_a_directory_that_is_gone_is_noticed_and_not_made_again(tmp_path: Path, 
         ):
             with pytest.raises(
                 InputError,
-                match=r"was removed, renamed or unlocked .*: 2 runs it had added are where",
+                match=r"was removed.*: 2 runs",
             ):
                 write()
     assert directory.path.exists() == (how == "replaced")
@@ -304,7 +302,7 @@ def test_it_is_noticed_when_it_goes_while_a_shard_is_written(
     with directory.hold("a test"):
         directory.describe(SPACE, 0)
         monkeypatch.setattr("algophase.storage.sweep_directory.write_shard", rename_first)
-        with pytest.raises(InputError, match="was removed, renamed or unlocked"):
+        with pytest.raises(InputError, match="was removed"):
             directory.add(rows(2), {})
     assert not directory.path.exists()
 
@@ -329,7 +327,7 @@ def test_a_checkpoint_does_not_make_it_again_either(tmp_path: Path) -> None:
                 check()
 
         kept.check = look
-        with pytest.raises(InputError, match="was removed, renamed or unlocked"):
+        with pytest.raises(InputError, match="was removed"):
             kept.write(ensemble.checkpoint())
     assert not directory.path.exists()
 
@@ -365,7 +363,7 @@ def test_a_shard_of_another_sweep_is_refused_by_name_in_any_order(
     ):
         with pytest.raises(
             InputError,
-            match=rf"{name} is not a shard of the sweep it lies in: {why}; move it elsewhere",
+            match=rf"{name} .*: {why}",
         ):
             read()
     table = read_run_table(directory.path)
@@ -380,7 +378,7 @@ def test_an_index_that_is_two_runs_is_refused_with_both_files(tmp_path: Path) ->
         write_shard(tmp_path / f"{name}.parquet", [{"index": 3, "run_id": run_id}], {})
     with pytest.raises(
         InputError,
-        match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet: one is not of this sweep",
+        match=r"run 3 is 'one' in .*a.parquet and 'two' in .*b.parquet",
     ):
         directory.finished()
 

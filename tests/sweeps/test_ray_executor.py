@@ -217,9 +217,7 @@ def test_it_stops_and_goes_on(
             signal.raise_signal(signal.SIGINT)
 
     with ray_cluster.connected(None):
-        with pytest.raises(
-            InputError, match="address is 'auto', and this process is connected to Ray already"
-        ):
+        with pytest.raises(InputError, match="address is 'auto'"):
             sweep_on_ray(request, there, "auto", 2)
 
         early = SweepDirectory(tmp_path / "early")
@@ -242,8 +240,7 @@ def test_it_stops_and_goes_on(
             patch.setattr(ray_executor, "software", lambda: {"algophase": "0.0.1", "torch": "2.0"})
             with pytest.raises(
                 InputError,
-                match=r"node \S+ has algophase .*; the driver has algophase 0\.0\.1 and torch "
-                r"2\.0: install",
+                match=r"node \S+ .*driver has algophase 0\.0\.1 and torch 2\.0",
             ):
                 sweep_on_ray(request, there, None, 2)
 
@@ -300,15 +297,12 @@ def test_an_address_without_a_cluster_is_an_error(
         port = listener.getsockname()[1]
         with pytest.raises(
             InputError,
-            match=f"no Ray cluster answers at address '127.0.0.1:{port}' within 2 s; give "
-            "HOST:PORT",
+            match=f"address '127.0.0.1:{port}' .*HOST:PORT",
         ):
             sweep_on_ray(
                 Request(tiny(10), 1), SweepDirectory(tmp_path / "out"), f"127.0.0.1:{port}"
             )
-    with pytest.raises(
-        InputError, match=f"nothing answers at address '127.0.0.1:{port}' .*; give HOST:PORT"
-    ):
+    with pytest.raises(InputError, match=f"address '127.0.0.1:{port}' .*HOST:PORT"):
         sweep_on_ray(Request(tiny(10), 1), SweepDirectory(tmp_path / "out"), f"127.0.0.1:{port}")
     for address in ("head", "ray://head:10001", "head:port", "head:99999", ""):
         with pytest.raises(InputError, match=f"address is '{address}'; give HOST:PORT"):

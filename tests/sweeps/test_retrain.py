@@ -54,8 +54,7 @@ def test_digits_are_an_index_first_and_a_short_number_is_nothing_else(tmp_path: 
     for name in ("7", "777", "1", "99", "ffff", "", "7777-", "-1", "²"):
         with pytest.raises(
             InputError,
-            match=r"there is no run '.*' in .*, which has 3: index 5 to 123, such as 5 or "
-            r"77770000ffff",
+            match=r"no run '.*' in .* 3: index 5 to 123, such as 5 or 77770000ffff",
         ):
             find_run(tmp_path, name)
 
@@ -64,7 +63,7 @@ def test_a_beginning_of_several_ids_is_told(tmp_path: Path) -> None:
     sweep_of(tmp_path, [row(0, run_id="abcd00000000"), row(1, run_id="abcd11111111")])
     with pytest.raises(
         InputError,
-        match=r"'abcd' is the beginning of 2 run ids in .*: abcd00000000, abcd11111111; give more",
+        match=r"'abcd' .*2 run ids in .*: abcd00000000, abcd11111111",
     ):
         find_run(tmp_path, "abcd")
 
@@ -367,7 +366,5 @@ def test_a_sample_is_compared_with_its_rows_and_nothing_is_saved(
     assert "rounding differs" in said[0]
     assert sorted(tmp_path.rglob("*")) == before
     for count in (0, -1, 5):
-        with pytest.raises(
-            InputError, match=rf"sample is {count}; .* has 4 runs to draw from, so choose 1 to 4"
-        ):
+        with pytest.raises(InputError, match=rf"sample is {count}; .*choose 1 to 4"):
             retrain_sample(tmp_path, count)

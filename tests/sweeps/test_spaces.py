@@ -282,7 +282,7 @@ def test_what_is_wrong_with_a_space_is_named_before_anything_runs(
 def test_what_is_no_space_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
-        match=r"space is 'fixed'; choose one of fixed-width, varying-width, .*or give a .toml file",
+        match=r"space is 'fixed'; choose one of fixed-width, varying-width, .*\.toml",
     ):
         find_space("fixed")
     with pytest.raises(InputError, match=r"cannot read .*gone.toml: No such file"):
@@ -302,7 +302,5 @@ def test_a_run_that_cannot_be_is_named_with_its_index() -> None:
         {"network.model": Choice(("alpha", "delta")), "network.width": Choice((8, 9))},
         kind="linear",
     )
-    with pytest.raises(
-        InputError, match=r"run \d+ of space s: width is 9; model delta concatenates two embeddings"
-    ):
+    with pytest.raises(InputError, match=r"run \d+ of space s: width is 9; model delta"):
         space.sample(range(50))

@@ -143,7 +143,7 @@ def test_a_request_that_cannot_be_met_does_not_bind_the_directory(tmp_path: Path
     directory.describe(TINY.to_dict(), 7)  # as a sweep does that is killed before its first run
     assert run(tmp_path, 2, seed=8).ended == "complete"
     assert directory.description()["seed"] == 8
-    with pytest.raises(InputError, match="holds a sweep of space tiny with seed 8"):
+    with pytest.raises(InputError, match="space tiny with seed 8"):
         run(tmp_path, 2, seed=7)
 
 
@@ -364,9 +364,7 @@ def test_a_table_that_other_code_began_is_continued_only_when_asked(
     run(tmp_path, 2)
     monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
     assert run(tmp_path, 2).ended == "complete"  # nothing is added
-    with pytest.raises(
-        InputError, match=r"was made by version .*; this is version 99\.0, commit .*--mix-versions"
-    ):
+    with pytest.raises(InputError, match=r"version 99\.0, .*--mix-versions"):
         run(tmp_path, 3)
     assert len(SweepDirectory(tmp_path).finished()) == 2
     assert "both" not in caplog.text
@@ -390,8 +388,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
     run(tmp_path, 1)
     with pytest.raises(
         InputError,
-        match="holds a sweep of space tiny with seed 0; it cannot take runs of space tiny with "
-        "seed 1",
+        match=r"space tiny with seed 0; .*space tiny with seed 1",
     ):
         run(tmp_path, 1, seed=1)
     other = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 41}})
@@ -399,7 +396,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
         sweep(Request(other, 1, options=CPU), SweepDirectory(tmp_path))
     (tmp_path / "foreign").mkdir()
     shutil.copy(next(tmp_path.glob("*.parquet")), tmp_path / "foreign")
-    with pytest.raises(InputError, match=r"Parquet files but no sweep\.json"):
+    with pytest.raises(InputError, match=r"no sweep\.json"):
         run(tmp_path / "foreign", 1)
 
 

@@ -136,15 +136,13 @@ def test_other_snapshots_on_the_same_directory_are_refused(tmp_path: Path) -> No
     run(tmp_path, 2)
     with pytest.raises(
         InputError,
-        match=r"follows its runs at epochs 5, 15, this command at epochs 5: ask for the same",
+        match=r"at epochs 5, 15, .* at epochs 5",
     ):
         run(tmp_path, options=replace(FOLLOWED, snapshot_epochs=(5,)))
-    with pytest.raises(InputError, match="this command at no epochs"):
+    with pytest.raises(InputError, match="at no epochs"):
         run(tmp_path, options=Options(device="cpu"))
     run(tmp_path / "plain", 2, Options(device="cpu"))
-    with pytest.raises(
-        InputError, match="follows its runs at no epochs, this command at epochs 5, 15"
-    ):
+    with pytest.raises(InputError, match=r"at no epochs, .* at epochs 5, 15"):
         run(tmp_path / "plain")
     assert run(tmp_path, 4).new == 2
     assert len(moments(tmp_path)) == 12
@@ -218,7 +216,7 @@ def test_merged_sweeps_keep_their_moments(tmp_path: Path) -> None:
     assert len(moments(out.path)) == 12
     assert len(shard_paths(out.moments_path)) == 1
     run(tmp_path / "other", 1, options=replace(FOLLOWED, snapshot_epochs=(5,)))
-    with pytest.raises(InputError, match="only parts followed alike can be merged"):
+    with pytest.raises(InputError, match="followed alike"):
         merge([tmp_path / "other"], out.path)
 
 

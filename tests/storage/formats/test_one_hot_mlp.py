@@ -150,7 +150,7 @@ def test_the_split_in_a_file_is_used(tmp_path: Path, part: Trained, activation: 
         "test_data": torch.tensor(part.held_out),
     }
     check_is(written(tmp_path, content), content, activation)
-    with pytest.raises(InputError, match=r"its split has a pair with 13; numbers go up to 12"):
+    with pytest.raises(InputError, match=r"13; numbers go up to 12"):
         load(written(tmp_path, {**content, "train_data": [(0, P)]}))
 
 
@@ -179,8 +179,7 @@ def test_without_losses_that_can_be_compared_it_is_asked_for(
     path = written(tmp_path, content)
     with pytest.raises(
         InputError,
-        match=r"net\.pth: the file does not say its activation, .* give --activation.*relu .* "
-        r"right",
+        match=r"net\.pth: .*--activation.*relu .* right",
     ):
         load(path)
     assert "activation relu, as given" in load(path, activation="relu").notes
@@ -190,7 +189,7 @@ def test_a_loss_that_no_activation_has_is_refused(tmp_path: Path, whole: Trained
     content = {**whole.content, "train_loss": 50.0, "test_loss": 50.0}
     with pytest.raises(
         InputError,
-        match="no activation gives the loss it records, 50 for all pairs; give --activation",
+        match="50 for all pairs; give --activation",
     ):
         load(written(tmp_path, content))
 
@@ -200,9 +199,7 @@ def test_a_loss_that_no_activation_has_is_refused(tmp_path: Path, whole: Trained
 )
 def test_what_is_no_loss_counts_as_none(tmp_path: Path, loss: object) -> None:
     relu = trained("relu", 1, 150)
-    with pytest.raises(
-        InputError, match="it records no loss of pairs that are known; give --activation"
-    ):
+    with pytest.raises(InputError, match=r"records no loss .*--activation"):
         load(written(tmp_path, {**relu.content, "train_loss": loss, "test_loss": loss}))
 
 
@@ -213,9 +210,7 @@ def test_a_config_inside_the_file_is_read(tmp_path: Path) -> None:
         {"model": square["model"], "config": {"act_type": "Quad", "p": P, "d_mlp": HIDDEN}},
     )
     check_is(path, square, "square")
-    with pytest.raises(
-        InputError, match="its config says act_type 'Quad', which contradicts activation relu"
-    ):
+    with pytest.raises(InputError, match=r"act_type 'Quad', .* activation relu"):
         load(path, activation="relu")
     for config, message in [
         ({"p": 14}, "its config says p 14, which contradicts modulus 13"),
@@ -236,7 +231,7 @@ def test_a_tensor_that_the_format_does_not_know_is_named(tmp_path: Path, name: s
     extra = {**content, "model": {**content["model"], name: torch.ones(3)}}
     with pytest.raises(
         InputError,
-        match=rf"net\.pth: format one-hot-mlp has no use for tensor {name} \(3,\); without it",
+        match=rf"net\.pth: format one-hot-mlp .*tensor {name} \(3,\)",
     ):
         load(written(tmp_path, extra))
 
@@ -266,7 +261,7 @@ def test_square_matrices_are_turned_where_the_answers_say_so(
 
 def test_nothing_is_tried_on_a_huge_modulus(tmp_path: Path) -> None:
     model = {"mlp.W_in": torch.ones(8, 3000), "mlp.W_out": torch.ones(3000, 8)}
-    with pytest.raises(InputError, match="the file does not say its activation; give --activation"):
+    with pytest.raises(InputError, match="give --activation"):
         load(written(tmp_path, {"model": model, "train_loss": 1.0, "test_loss": 1.0}))
     assert load(tmp_path / "net.pth", activation="relu").task.modulus == 3000
 

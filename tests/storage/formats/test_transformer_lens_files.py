@@ -68,15 +68,13 @@ def test_the_attention_rate_is_said_or_given(tmp_path: Path, adder: Transformer)
     )
     torch.testing.assert_close(grid_logits(load(path)), grid_logits(adder))
     assert load(path).task.training_fraction == 1
-    with pytest.raises(
-        InputError, match=r"its config says attn_coeff 0\.5, which contradicts attention rate 0\.25"
-    ):
+    with pytest.raises(InputError, match=r"attn_coeff 0\.5, .* attention rate 0\.25"):
         load(path, attention_rate=0.25)
 
 
 def test_a_rate_that_such_a_network_cannot_have(tmp_path: Path, adder: Transformer) -> None:
     path = written(tmp_path, {**lens_names(adder), "unembed.b_U": torch.ones(P)})
-    with pytest.raises(InputError, match=r"attention rate 0\.5 goes with one layer without"):
+    with pytest.raises(InputError, match=r"attention rate 0\.5"):
         load(path, attention_rate=0.5)
     assert load(path, attention_rate=1).settings.kind == "lens"
 
@@ -99,7 +97,7 @@ def test_an_unused_token(tmp_path: Path, adder: Transformer, outputs: int) -> No
     )
     torch.testing.assert_close(grid_logits(network), grid_logits(adder))
     assert load(tmp_path / "net.pt", modulus=P, attention_rate=0.5).task.modulus == P
-    with pytest.raises(InputError, match=r"which contradicts modulus 5; possible moduli: .*7"):
+    with pytest.raises(InputError, match=r"modulus 5; possible moduli: .*7"):
         load(tmp_path / "net.pt", modulus=5)
 
 
@@ -149,9 +147,7 @@ def test_a_tensor_that_the_format_does_not_know_is_named(
     tmp_path: Path, adder: Transformer, name: str
 ) -> None:
     path = written(tmp_path, {**lens_names(adder), name: torch.ones(2, 2)})
-    with pytest.raises(
-        InputError, match=rf"format transformer-lens has no use for tensor {name} \(2, 2\)"
-    ):
+    with pytest.raises(InputError, match=rf"format transformer-lens .*tensor {name} \(2, 2\)"):
         load(path)
 
 
@@ -202,17 +198,17 @@ def test_the_first_of_two_states_is_not_taken_silently(tmp_path: Path, adder: Tr
         path = written(tmp_path, content)
         with pytest.raises(
             InputError,
-            match=r"holds several states that differ, model, .*: choose one with --state",
+            match=r"model, .*--state",
         ):
             load(path)
         chosen = load(path, state=list(content)[1], attention_rate=0.5)
         torch.testing.assert_close(grid_logits(chosen), grid_logits(adder))
-    with pytest.raises(InputError, match="holds no state 'best'; it holds model, averaged"):
+    with pytest.raises(InputError, match="'best'; it holds model, averaged"):
         load(path, state="best")
     same = written(tmp_path, {"model": last, "state_dict": lens_names(adder), "epoch": 3})
     torch.testing.assert_close(grid_logits(load(same, attention_rate=0.5)), grid_logits(adder))
     with pytest.raises(
         InputError,
-        match="does not hold a state dict of named tensors; it holds start, end: choose one",
+        match="it holds start, end",
     ):
         load(written(tmp_path, {"start": first, "end": last}))
