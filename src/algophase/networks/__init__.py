@@ -69,10 +69,10 @@ def add_architecture(
     >>> from algophase import TransformerSettings, add_architecture
     >>> add_architecture(TransformerSettings, Transformer)  # which every transformer of ours is
     """
-    other = NETWORK_KINDS.setdefault(settings.kind, settings)
-    if other is not settings:
+    of_this_kind = NETWORK_KINDS.setdefault(settings.kind, settings)
+    if of_this_kind is not settings:
         raise InputError(
-            f"kind is {settings.kind!r}, which {other.__name__} has already; choose another"
+            f"kind is {settings.kind!r}, which {of_this_kind.__name__} has already; choose another"
         )
     ARCHITECTURES[settings] = network
 
@@ -85,8 +85,8 @@ def build(task: TaskSettings, settings: NetworkSettings) -> Network:
     (23, 32)
     """
     if type(settings) not in ARCHITECTURES:
-        known = ", ".join(kind.__name__ for kind in ARCHITECTURES)
-        raise InputError(f"network settings are {shown(settings)}; choose one of {known}")
+        choices = ", ".join(kind.__name__ for kind in ARCHITECTURES)
+        raise InputError(f"network settings are {shown(settings)}; choose one of {choices}")
     return ARCHITECTURES[type(settings)](task, settings)
 
 

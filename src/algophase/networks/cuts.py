@@ -26,67 +26,62 @@ MARK = 2**30  # token numbers from here on mark operands; they fit 32 bits
 @contextmanager
 def _patched(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
     """The module with another `forward`, which is given its own one first."""
-    own, held = module.forward, "forward" in vars(module)
+    own, is_patched = module.forward, "forward" in vars(module)
     module.forward = lambda *args, **kwargs: forward(own, *args, **kwargs)
     try:
         yield
     finally:
-        if held:
+        if is_patched:
             module.forward = own
         else:
             del module.forward
 
 
-def _places(write: Write, device: torch.device) -> list[tuple[Tensor, Tensor]]:
-    """Where the two operands stand in each argument: masks (1, ...) of the entries that change
-    with them.
-    """
-    zero, one = (
-        torch.zeros(1, dtype=torch.long, device=device),
-        torch.ones(1, dtype=torch.long, device=device),
-    )
-    found = [
-        (first != neither, second != neither)
-        for neither, first, second in zip(
-            write(zero, zero), write(one, zero), write(zero, one), strict=True
-        )
-    ]
-    if any(bool((first & second).any()) for first, second in found):
+# Where the two operands stand in each argument: masks (1, ...) of the entries that change with them.
+Masks = list[tuple[Tensor, Tensor]]
+
+
+def _operand_masks(write: Write, device: torch.device) -> Masks:
+    zero = torch.zeros(1, dtype=torch.long, device=device)
+    one = torch.ones_like(zero)
+    masks = []
+    for neither, first, second in zip(
+        write(zero, zero), write(one, zero), write(zero, one), strict=True
+    ):
+        masks.append((first != neither, second != neither))
+    if any(bool((at_first & at_second).any()) for at_first, at_second in masks):
         raise InputError(
             "tokens writes a and b into one number; each operand must have a token of its own"
         )
-    for name, operand in (("a", 0), ("b", 1)):
-        if not any(bool(each[operand].any()) for each in found):
+    for operand, name in enumerate("ab"):
+        if not any(bool(of_argument[operand].any()) for of_argument in masks):
             raise InputError(f"tokens writes the same whatever {name} is")
-    return found
+    return masks
 
 
-def _marked(
-    arguments: Arguments, places: list[tuple[Tensor, Tensor]], first: Tensor, second: Tensor
-) -> Arguments:
+def _marked(arguments: Arguments, masks: Masks, first: Tensor, second: Tensor) -> Arguments:
     """The arguments with other numbers (n,) where the operands stand."""
     marked = []
-    for argument, (at_first, at_second) in zip(arguments, places, strict=True):
+    for argument, (at_first, at_second) in zip(arguments, masks, strict=True):
         shape = (-1, *(1,) * (argument.dim() - 1))
         argument = torch.where(at_first, first.view(shape).to(argument.dtype), argument)
         marked.append(torch.where(at_second, second.view(shape).to(argument.dtype), argument))
     return tuple(marked)
 
 
-def _token_numbers(
-    arguments: Arguments, places: list[tuple[Tensor, Tensor]]
-) -> tuple[Tensor, Tensor]:
+def _token_numbers(arguments: Arguments, masks: Masks) -> tuple[Tensor, Tensor]:
     """The numbers (n,) by which each operand is written."""
-    of_operand = [
-        next(
-            argument[at[operand].expand_as(argument)].view(len(argument), -1)[:, 0]
-            for argument, at in paired
-            if at[operand].any()
-        )
-        for operand in (0, 1)
-        for paired in [list(zip(arguments, places, strict=True))]
-    ]
-    return of_operand[0], of_operand[1]
+    numbers: dict[int, Tensor] = {}  # by operand, from the first argument that has it
+    for argument, of_argument in zip(arguments, masks, strict=True):
+        for operand, mask in enumerate(of_argument):
+            if operand not in numbers and mask.any():
+                written = argument[mask.expand_as(argument)].view(len(argument), -1)
+                numbers[operand] = written[:, 0]
+    return numbers[0], numbers[1]
+
+
+# What a look-up gave for an operand: by which module, for which tokens (n,), their embeddings.
+LookedUp = tuple[str, Tensor, Tensor]
 
 
 class Lookup:
@@ -99,24 +94,18 @@ class Lookup:
         return " and ".join(self.names)
 
     def tables(self, module: nn.Module, write: Write, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        seen: dict[
-            int, tuple[str, Tensor, Tensor]
-        ] = {}  # by operand: which module, the tokens, their embeddings
-        self._call(module, write, numbers, numbers, None, seen)
-        missing = [operand for operand in (0, 1) if operand not in seen]
-        if missing:
-            what = (
-                "the first operand's"
-                if missing == [0]
-                else "the second operand's"
-                if missing == [1]
-                else "neither operand's"
-            )
-            raise InputError(
-                f"embedding {self} is given {what} token{'s' if len(missing) == 1 else ''}"
-            )
-        (name, tokens, first), (other, others, second) = seen[0], seen[1]
-        return (first, first) if name == other and torch.equal(tokens, others) else (first, second)
+        by_operand: dict[int, LookedUp] = {}
+        self._call(module, write, numbers, numbers, None, by_operand)
+        if not by_operand:
+            raise InputError(f"embedding {self} is given neither operand's token")
+        for operand, which in enumerate(("first", "second")):
+            if operand not in by_operand:
+                raise InputError(f"embedding {self} is not given the {which} operand's tokens")
+        first_name, first_tokens, first = by_operand[0]
+        second_name, second_tokens, second = by_operand[1]
+        if first_name == second_name and torch.equal(first_tokens, second_tokens):
+            return first, first
+        return first, second
 
     def run(self, module: nn.Module, write: Write, first: Tensor, second: Tensor) -> Any:
         numbers = torch.zeros(len(first), dtype=torch.long, device=first.device)
@@ -129,34 +118,32 @@ class Lookup:
         a: Tensor,
         b: Tensor,
         rows: Tensor | None,
-        seen: dict[int, tuple[str, Tensor, Tensor]],
+        by_operand: dict[int, LookedUp],
     ) -> Any:
-        arguments, places = write(a, b), _places(write, a.device)
-        real, index = (
-            torch.cat(_token_numbers(arguments, places)),
-            torch.arange(len(a), device=a.device),
-        )
-        marked = _marked(arguments, places, MARK + index, MARK + len(a) + index)
+        arguments, masks = write(a, b), _operand_masks(write, a.device)
+        real = torch.cat(_token_numbers(arguments, masks))
+        index = torch.arange(len(a), device=a.device)
+        marked = _marked(arguments, masks, MARK + index, MARK + len(a) + index)
 
         def forward(
             name: str, own: Callable[..., Any], ids: Tensor, *rest: Any, **named: Any
         ) -> Any:
             mark = ids >= MARK
-            place = torch.where(mark, ids - MARK, 0).long()
-            out = own(torch.where(mark, real[place].to(ids.dtype), ids), *rest, **named)
+            entry = torch.where(mark, ids - MARK, 0).long()
+            out = own(torch.where(mark, real[entry].to(ids.dtype), ids), *rest, **named)
             if not isinstance(out, Tensor) or out.shape[:-1] != ids.shape:
                 raise InputError(
                     f"embedding {name} must turn token numbers into one row each; it gives "
                     f"{shape_of(out)}"
                 )
             if rows is not None:
-                return torch.where(mark[..., None], rows[place], out)
-            for operand in (0, 1):
-                these = mark & (place // len(a) == operand)
-                if these.any() and operand not in seen:
-                    found = out.new_zeros(len(a), out.shape[-1])
-                    found[place[these] % len(a)] = out[these]
-                    seen[operand] = (name, real[operand * len(a) : (operand + 1) * len(a)], found)
+                return torch.where(mark[..., None], rows[entry], out)
+            for operand, tokens in enumerate(real.split(len(a))):
+                of_this = mark & (entry // len(a) == operand)
+                if of_this.any() and operand not in by_operand:
+                    table = out.new_zeros(len(a), out.shape[-1])
+                    table[entry[of_this] % len(a)] = out[of_this]
+                    by_operand[operand] = (name, tokens, table)
             return out
 
         with ExitStack() as stack:
@@ -187,13 +174,14 @@ class Rows:
         return first, second
 
     def tables(self, module: nn.Module, write: Write, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        tokens = _token_numbers(write(numbers, numbers), _places(write, numbers.device))
-        found = [
-            table.index_select(self.axis, token).movedim(self.axis, 0)
-            for table, token in zip(self._parameters(module), tokens, strict=True)
-        ]
-        shared = len(self.names) == 1 and torch.equal(*tokens)
-        return found[0], found[0 if shared else 1]
+        masks = _operand_masks(write, numbers.device)
+        first_tokens, second_tokens = _token_numbers(write(numbers, numbers), masks)
+        first_parameter, second_parameter = self._parameters(module)
+        first = first_parameter.index_select(self.axis, first_tokens).movedim(self.axis, 0)
+        if len(self.names) == 1 and torch.equal(first_tokens, second_tokens):
+            return first, first
+        second = second_parameter.index_select(self.axis, second_tokens).movedim(self.axis, 0)
+        return first, second
 
     def run(self, module: nn.Module, write: Write, first: Tensor, second: Tensor) -> Any:
         n, numbers = len(first), torch.zeros(len(first), dtype=torch.long, device=first.device)
@@ -205,10 +193,9 @@ class Rows:
             for name, rows in zip(self.names, added, strict=True)
         }
         starts = [table.shape[self.axis] for table in tables]
-        arguments, places = write(numbers, numbers), _places(write, numbers.device)
-        marked = _marked(
-            arguments, places, starts[0] + index, starts[1] + (n if one else 0) + index
-        )
+        arguments, masks = write(numbers, numbers), _operand_masks(write, numbers.device)
+        second_start = starts[1] + (n if one else 0)
+        marked = _marked(arguments, masks, starts[0] + index, second_start + index)
         return functional_call(module, longer, marked, tie_weights=False)
 
 
@@ -225,16 +212,11 @@ class FirstLayer:
 
     def tables(self, module: nn.Module, write: Write, numbers: Tensor) -> tuple[Tensor, Tensor]:
         zeros = torch.zeros_like(numbers)
-        both, first, second, neither = (
-            self._input(module, write, a, b)
-            for a, b in (
-                (numbers, numbers),
-                (numbers, zeros),
-                (zeros, numbers),
-                (zeros[:1], zeros[:1]),
-            )
-        )
-        of_first, of_second = ((each != neither).any(0) for each in (first, second))
+        both = self._input(module, write, numbers, numbers)
+        first = self._input(module, write, numbers, zeros)
+        second = self._input(module, write, zeros, numbers)
+        neither = self._input(module, write, zeros[:1], zeros[:1])
+        of_first, of_second = (first != neither).any(0), (second != neither).any(0)
         if not bool((of_first & of_second).any()):
             return self._times(module, both * of_first), self._times(module, both * of_second)
         if torch.equal(first, second) and torch.equal(2 * first, both + neither):
@@ -266,20 +248,20 @@ class FirstLayer:
         arguments = write(a, b)
         if self._bare(module):
             return arguments[0].to(module.get_parameter(self.name).dtype)
-        given: list[Tensor] = []
+        inputs: list[Tensor] = []
 
         def forward(own: Callable[..., Any], x: Tensor) -> Tensor:
-            given.append(x.detach())
+            inputs.append(x.detach())
             return own(x)
 
         with _patched(module.get_submodule(self.name), forward):
             module(*arguments)
-        if len(given) != 1 or given[0].shape[0] != len(a) or given[0].dim() != 2:
+        if len(inputs) != 1 or inputs[0].shape[0] != len(a) or inputs[0].dim() != 2:
             raise InputError(
                 f"embedding {self.name} must read one row per pair, once; it reads "
-                f"{[shape_of(x) for x in given]}"
+                f"{[shape_of(x) for x in inputs]}"
             )
-        return given[0]
+        return inputs[0]
 
     def _times(self, module: nn.Module, x: Tensor) -> Tensor:
         """x times the matrix, without its bias."""

@@ -13,25 +13,22 @@ from algophase.networks.cuts import FirstLayer, Lookup, Rows
 
 def _tables(module: nn.Module) -> dict[str, int]:
     """What could be the embedding, by its name, and how many rows it has."""
-    found = {
-        name: part.num_embeddings
-        for name, part in module.named_modules()
-        if isinstance(part, nn.Embedding)
-    }
+    rows = {}
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Embedding):
+            rows[name] = part.num_embeddings
     for name, parameter in module.named_parameters():
         if name.rpartition(".")[2] == "W_E":
-            found[name] = parameter.shape[0]
-    return found
+            rows[name] = parameter.shape[0]
+    return rows
 
 
 def _first_layer(module: nn.Module) -> tuple[str, int] | None:
     """The first linear layer and how many numbers it reads."""
-    linear = (
-        (name, part.in_features)
-        for name, part in module.named_modules()
-        if isinstance(part, nn.Linear)
-    )
-    return next(linear, None)
+    for name, part in module.named_modules():
+        if isinstance(part, nn.Linear):
+            return name, part.in_features
+    return None
 
 
 def described_tables(module: object) -> str:
@@ -67,19 +64,15 @@ def likely_moduli(module: object, outputs: int | None = None) -> list[int]:
 
 def find_embedding(module: nn.Module, modulus: int) -> list[str]:
     """The embedding, where there is just one choice."""
-    lookups = [
-        name
-        for name, each in module.named_modules()
-        if (isinstance(each, nn.Embedding) and each.num_embeddings >= modulus)
-        or "W_E" in dict(each.named_parameters(recurse=False))
-    ]
+    lookups, layers = [], []
+    for name, part in module.named_modules():
+        is_large = isinstance(part, nn.Embedding) and part.num_embeddings >= modulus
+        if is_large or "W_E" in dict(part.named_parameters(recurse=False)):
+            lookups.append(name)
+        if isinstance(part, nn.Linear) and part.in_features in (modulus, 2 * modulus):
+            layers.append(name)
     if lookups and len(lookups) <= 2:
         return lookups if lookups != [""] else ["W_E"]
-    layers = [
-        name
-        for name, each in module.named_modules()
-        if isinstance(each, nn.Linear) and each.in_features in (modulus, 2 * modulus)
-    ]
     if layers and not lookups:
         return layers[:1]
     if lookups:
@@ -89,11 +82,11 @@ def find_embedding(module: nn.Module, modulus: int) -> list[str]:
         )
     tables = [
         name
-        for name, each in module.named_parameters()
-        if each.dim() == 2 and max(each.shape) >= modulus
+        for name, parameter in module.named_parameters()
+        if parameter.dim() == 2 and max(parameter.shape) >= modulus
     ]
-    seen = described_tables(module)
-    lacking = f"no embedding of {modulus} or more rows ({seen})" if seen else "no nn.Embedding"
+    sizes = described_tables(module)
+    lacking = f"no embedding of {modulus} or more rows ({sizes})" if sizes else "no nn.Embedding"
     raise InputError(
         f"module {type(module).__name__} has {lacking}; name the embedding, one of "
         f"{', '.join(tables) or 'its modules'}"
@@ -106,32 +99,22 @@ def cuts_at(
     modules, parameters = dict(module.named_modules()), dict(module.named_parameters())
     for name in names:
         if name not in modules and name not in parameters:
-            choices = [each for each in (*modules, *parameters) if each]
+            choices = [choice for choice in (*modules, *parameters) if choice]
             raise InputError(
                 f"embedding is {name!r}; module {type(module).__name__} has "
                 f"{', '.join(choices[:40])}"
             )
     if not 1 <= len(names) <= 2:
         raise InputError(f"embedding names {len(names)} modules; give one, or one for each operand")
+    first_layer = [FirstLayer(names[0])] if len(names) == 1 else []
     if all(name in modules for name in names):
-        if (
-            len(names) == 1
-            and not isinstance(modules[names[0]], nn.Embedding)
-            and _is_matrix(modules[names[0]])
-        ):
-            return [FirstLayer(names[0])]
-        return [Lookup(names), *([FirstLayer(names[0])] if len(names) == 1 else [])]
-    axes = [
-        axis
-        for axis in (0, 1)
-        if all(parameters[name].shape[axis] >= modulus for name in names if name in parameters)
-    ]
-    cuts: list[Lookup | Rows | FirstLayer] = [Rows(names, axis) for axis in axes]
-    return cuts + ([FirstLayer(names[0])] if len(names) == 1 else [])
-
-
-def _is_matrix(module: nn.Module) -> bool:
-    return isinstance(module, nn.Linear)
+        if first_layer and isinstance(modules[names[0]], nn.Linear):
+            return [*first_layer]
+        return [Lookup(names), *first_layer]
+    tables = [parameters[name] for name in names if name in parameters]
+    fewest = [min(table.shape[axis] for table in tables) for axis in (0, 1)]
+    rows = [Rows(names, axis) for axis, size in enumerate(fewest) if size >= modulus]
+    return [*rows, *first_layer]
 
 
 def templates(module: nn.Module, names: Sequence[str], p: int) -> list[str]:
@@ -158,7 +141,7 @@ def _positional(module: nn.Module) -> list[str]:
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(module.forward).parameters.values()
     return [
-        each.name
-        for each in parameters
-        if each.kind in kinds and each.default is inspect.Parameter.empty
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in kinds and parameter.default is inspect.Parameter.empty
     ]

@@ -85,7 +85,7 @@ class Clock(Network):
             for table in (self.embed.weight, first, second)
         )
         to_first, to_second = (
-            torch.view_as_real(other.conj()[:, None] * labels).flatten(-2) for other in (b, a)
+            torch.view_as_real(operand.conj()[:, None] * labels).flatten(-2) for operand in (b, a)
         )
         return Jacobians(self.logits_from_embeddings(first, second), to_first, to_second)
 

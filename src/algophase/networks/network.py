@@ -127,6 +127,11 @@ class Network(nn.Module):
         raise NotImplementedError
 
     @property
+    def architecture(self) -> str:
+        """What its code is called."""
+        return type(self).__name__
+
+    @property
     def concatenates(self) -> bool:
         """Whether the operands' embeddings are concatenated, so that each has a basis of its
         own.
@@ -166,14 +171,14 @@ class Network(nn.Module):
         logits: object = self.logits_from_embeddings(first, second)
         p, pairs = self.task.modulus, len(first)
         name = f"network {self.id}: logits_from_embeddings gives"
-        wanted = (
+        contract = (
             f"it must give ({pairs}, {p}), one row per pair and one logit per label (or more "
             "outputs than labels)"
         )
         if not isinstance(logits, Tensor):
-            raise InputError(f"{name} no tensor but {type(logits).__name__}; {wanted}")
+            raise InputError(f"{name} no tensor but {type(logits).__name__}; {contract}")
         if logits.dim() != 2 or logits.shape[0] != pairs or logits.shape[1] < p:
-            raise InputError(f"{name} the shape {tuple(logits.shape)}; {wanted}")
+            raise InputError(f"{name} the shape {tuple(logits.shape)}; {contract}")
         if not logits.is_floating_point():
             raise InputError(f"{name} {logits.dtype}; logits must be floats")
         return logits

@@ -38,6 +38,14 @@ class Recorded(Network):
     def is_function(self) -> bool:
         return not self.settings.width
 
+    @property
+    def architecture(self) -> str:
+        return self.settings.architecture
+
+    def answers(self) -> Tensor:
+        """The number of the largest logit for each pair, (p, p)."""
+        return self.logits.argmax(dim=-1)
+
     def operand_tables(self) -> tuple[Tensor, Tensor]:
         if self.is_function:  # the numbers themselves
             numbers = torch.arange(
@@ -48,24 +56,27 @@ class Recorded(Network):
 
     def distinct_tables(self) -> tuple[Tensor, ...]:
         """Of a function: a table in which all numbers are the same."""
-        return (
-            (torch.zeros_like(self.operand_tables()[0]),)
-            if self.is_function
-            else super().distinct_tables()
-        )
+        if self.is_function:
+            return (torch.zeros_like(self.operand_tables()[0]),)
+        return super().distinct_tables()
 
     def logits_from_embeddings(
         self, first: Tensor, second: Tensor, cache: Cache | None = None
     ) -> Tensor:
+        first_table, second_table = self.operand_tables()
+        return self.logits[self._rows(first, first_table), self._rows(second, second_table)]
+
+    def _rows(self, embeddings: Tensor, table: Tensor) -> Tensor:
+        """Which row of a table (p, width) each embedding (n, width) is."""
         exact = "donot_use_mm_for_euclid_dist"  # so that a row is at distance 0 of itself
-        operands = zip((first.detach(), second.detach()), self.operand_tables(), strict=True)
-        places = [torch.cdist(each, own, compute_mode=exact) for each, own in operands]
-        if max(float(place.min(dim=1).values.max()) for place in places) > 0:
+        distances = torch.cdist(embeddings.detach(), table, compute_mode=exact)
+        nearest = distances.min(dim=1)
+        if nearest.values.max() > 0:
             raise InputError(
                 f"network {self.id} was saved without its code: it has no logits on other "
                 "embeddings"
             )
-        return self.logits[places[0].argmin(dim=1), places[1].argmin(dim=1)]
+        return nearest.indices
 
     def initial_values(self) -> dict[str, InitialValues]:
         return {name: InitialValues("zeros") for name, _ in self.named_parameters()}
@@ -77,24 +88,23 @@ def recorded(network: Network, logits: Tensor) -> Recorded:
     numbers' own names.
     """
     first, second = (table.detach().cpu() for table in network.operand_tables())
-    own = len(network.distinct_tables()) > 1
-    name = (
-        network.settings.architecture
-        if isinstance(network.settings, WrappedSettings)
-        else type(network).__name__
+    own_tables = len(network.distinct_tables()) > 1
+    settings = WrappedSettings(
+        network.architecture, network.cut, first.shape[1], own_tables, logits.shape[-1]
     )
-    settings = WrappedSettings(name, network.cut, first.shape[1], own, logits.shape[-1])
-    found = Recorded(network.task, settings).to(first.dtype)
-    found.load_state_dict(
-        {"logits": logits.to(first.dtype), "first": first, **({"second": second} if own else {})}
-    )
-    found.id, found.notes = network.id, network.notes
-    return found
+    without_code = Recorded(network.task, settings).to(first.dtype)
+    tensors = {"logits": logits.to(first.dtype), "first": first}
+    if own_tables:
+        tensors["second"] = second
+    without_code.load_state_dict(tensors)
+    without_code.id, without_code.notes = network.id, network.notes
+    return without_code
 
 
 def of_logits(task: TaskSettings, name: str, logits: Tensor) -> Recorded:
     """A function of (a, b), by all its logits (p, p, outputs)."""
-    found = Recorded(task, WrappedSettings(name, "none", outputs=logits.shape[-1])).to(logits.dtype)
-    found.load_state_dict({"logits": logits})
-    found.id, found.notes = name, (NO_EMBEDDING,)
-    return found
+    settings = WrappedSettings(name, "none", outputs=logits.shape[-1])
+    function = Recorded(task, settings).to(logits.dtype)
+    function.load_state_dict({"logits": logits})
+    function.id, function.notes = name, (NO_EMBEDDING,)
+    return function

@@ -37,8 +37,8 @@ def padded_settings(
     runs: Sequence[RunSettings], size: Callable[[int], int] = exact_size
 ) -> NetworkSettings:
     """The smallest network of such sizes that holds every one of these in its leading corner."""
-    first, *others = [run.network for run in runs]
-    return first.padded(others, size)
+    first, *rest = [run.network for run in runs]
+    return first.padded(rest, size)
 
 
 def check_stackable(runs: Sequence[RunSettings]) -> None:

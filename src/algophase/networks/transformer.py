@@ -349,9 +349,9 @@ class Transformer(Network):
         weights["pos_embed.W_pos"] = weights["pos_embed.W_pos"][:-1]
         weights["unembed.W_U"] = weights["unembed.W_U"][:, : bare.task.logits]
         bare.load_state_dict(weights, assign=True)
-        for own, other in zip(attentions(self), attentions(bare), strict=True):
+        for own, of_bare in zip(attentions(self), attentions(bare), strict=True):
             # A recording reads the rate from memory (`replay`), not from the settings.
-            other.attention_rate = own.attention_rate
+            of_bare.attention_rate = own.attention_rate
         return bare
 
     def initial_values(self) -> dict[str, InitialValues]:

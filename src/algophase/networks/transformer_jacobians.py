@@ -80,7 +80,7 @@ class _Attended(NamedTuple):
     that are read.
 
     softmax, pattern: S and the interpolated M' of it, (n, k, q, h). asked: x_q W_Q W_K^T,
-    (n, q, h, d), whose products with x_k are the scores; wanted: x_k W_K W_Q^T, the same from the
+    (n, q, h, d), whose products with x_k are the scores; matched: x_k W_K W_Q^T, the same from the
     other side, and written: x_k W_V W_O, both (n, k, h, d). circuits: W_V W_O, (h, d, d).
     """
 
@@ -88,7 +88,7 @@ class _Attended(NamedTuple):
     softmax: Tensor
     pattern: Tensor
     asked: Tensor
-    wanted: Tensor
+    matched: Tensor
     written: Tensor
     circuits: Tensor
 
@@ -102,13 +102,13 @@ def _attend(attention: "Attention", residual: Tensor, asking: int) -> _Attended:
     circuits = torch.bmm(attention.W_V, attention.W_O)
     maps = torch.cat([asks, asks.mT, circuits]).transpose(0, 1).flatten(1)  # (d, 3 h d)
     mapped = (residual.flatten(0, 1) @ maps).view(n, positions, 3, -1, width)
-    asked, wanted, written = mapped.unbind(2)
+    asked, matched, written = mapped.unbind(2)
     asked = asked[:, -asking:]
     scores = torch.bmm(residual, asked.flatten(1, 2).mT).view(n, positions, asking, -1)
     softmax = scores.div_(math.sqrt(attention.W_Q.shape[-1])).softmax(1)
     pattern = attention.attention_rate * softmax + (1 - attention.attention_rate)
     out = torch.bmm(pattern.transpose(1, 2).flatten(2), written.flatten(1, 2))
-    return _Attended(out, softmax, pattern, asked, wanted, written, circuits)
+    return _Attended(out, softmax, pattern, asked, matched, written, circuits)
 
 
 def _through_attention(
@@ -132,7 +132,7 @@ def _through_attention(
     written = attended.written[:, :, None]  # (n, k, 1, h, d)
     mean_written = (softmax * written).sum(1, keepdim=True)
     moves = scale * softmax * (written - mean_written)  # y (n, k, q, h, d)
-    circuits, wanted = attended.circuits.flatten(1), attended.wanted.flatten(1, 2)
+    circuits, matched = attended.circuits.flatten(1), attended.matched.flatten(1, 2)
     back: list[Tensor | None] = [None] * positions
     for q, flow in enumerate(flows):
         asking = positions - len(flows) + q
@@ -141,13 +141,13 @@ def _through_attention(
         direct = (attended.pattern[:, :, q].flatten(0, 1) @ circuits).view(-1, width, width)
         jacobians = torch.baddbmm(direct, asked.mT, moved.flatten(0, 1))
         jacobians = jacobians.view(n, positions, width, width)
-        jacobians[:, asking].baddbmm_(wanted.mT, moved.flatten(1, 2))
+        jacobians[:, asking].baddbmm_(matched.mT, moved.flatten(1, 2))
         for k in range(positions):
-            before, jacobian = back[k], jacobians[:, k].mT
+            so_far, jacobian = back[k], jacobians[:, k].mT
             if k == asking:
-                before = flow if before is None else before + flow
-            if before is None:
+                so_far = flow if so_far is None else so_far + flow
+            if so_far is None:
                 back[k] = torch.bmm(flow, jacobian)
             else:
-                back[k] = torch.baddbmm(before, flow, jacobian)
+                back[k] = torch.baddbmm(so_far, flow, jacobian)
     return cast(list[Tensor], back)

@@ -78,6 +78,21 @@ class Wrapped(Network):
         with self._running():
             return self.read(self.module(*self.write(a, b)))
 
+    @property
+    def architecture(self) -> str:
+        return self.settings.architecture
+
+    @torch.no_grad()
+    def answers(self) -> Tensor:
+        """The number of the largest logit for each pair, (p, p)."""
+        numbers = torch.arange(self.task.modulus, device=self.device)
+        rows = []
+        with untouched(self.module):
+            for a in numbers:
+                logits = self.logits_of(a.expand_as(numbers), numbers)
+                rows.append(logits.argmax(dim=-1))
+        return torch.stack(rows)
+
     def measure_sizes(self) -> None:
         """Put the sizes of its tables and logits into its settings, where a description of it
         reads them.
@@ -184,7 +199,7 @@ class _Asked:
         kind = "module" if isinstance(self.module, nn.Module) else "function"
         return f"{kind} {getattr(self.module, '__name__', type(self.module).__name__)}"
 
-    def wrapped(self, modulus: int) -> Network:
+    def wrapped(self, modulus: int) -> Wrapped | Recorded:
         least = 1 if self.operation == "multiply" else 0
         task = TaskSettings(
             modulus=modulus - least, training_fraction=None, operation=self.operation
@@ -197,9 +212,9 @@ class _Asked:
         with torch.no_grad(), untouched(self.module):
             return _first_that_works(task, self.module, self.embedding, self.tokens, read, modulus)
 
-    def at_other_moduli(self, moduli: Sequence[int]) -> dict[int, Network]:
+    def at_other_moduli(self, moduli: Sequence[int]) -> dict[int, Wrapped | Recorded]:
         """The same at those of these moduli at which it runs."""
-        networks = {}
+        networks: dict[int, Wrapped | Recorded] = {}
         for modulus in moduli:
             try:
                 networks[modulus] = self.wrapped(modulus)
@@ -208,18 +223,13 @@ class _Asked:
         return networks
 
 
-def _outputs(network: Network) -> int:
-    assert isinstance(network.settings, WrappedSettings)
-    return network.settings.outputs
-
-
-def _accuracy(network: Network) -> float:
+def _accuracy(network: Wrapped | Recorded) -> float:
     """Share of all pairs whose largest logit is the right answer's."""
-    right = answers_of(network).cpu() == answers(network.task)
+    right = network.answers().cpu() == answers(network.task)
     return right.double().mean().item()
 
 
-def _seen(asked: _Asked, outputs: int) -> str:
+def _described_sizes(asked: _Asked, outputs: int) -> str:
     """tok has 37 rows and 37 logits come out."""
     tables = described_tables(asked.module)
     return f"{tables} and {outputs} logits come out" if tables else f"{outputs} logits come out"
@@ -230,52 +240,54 @@ def _with_question(error: InputError, asked: _Asked, modulus: int) -> InputError
     does.
     """
     likely = likely_moduli(asked.module)
-    others = (
-        asked.at_other_moduli(likely) if modulus not in likely and asked.outputs is None else {}
-    )
-    if not others:
+    if modulus in likely or asked.outputs is not None:
         return error
-    fitting = {other: network for other, network in others.items() if other == _outputs(network)}
-    candidates = fitting or others
-    likeliest = max(candidates, key=lambda other: _accuracy(candidates[other]))
-    seen = _seen(asked, _outputs(candidates[likeliest]))
+    running = asked.at_other_moduli(likely)
+    if not running:
+        return error
+    fitting = {
+        candidate: network
+        for candidate, network in running.items()
+        if candidate == network.settings.outputs
+    }
+    candidates = fitting or running
+    likeliest = max(candidates, key=lambda candidate: _accuracy(candidates[candidate]))
+    sizes = _described_sizes(asked, candidates[likeliest].settings.outputs)
     return InputError(
-        f"{asked.name}: modulus is {modulus}, but {seen}; did you mean modulus={likeliest}?"
+        f"{asked.name}: modulus is {modulus}, but {sizes}; did you mean modulus={likeliest}?"
     )
 
 
-def _check_modulus(network: Network, asked: _Asked, modulus: int) -> None:
+def _check_modulus(network: Wrapped | Recorded, asked: _Asked, modulus: int) -> None:
     """Ask about a modulus that runs where another answers far more pairs right; say so where
     sizes are unusual.
     """
-    outputs = _outputs(network)
-    least = modulus - network.task.modulus
-    own = _accuracy(network) if outputs > modulus - least else 1.0
+    outputs = network.settings.outputs
+    own = _accuracy(network) if outputs > network.task.modulus else 1.0
     if own == 1:
         return
-    likely = [other for other in likely_moduli(asked.module, outputs) if other > modulus]
-    shares = {
-        other: _accuracy(candidate) for other, candidate in asked.at_other_moduli(likely).items()
-    }
-    best = max(shares, key=lambda other: shares[other], default=modulus)
-    seen = _seen(asked, outputs)
+    larger = [likely for likely in likely_moduli(asked.module, outputs) if likely > modulus]
+    candidates = asked.at_other_moduli(larger)
+    shares = {candidate: _accuracy(wrapped) for candidate, wrapped in candidates.items()}
+    best = max(shares, key=lambda candidate: shares[candidate], default=modulus)
+    sizes = _described_sizes(asked, outputs)
     if best != modulus and 1 - shares[best] < (1 - own) / 2:
         raise InputError(
-            f"{asked.name}: modulus is {modulus}, but {seen}; {floored(shares[best])} of all "
+            f"{asked.name}: modulus is {modulus}, but {sizes}; {floored(shares[best])} of all "
             f"pairs are right modulo {best}, "
             f"and {floored(own)} modulo {modulus}. Did you mean modulus={best}? "
             f"outputs={modulus} insists on {modulus}"
         )
     usual = (modulus, modulus + 1, modulus + 2, 2 * modulus, 2 * modulus + 1)
     if outputs not in usual:
-        network.notes = (*network.notes, f"modulus is {modulus}, but {seen}")
+        network.notes = (*network.notes, f"modulus is {modulus}, but {sizes}")
 
 
-def _as_it_answers(network: Network, asked: _Asked, modulus: int) -> Network:
+def _as_it_answers(network: Wrapped | Recorded, asked: _Asked, modulus: int) -> Wrapped | Recorded:
     """The network with the operation that its answers to all pairs follow; addition where they
     follow none.
     """
-    result = learned(answers_of(network).cpu().numpy())
+    result = learned(network.answers().cpu().numpy())
     if result is None or not result.asked_as:
         return network
     if result.operation == "multiply":
@@ -286,18 +298,6 @@ def _as_it_answers(network: Network, asked: _Asked, modulus: int) -> Network:
     return network
 
 
-@torch.no_grad()
-def answers_of(network: Network) -> Tensor:
-    """The number of the largest logit for each pair, (p, p)."""
-    if isinstance(network, Recorded):
-        return network.logits.argmax(dim=-1)
-    assert isinstance(network, Wrapped)
-    numbers = torch.arange(network.task.modulus, device=network.device)
-    with untouched(network.module):
-        rows = [network.logits_of(a.expand_as(numbers), numbers).argmax(dim=-1) for a in numbers]
-    return torch.stack(rows)
-
-
 def _first_that_works(
     task: TaskSettings,
     module: nn.Module,
@@ -306,13 +306,8 @@ def _first_that_works(
     read: Read,
     p: int,
 ) -> Wrapped:
-    names = (
-        find_embedding(module, p)
-        if embedding is None
-        else [embedding]
-        if isinstance(embedding, str)
-        else list(embedding)
-    )
+    chosen = [embedding] if isinstance(embedding, str) else embedding
+    names = find_embedding(module, p) if chosen is None else list(chosen)
     problems = []
     for written in [tokens] if tokens is not None else templates(module, names, p):
         for cut in cuts_at(module, names, p):
@@ -322,12 +317,10 @@ def _first_that_works(
             except _Unsteady:
                 raise
             except InputError as error:
-                problems.append(f"{_told(written)}: {error}")
+                problems.append(f"{_described_tokens(written)}: {error}")
             except Exception as error:  # whatever the module raises on input that is not its own
-                problems.append(
-                    f"{_told(written)}: {type(error).__name__}: "
-                    f"{str(error).splitlines()[0] if str(error) else ''}"
-                )
+                message = str(error).splitlines()[0] if str(error) else ""
+                problems.append(f"{_described_tokens(written)}: {type(error).__name__}: {message}")
             else:
                 network.notes = tuple(_notes(network, written))
                 network.measure_sizes()
@@ -339,7 +332,7 @@ def _first_that_works(
 
 
 def _notes(network: Wrapped, written: Any) -> Iterator[str]:
-    yield f"cut at {network.where}, {_told(written)}"
+    yield f"cut at {network.where}, {_described_tokens(written)}"
     if network.cut == "first layer":
         yield (
             f"it has no embedding: the first matrix, {network.where}, is taken for the table, "
@@ -348,7 +341,7 @@ def _notes(network: Wrapped, written: Any) -> Iterator[str]:
         )
 
 
-def _told(written: Any) -> str:
+def _described_tokens(written: Any) -> str:
     return f"tokens {written}" if isinstance(written, str) else "tokens as given"
 
 
@@ -365,13 +358,13 @@ def _check_cut(network: Wrapped) -> None:
     change = difference(expected, again)
     if change:
         raise _Unsteady(f"module {type(network.module).__name__}: {unsteady(change)}")
-    found = network.logits_from_embeddings(first[pairs[:, 0]], second[pairs[:, 1]])
-    if found.dim() != 2 or found.shape[1] < p:
+    logits = network.logits_from_embeddings(first[pairs[:, 0]], second[pairs[:, 1]])
+    if logits.dim() != 2 or logits.shape[1] < p:
         raise InputError(
-            f"it gives logits of shape {shape_of(found)}; it must give {p} or more per pair "
+            f"it gives logits of shape {shape_of(logits)}; it must give {p} or more per pair "
             "(see `answer`)"
         )
-    apart, largest = (found - expected).abs().max().item(), expected.abs().max().item()
+    apart, largest = (logits - expected).abs().max().item(), expected.abs().max().item()
     if not apart <= AGREEMENT * max(largest, 1e-30):
         raise InputError(
             f"with its own embeddings put back at {network.where}, logits differ by "
@@ -403,5 +396,5 @@ def _of_function(
     )
 
 
-def _tensor(given: Any) -> Tensor:
-    return given.detach() if isinstance(given, Tensor) else torch.as_tensor(given)
+def _tensor(value: Any) -> Tensor:
+    return value.detach() if isinstance(value, Tensor) else torch.as_tensor(value)

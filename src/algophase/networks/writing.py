@@ -37,13 +37,11 @@ def _writer(tokens: Any, p: int) -> Write:
     return _Template(tokens, p)
 
 
-def _as_tuple(given: Any) -> Arguments:
-    found = (
-        given if isinstance(given, tuple) else tuple(given) if isinstance(given, list) else (given,)
-    )
-    if not found or not all(isinstance(each, Tensor) for each in found):
-        raise InputError(f"tokens gives {shown(given)}; it must give a tensor, or a tuple of them")
-    return found
+def _as_tuple(value: Any) -> Arguments:
+    arguments = tuple(value) if isinstance(value, tuple | list) else (value,)
+    if not arguments or not all(isinstance(argument, Tensor) for argument in arguments):
+        raise InputError(f"tokens gives {shown(value)}; it must give a tensor, or a tuple of them")
+    return arguments
 
 
 class _OneHot:
@@ -51,7 +49,7 @@ class _OneHot:
         self.p, self.added = p, added
 
     def __call__(self, a: Tensor, b: Tensor) -> Arguments:
-        first, second = (F.one_hot(each, self.p).float() for each in (a, b))
+        first, second = F.one_hot(a, self.p).float(), F.one_hot(b, self.p).float()
         return (first + second if self.added else torch.cat([first, second], dim=-1),)
 
 
@@ -61,20 +59,22 @@ class _Template:
     """
 
     def __init__(self, text: str, p: int) -> None:
-        others: dict[str, int] = {}
+        own_tokens: dict[str, int] = {}
         self.parts = [
-            [self._word(word, p, others) for word in part.split()] for part in text.split(",")
+            [self._word(word, p, own_tokens) for word in part.split()] for part in text.split(",")
         ]
         named = [operand for part in self.parts for operand, _ in part]
         if "a" not in named or "b" not in named or not all(self.parts):
             raise InputError(f"tokens is {text!r}; it must name a and b, as 'a b =' does")
 
     @staticmethod
-    def _word(word: str, p: int, others: dict[str, int]) -> tuple[str, int]:
+    def _word(word: str, p: int, own_tokens: dict[str, int]) -> tuple[str, int]:
         operand, _, offset = word.partition("+")
         if operand in ("a", "b") and (offset.isdigit() or word == operand):
             return operand, int(offset or 0)
-        return "", int(word) if word.isdigit() else others.setdefault(word, p + len(others))
+        if word.isdigit():
+            return "", int(word)
+        return "", own_tokens.setdefault(word, p + len(own_tokens))
 
     def __call__(self, a: Tensor, b: Tensor) -> Arguments:
         operands = {"a": a, "b": b, "": torch.zeros_like(a)}
@@ -100,42 +100,45 @@ class _Reader:
     def __init__(self, answer: Any, outputs: int | None, least: int) -> None:
         self.answer, self.outputs, self.least = answer, outputs, least
 
-    def __call__(self, given: Any) -> Tensor:
-        found = self.answer(given) if callable(self.answer) else _named(given, self.answer)
-        if not isinstance(found, Tensor):
+    def __call__(self, output: Any) -> Tensor:
+        if callable(self.answer):
+            logits = self.answer(output)
+        elif isinstance(self.answer, str):
+            logits = _named(output, self.answer)
+        else:
+            logits = _likely_logits(output)
+        if not isinstance(logits, Tensor):
             raise InputError(
-                f"the answer is {shape_of(found)}; `answer` must say where the logits are"
+                f"the answer is {shape_of(logits)}; `answer` must say where the logits are"
             )
-        if found.dim() == 3:
-            found = found[:, self.answer if isinstance(self.answer, int) else -1]
-        return found[..., : self.outputs].roll(-self.least, dims=-1)
+        if logits.dim() == 3:
+            logits = logits[:, self.answer if isinstance(self.answer, int) else -1]
+        return logits[..., : self.outputs].roll(-self.least, dims=-1)
 
 
-def _named(given: Any, name: Any) -> Any:
-    if isinstance(name, str):
-        if isinstance(given, Mapping):
-            if name not in given:
-                raise InputError(
-                    f"answer is {name!r}; the module gives {', '.join(map(str, given))}"
-                )
-            return given[name]
-        if not hasattr(given, name):
-            raise InputError(
-                f"answer is {name!r}, but the module gives {shape_of(given)} without it"
-            )
-        return getattr(given, name)
-    if isinstance(given, Mapping) and "logits" in given:
-        return given["logits"]
-    if isinstance(given, Tensor):
-        return given
-    return getattr(
-        given, "logits", given[0] if isinstance(given, tuple | list) and given else given
-    )
+def _named(output: Any, name: str) -> Any:
+    """The part of a module's output that has this name."""
+    if isinstance(output, Mapping):
+        if name not in output:
+            raise InputError(f"answer is {name!r}; the module gives {', '.join(map(str, output))}")
+        return output[name]
+    if not hasattr(output, name):
+        raise InputError(f"answer is {name!r}, but the module gives {shape_of(output)} without it")
+    return getattr(output, name)
 
 
-def shape_of(given: Any) -> str:
-    return (
-        f"a tensor {tuple(given.shape)}"
-        if isinstance(given, Tensor)
-        else f"a {type(given).__name__}"
-    )
+def _likely_logits(output: Any) -> Any:
+    """Where logits are if nobody says: under that name, or the first of several outputs."""
+    if isinstance(output, Mapping) and "logits" in output:
+        return output["logits"]
+    if isinstance(output, Tensor):
+        return output
+    if hasattr(output, "logits"):
+        return output.logits
+    return output[0] if isinstance(output, tuple | list) and output else output
+
+
+def shape_of(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"a tensor {tuple(value.shape)}"
+    return f"a {type(value).__name__}"

@@ -20,8 +20,8 @@ from algophase.analysis.catalogue import metrics
 from algophase.analysis.result import Analysis
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
-from algophase.core.settings import WrappedSettings, network_to_dict
-from algophase.networks import Network, Recorded
+from algophase.core.settings import network_to_dict
+from algophase.networks import Network
 from algophase.record.codec import from_plain, to_plain
 from algophase.storage.files import read_bytes, write_atomically
 
@@ -96,11 +96,9 @@ class KeptAnalyses:
 
 def _can_be_kept(network: Network) -> bool:
     """Whether its numbers and settings say all about a network: not if it has code of its own."""
-    if isinstance(network, Recorded):
+    if not network.has_code:
         return False  # its file has its analysis
-    if isinstance(network.settings, WrappedSettings):
-        return False
-    return type(network).__module__.startswith("algophase.")
+    return network.is_pure and type(network).__module__.startswith("algophase.")
 
 
 def network_digest(network: Network, thresholds: Thresholds = Thresholds()) -> str:

@@ -277,7 +277,7 @@ def away_from_kinks(run: RunSettings) -> RunSettings:
 
 
 def _smooth(run: RunSettings) -> bool:
-    return isinstance(run.network, TransformerSettings) and run.network.activation == "gelu"
+    return bool(run.network.to_dict().get("activation") == "gelu")
 
 
 def cases(small: bool) -> Iterator[tuple[str, list[RunSettings]]]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from algophase.core.settings import LinearSettings, RunSettings, TrainingSettings
+from algophase.core.settings import RunSettings, TrainingSettings
 from algophase.networks import initialise
 from algophase.networks.stacking import take_out
 from algophase.training.engines.plain import PlainEngine
@@ -42,7 +42,7 @@ def states(runs: Sequence[RunSettings], device: torch.device) -> dict[str, list[
     middle, late = _trained(runs, device, QUICK)
     late = [_sharpened(run, values, device) for run, values in zip(runs, late, strict=True)]
     found = {"start": start, "middle": middle, "late": late}
-    if not isinstance(runs[0].network, LinearSettings):
+    if any(name.endswith("W_Q") for name in late[0]):
         found["dead attention"] = [
             {
                 name: value * (1e-12 if name.endswith(("W_Q", "W_K")) else 1.0)
@@ -112,7 +112,7 @@ def _sharpened(run: RunSettings, values: Parameters, device: torch.device) -> Pa
     """The same network with its logits scaled, by an eighth to eight, so that its loss is
     `LATE_LOSS` if that is in reach.
     """
-    unembedding = "unembed.weight" if isinstance(run.network, LinearSettings) else "unembed.W_U"
+    (unembedding,) = (name for name in values if name.startswith("unembed"))
     engine, low, high = PlainEngine([run], device, "float64"), -3.0, 3.0
     for _ in range(
         12
