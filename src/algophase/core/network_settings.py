@@ -1,0 +1,210 @@
+"""Settings of the networks that can be trained, and of their training."""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from algophase.core.checked_settings import (
+    LARGEST_COUNT,
+    Settings,
+    check_choice,
+    check_integer,
+)
+from algophase.core.errors import InputError
+from algophase.core.task_settings import TaskSettings
+
+ACTIVATIONS = ("relu", "gelu")
+LINEAR_MODELS = ("alpha", "beta", "gamma", "delta", "alpha-prime")
+
+
+@dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """Full-batch AdamW. The learning rate is multiplied by min(step / warmup_steps, 1), step
+    counted from 0.
+
+    >>> TrainingSettings(epochs=500).learning_rate
+    0.001
+    """
+
+    epochs: int = 20_000
+    learning_rate: float = 1e-3
+    weight_decay: float = 2.0
+    beta1: float = 0.9
+    beta2: float = 0.98
+    epsilon: float = 1e-8
+    warmup_steps: int = 10
+
+    def __post_init__(self) -> None:
+        check_integer("epochs", self.epochs, 0, LARGEST_COUNT)
+        check_integer("warmup_steps", self.warmup_steps, 0, LARGEST_COUNT)
+        for name in ("learning_rate", "weight_decay", "beta1", "beta2", "epsilon"):
+            self._set_in_range(name)
+
+
+class NetworkSettings(Settings):
+    """What a network is. An architecture is a subclass, a frozen dataclass that answers these
+    questions for itself.
+
+    kind: its name in files and tables. trained: whether runs of it can be trained.
+    reads_layouts: whether it reads separate vocabularies and an equals sign (appendix I).
+
+    >>> from algophase import NetworkSettings, TransformerSettings
+    >>> isinstance(TransformerSettings(width=64), NetworkSettings), TransformerSettings.kind
+    (True, 'transformer')
+    """
+
+    kind: ClassVar[str]
+    trained: ClassVar[bool] = False
+    reads_layouts: ClassVar[bool] = False
+
+    @property
+    def title(self) -> str:
+        """What it is, in a sentence."""
+        return f"a {self.kind}"
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What is known of it, by name, as people read it."""
+        return self.to_dict()
+
+    def check_task(self, task: TaskSettings) -> None:
+        """Stop at a task that such a network cannot be given."""
+        if not self.reads_layouts and (task.separate_vocabularies or task.equals_sign):
+            raise InputError(
+                f"a {self.kind} network takes the plain token layout; separate_vocabularies and "
+                "equals_sign "
+                "need a transformer (model alpha-prime has separate embeddings of its own)"
+            )
+
+    def published_training(self) -> "TrainingSettings":
+        """The published recipe for such a network."""
+        return TrainingSettings()
+
+    def stack_key(self) -> tuple[object, ...]:
+        """What must be equal for two networks to share a stack of parameters, the smaller in the
+        larger's corner.
+        """
+        return (self,)
+
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "NetworkSettings":
+        """The smallest network that holds itself and those stacked with it, of the same `stack_key`. size:
+        rounds each size up.
+        """
+        return self
+
+    def shapes(self) -> "NetworkSettings":
+        """The same settings but for those that do not change the shape of any parameter."""
+        return self
+
+
+@dataclass(frozen=True)
+class TransformerSettings(NetworkSettings):
+    """The attention-rate transformer of section 4.2 and appendix F.1.
+
+    A head has floor(width / heads) dimensions, the MLP 4 * width hidden units.
+    bare: no attention biases, no layer norm, no mask.
+
+    >>> TransformerSettings(width=64, attention_rate=0.5).head_size
+    16
+    """
+
+    kind: ClassVar[str] = "transformer"
+    trained: ClassVar[bool] = True
+    reads_layouts: ClassVar[bool] = True
+    bare: ClassVar[bool] = True
+    layer_norm: ClassVar[bool] = False
+    causal: ClassVar[bool] = False
+    width: int = 128
+    layers: int = 1
+    heads: int = 4
+    activation: str = "relu"
+    attention_rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_integer("layers", self.layers, 1)
+        check_integer("heads", self.heads, 1)
+        check_integer("width", self.width, self.heads)  # so that a head has at least one dimension
+        check_choice("activation", self.activation, ACTIVATIONS)
+        self._set_in_range("attention_rate")
+
+    @property
+    def head_size(self) -> int:
+        return self.width // self.heads
+
+    @property
+    def hidden(self) -> int:
+        return 4 * self.width
+
+    def stack_key(self) -> tuple[object, ...]:
+        return (self.kind, self.layers, self.heads, self.activation)
+
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "TransformerSettings":
+        width = max(settings.width for settings in (self, *stacked))
+        return TransformerSettings(size(width), self.layers, self.heads, self.activation)
+
+    def shapes(self) -> "TransformerSettings":
+        return dataclasses.replace(self, attention_rate=1.0)
+
+
+@dataclass(frozen=True)
+class LinearSettings(NetworkSettings):
+    """The linear models of appendix E.
+
+    width: what the first linear layer reads; model delta concatenates two embeddings of width / 2.
+
+    >>> LinearSettings(model="delta").embedding_width
+    128
+    """
+
+    kind: ClassVar[str] = "linear"
+    trained: ClassVar[bool] = True
+    model: str = "beta"
+    width: int = 256
+    hidden: int = 256
+
+    def __post_init__(self) -> None:
+        check_choice("model", self.model, LINEAR_MODELS)
+        check_integer("width", self.width, 1)
+        check_integer("hidden", self.hidden, 1)
+        if self.model == "delta" and self.width % 2:
+            raise InputError(
+                f"width is {self.width}; model delta concatenates two embeddings, so it must be "
+                "even"
+            )
+
+    @property
+    def title(self) -> str:
+        return f"model {self.model}"
+
+    @property
+    def embedding_width(self) -> int:
+        return self.width // 2 if self.model == "delta" else self.width
+
+    def check_task(self, task: TaskSettings) -> None:
+        super().check_task(task)
+        renamed_apart = len(task.relabelling) > 1 and task.relabelling[0] != task.relabelling[1]
+        if self.model in ("alpha", "beta", "gamma") and (
+            task.operation == "subtract" or renamed_apart
+        ):
+            raise InputError(
+                f"model {self.model} adds two embeddings of one table: it cannot tell a from b, "
+                "as this task needs"
+            )
+
+    def published_training(self) -> "TrainingSettings":
+        """AdamW's own defaults, without warm-up."""
+        return TrainingSettings(beta2=0.999, warmup_steps=0)
+
+    def stack_key(self) -> tuple[object, ...]:
+        # Its first layer reads two halves, so a smaller network is no corner of it.
+        if self.model == "delta":
+            return (self,)
+        return (self.kind, self.model)
+
+    def padded(self, stacked: Sequence[Self], size: Callable[[int], int]) -> "LinearSettings":
+        if self.model == "delta":
+            return self
+        width = max(settings.width for settings in (self, *stacked))
+        hidden = max(settings.hidden for settings in (self, *stacked))
+        return LinearSettings(self.model, size(width), size(hidden))

@@ -1,0 +1,164 @@
+"""Settings of a task: the group, how pairs are written as tokens, and how they are split."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from algophase.core.checked_settings import (
+    Settings,
+    check_choice,
+    check_flag,
+    check_integer,
+    shown,
+)
+from algophase.core.errors import InputError
+from algophase.core.group import (
+    CyclicGroup,
+    Elements,
+    cyclic_group,
+    discrete_logarithms,
+    is_prime,
+)
+
+OUTPUTS = ("vocabulary", "modulus")
+OPERATIONS = ("add", "subtract", "multiply")
+
+
+def _checked_relabelling(relabelling: object, modulus: int) -> tuple[tuple[int, ...], ...]:
+    allowed = f"relabelling must be two or three permutations of 0 to {modulus - 1}"
+    if not isinstance(relabelling, tuple | list) or len(relabelling) not in (0, 2, 3):
+        raise InputError(f"{allowed}; it is {shown(relabelling)}")
+    permutations = []
+    for entry in relabelling:
+        names = tuple(entry) if isinstance(entry, tuple | list) else (entry,)
+        numbers = sorted(name for name in names if isinstance(name, int))
+        if len(names) != modulus or numbers != list(range(modulus)):
+            raise InputError(f"{allowed}; one of them is {shown(names)}")
+        permutations.append(names)
+    return tuple(permutations)
+
+
+@dataclass(frozen=True)
+class TaskSettings(Settings):
+    """Addition modulo `modulus`, how it is written as tokens, and how the pairs are split.
+
+    separate_vocabularies: the second operand is token b + p, so the two operands have embeddings of
+        their own.
+    equals_sign: a third position holds the last token of the vocabulary, and the answer is read
+        there.
+    training_fraction: int(training_fraction * p * p) pairs are trained on, the others validate;
+        None where nobody knows, as of a network from elsewhere.
+    outputs: a transformer's logits: one for each token of the vocabulary, or with "modulus" one for
+        each number.
+    operation: "add", "subtract", or "multiply": token t stands for t + 1, a non-zero number modulo
+        the prime `modulus` + 1. That is addition of exponents modulo `modulus`;
+        `TaskSettings.multiplication(59)` says it in terms of the prime.
+    relabelling: addition of numbers under other names, as two or three permutations of 0 .. p - 1:
+        the answer to (a, b) is the c with third[c] = first[a] + second[b] modulo p. Without a
+        third, answers keep their names.
+
+    >>> task = TaskSettings(modulus=23, equals_sign=True)
+    >>> task.vocabulary, task.context
+    (24, 3)
+    >>> TaskSettings.multiplication(59).modulus
+    58
+    """
+
+    modulus: int = 59
+    separate_vocabularies: bool = False
+    equals_sign: bool = False
+    training_fraction: float | None = 0.8
+    outputs: str = "vocabulary"
+    operation: str = "add"
+    relabelling: tuple[tuple[int, ...], ...] = ()
+
+    _later: ClassVar[tuple[str, ...]] = ("outputs", "operation", "relabelling")
+
+    def __post_init__(self) -> None:
+        check_integer("modulus", self.modulus, 2)
+        check_choice("outputs", self.outputs, OUTPUTS)
+        check_choice("operation", self.operation, OPERATIONS)
+        if self.operation == "multiply" and not is_prime(self.modulus + 1):
+            raise InputError(
+                f"modulus is {self.modulus}; numbers multiply modulo {self.modulus + 1}, which "
+                "is not a prime"
+            )
+        self._set("relabelling", _checked_relabelling(self.relabelling, self.modulus))
+        if self.relabelling and self.operation != "add":
+            raise InputError(f"operation is {self.operation!r}; a relabelling goes with 'add'")
+        check_flag("separate_vocabularies", self.separate_vocabularies)
+        check_flag("equals_sign", self.equals_sign)
+        if self.training_fraction is not None:
+            self._set_in_range("training_fraction")
+            if self.training_pairs < 1:
+                fraction = self.training_fraction
+                raise InputError(
+                    f"training_fraction {fraction} leaves no training pair at modulus "
+                    f"{self.modulus}"
+                )
+
+    @classmethod
+    def multiplication(cls, prime: int, **settings: Any) -> Self:
+        """Multiplication of the non-zero numbers modulo a prime."""
+        return cls(modulus=prime - 1, operation="multiply", **settings)
+
+    @property
+    def described(self) -> str:
+        """In words: addition modulo 59."""
+        if self.operation == "multiply":
+            return f"multiplication modulo {self.modulus + 1}"
+        name = {
+            "add": "relabelled addition" if self.relabelling else "addition",
+            "subtract": "subtraction",
+        }[self.operation]
+        return f"{name} modulo {self.modulus}"
+
+    @property
+    def is_addition(self) -> bool:
+        """Whether numbers add as they are."""
+        return self.operation == "add" and not self.relabelling
+
+    @property
+    def group(self) -> CyclicGroup:
+        """The group that the task adds in, whatever its numbers are called."""
+        return cyclic_group(self.modulus)
+
+    @property
+    def elements(self) -> Elements:
+        """Which element of the group each number stands for, so that operands add to the answer."""
+        own = self.group.elements
+        if self.operation == "subtract":  # a - b adds -b
+            return Elements(own, self.group.inverses, own)
+        if self.operation == "multiply":  # powers of one number add their exponents
+            exponents = discrete_logarithms(self.modulus + 1)
+            return Elements(exponents, exponents, exponents)
+        if self.relabelling:
+            first, second, *third = (np.array(names) for names in self.relabelling)
+            return Elements(first, second, third[0] if third else own)
+        return Elements(own, own, own)
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens: p or 2p, and one more for the equals sign."""
+        return self.modulus * (2 if self.separate_vocabularies else 1) + int(self.equals_sign)
+
+    @property
+    def logits(self) -> int:
+        """How many logits a transformer gives."""
+        return self.modulus if self.outputs == "modulus" else self.vocabulary
+
+    @property
+    def training_pairs(self) -> int:
+        """How many pairs are trained on."""
+        if self.training_fraction is None:
+            raise InputError(
+                "training_fraction is not known; give the share of pairs to train on, a number "
+                "in (0, 1]"
+            )
+        return int(self.training_fraction * self.modulus**2)
+
+    @property
+    def context(self) -> int:
+        """Positions in the input: two operands, and the equals sign."""
+        return 3 if self.equals_sign else 2
