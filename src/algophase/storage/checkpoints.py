@@ -69,7 +69,7 @@ class DirectoryCheckpoints:
         files = sorted(
             entry for entry in self.directory.iterdir() if entry.suffix == ".safetensors"
         )
-        held = []
+        descriptions = []
         for file in files:
             if file.name.startswith("."):
                 continue
@@ -79,12 +79,12 @@ class DirectoryCheckpoints:
                 raise InputError(
                     f"checkpoints {other} and {file} hold the same runs; remove one of them"
                 )
-            held.append(description)
-        return held
+            descriptions.append(description)
+        return descriptions
 
     def read(self, description: Description) -> Checkpoint:
         path = self.path(description.runs)
-        held = _describe(path)
+        stored = _describe(path)
         try:
             if not _is_intact(path):
                 raise InputError(
@@ -93,7 +93,7 @@ class DirectoryCheckpoints:
                 )
             with safe_open(path, framework="pt") as file:
                 names = file.keys()  # its own method: the file is no mapping
-                return Checkpoint(held, {name: file.get_tensor(name) for name in names})
+                return Checkpoint(stored, {name: file.get_tensor(name) for name in names})
         except (SafetensorError, OSError) as error:
             raise _unreadable(path, error) from None
 
@@ -150,10 +150,10 @@ def _describe(path: Path) -> Description:
             header = file.metadata() or {}
     except (SafetensorError, OSError) as error:
         raise _unreadable(path, error) from None
-    found = (header.get("format"), header.get("version"))
-    if found != (FORMAT, VERSION):
+    stated = (header.get("format"), header.get("version"))
+    if stated != (FORMAT, VERSION):
         raise InputError(
-            f"checkpoint {path} is {shown(found[0])} version {shown(found[1])}; this program "
+            f"checkpoint {path} is {shown(stated[0])} version {shown(stated[1])}; this program "
             f"reads {FORMAT!r} {VERSION!r}"
         )
     try:

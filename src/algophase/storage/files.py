@@ -110,11 +110,11 @@ def check_directory(path: Path) -> None:
     """That results can be written into a directory, there already or not: said before an hour's
     work, not after.
     """
-    there = next(each for each in (path, *path.absolute().parents) if each.exists())
-    if not there.is_dir():
-        raise InputError(f"{there} is a file; give a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise InputError(f"cannot write into {there}: {os.strerror(errno.EACCES)}")
+    existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not existing.is_dir():
+        raise InputError(f"{existing} is a file; give a directory")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise InputError(f"cannot write into {existing}: {os.strerror(errno.EACCES)}")
 
 
 def _umask() -> int:
@@ -126,14 +126,14 @@ def _umask() -> int:
 def check_plain_file(path: Path) -> None:
     """That a path is a file which can be read to its end: a FIFO or a device may never end."""
     try:
-        found = path.stat()
+        status = path.stat()
     except (OSError, ValueError) as error:  # ValueError: a null character in its name
         raise InputError(
             f"cannot read {path}: {getattr(error, 'strerror', None) or error}"
         ) from None
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise InputError(f"cannot read {path}: {os.strerror(errno.EISDIR)}")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise InputError(f"cannot read {path}: it is not a plain file")
 
 

@@ -86,13 +86,13 @@ def strangeness(
     """Why a shard is not of a sweep, or None if nothing says so. read: gives some of its
     columns.
     """
-    told = about.get(IDENTITY)
-    if isinstance(told, str):
-        return None if told == identity(description) else "it is of another space or seed"
+    stated = about.get(IDENTITY)
+    if isinstance(stated, str):
+        return None if stated == identity(description) else "it is of another space or seed"
     table = read(constants(description))
     for name, wanted in constants(description).items():
-        held = set(_hashable(table[name].to_pylist())) if name in table.column_names else {wanted}
-        for value in sorted(held - {wanted, None}, key=str):
+        values = set(_hashable(table[name].to_pylist())) if name in table.column_names else {wanted}
+        for value in sorted(values - {wanted, None}, key=str):
             return f"{name} of a run is {shown(value)}, in this sweep it is {shown(wanted)}"
     return None
 

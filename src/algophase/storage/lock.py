@@ -25,7 +25,7 @@ def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
     meanwhile.
     """
     handle = _acquire(directory / NAME, directory)
-    place = os.open(
+    folder = os.open(
         directory, os.O_RDONLY | os.O_DIRECTORY
     )  # the same directory, wherever it is moved to
     try:
@@ -45,16 +45,16 @@ def locked(directory: Path, doing: str) -> Iterator[Callable[[], bool]]:
         # Removed while it is still held: who waits for the old file finds out below that it is
         # gone. Another's lock stays.
         with suppress(OSError):
-            if _is(handle, NAME, place):
-                os.unlink(NAME, dir_fd=place)
-        os.close(place)
+            if _is(handle, NAME, folder):
+                os.unlink(NAME, dir_fd=folder)
+        os.close(folder)
         os.close(handle)
 
 
-def _is(handle: int, path: str | Path, place: int | None = None) -> bool:
+def _is(handle: int, path: str | Path, folder: int | None = None) -> bool:
     """Whether a path leads to this open file."""
     try:
-        return os.path.samestat(os.fstat(handle), os.stat(path, dir_fd=place))
+        return os.path.samestat(os.fstat(handle), os.stat(path, dir_fd=folder))
     except OSError:
         return False
 

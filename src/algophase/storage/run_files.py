@@ -105,8 +105,8 @@ def find_run(run: RunSettings, directory: Path) -> SavedRun | None:
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"{path} is not a readable history: {shown(error)}") from None
-    there = network_path(run, directory).exists() or saved.diverged_at is not None
-    return saved if there else None
+    is_there = network_path(run, directory).exists() or saved.diverged_at is not None
+    return saved if is_there else None
 
 
 def _number(value: Any) -> float | None:

@@ -152,13 +152,13 @@ def _read(
     import pyarrow
 
     try:
-        there = file.schema_arrow.names
-        former = _former_names(there)
+        names = file.schema_arrow.names
+        former = _former_names(names)
         wanted = (
             None if columns is None else dict.fromkeys(former.get(name, name) for name in columns)
         )
         table = file.read(
-            columns=None if wanted is None else [name for name in wanted if name in there]
+            columns=None if wanted is None else [name for name in wanted if name in names]
         )
         return _checked(table, former, path)
     except (pyarrow.ArrowException, OSError, ValueError) as error:
@@ -193,7 +193,7 @@ def is_single(kind: "pyarrow.DataType") -> bool:
     return bool(is_text or is_number or types.is_null(kind))
 
 
-def read_row(path: Path, place: int) -> dict[str, Any]:
+def read_row(path: Path, row_number: int) -> dict[str, Any]:
     """Every column of one row of a shard, None for what is missing. Other rows are not kept in
     memory.
     """
@@ -201,7 +201,7 @@ def read_row(path: Path, place: int) -> dict[str, Any]:
 
     file = open_shard(path)
     try:
-        group, first = 0, place
+        group, first = 0, row_number
         while first >= file.metadata.row_group(group).num_rows:
             first -= file.metadata.row_group(group).num_rows
             group += 1
@@ -214,7 +214,7 @@ def read_row(path: Path, place: int) -> dict[str, Any]:
             first -= batch.num_rows
     except (pyarrow.ArrowException, OSError, ValueError, IndexError) as error:
         raise _unreadable(path, error) from None
-    raise InputError(f"{path} has no row {place}: it was changed")
+    raise InputError(f"{path} has no row {row_number}: it was changed")
 
 
 def read_shards(
@@ -284,22 +284,22 @@ def _check_ids(table: "pyarrow.Table", path: Path, owners: dict[int, tuple[str, 
         return
     here = dict(zip(table["index"].to_pylist(), table["run_id"].to_pylist(), strict=True))
     for index, run_id in here.items():
-        held, other = owners.get(index, (run_id, path))
-        if held != run_id:
+        owner, other = owners.get(index, (run_id, path))
+        if owner != run_id:
             raise InputError(
-                f"run {index} is {shown(held)} in {other} and {shown(run_id)} in {path}: one is "
+                f"run {index} is {shown(owner)} in {other} and {shown(run_id)} in {path}: one is "
                 "not of this sweep; "
                 "move it elsewhere"
             )
     owners |= {index: (run_id, path) for index, run_id in here.items()}
 
 
-def _former_names(there: Sequence[str]) -> dict[str, str]:
+def _former_names(names: Sequence[str]) -> dict[str, str]:
     """Which columns of an older shard have another name now: now -> then."""
     return (
         {}
-        if "paper_label" in there
-        else {now: then for now, then in FORMER_NAMES.items() if then in there}
+        if "paper_label" in names
+        else {now: then for now, then in FORMER_NAMES.items() if then in names}
     )
 
 
@@ -363,17 +363,17 @@ def each_once(table: "pyarrow.Table") -> "pyarrow.Table":
     if "index" in names:
         indices = table["index"].to_pylist()
         places.sort(
-            key=lambda place: (
-                indices[place] is None,
-                indices[place],
-                epochs[place] is None,
-                epochs[place],
+            key=lambda row: (
+                indices[row] is None,
+                indices[row],
+                epochs[row] is None,
+                epochs[row],
             )
         )
     if "run_id" in names:
         ids, first = table["run_id"].to_pylist(), dict[Any, int]()
-        for place in places:
-            first.setdefault(place if ids[place] is None else (ids[place], epochs[place]), place)
+        for row in places:
+            first.setdefault(row if ids[row] is None else (ids[row], epochs[row]), row)
         places = list(first.values())
     return table.take(pyarrow.array(places, pyarrow.int64()))
 
@@ -452,12 +452,12 @@ def refuse_moments(columns: Collection[str], path: str | Path) -> None:
 
 def column_names(path: str | Path) -> list[str]:
     """Every column that any of the shards has."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for shard in _shards(path):
-        there = _schema(shard).names
-        now = {then: now for now, then in _former_names(there).items()}
-        found |= dict.fromkeys(now.get(name, name) for name in there)
-    return list(found)
+        names = _schema(shard).names
+        now = {then: now for now, then in _former_names(names).items()}
+        columns |= dict.fromkeys(now.get(name, name) for name in names)
+    return list(columns)
 
 
 def _shards(path: str | Path) -> list[Path]:
@@ -475,10 +475,10 @@ def provenance(path: Path) -> dict[str, Any]:
 def origin(schema: "pyarrow.Schema") -> dict[str, Any]:
     metadata = schema.metadata or {}
     try:
-        found = json.loads(metadata.get(METADATA_KEY, b"{}"))
+        stated = json.loads(metadata.get(METADATA_KEY, b"{}"))
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return stated if isinstance(stated, dict) else {}
 
 
 def _schema(path: Path) -> "pyarrow.Schema":

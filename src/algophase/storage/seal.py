@@ -20,9 +20,9 @@ def sealed(content: bytes) -> tuple[memoryview, bytes, memoryview]:
     """A file's content with its checksum in the place that was left for it, in pieces: it may be
     gigabytes.
     """
-    found = _SEAL.search(content)
-    assert found is not None, "no place was left for the checksum"
-    view, (start, end) = memoryview(content), found.span(1)
+    seal = _SEAL.search(content)
+    assert seal is not None, "no place was left for the checksum"
+    view, (start, end) = memoryview(content), seal.span(1)
     return view[:start], _digest(view, start, end).encode(), view[end:]
 
 
@@ -30,11 +30,11 @@ def is_intact(content: "bytes | mmap.mmap | pyarrow.Buffer") -> bool:
     """Whether a file is as it was written. One without a checksum may be anything, and counts as
     intact.
     """
-    found = _SEAL.search(content)
-    if found is None:
+    seal = _SEAL.search(content)
+    if seal is None:
         return True
     with memoryview(content) as view:
-        return _digest(view, *found.span(1)) == found[1].decode()
+        return _digest(view, *seal.span(1)) == seal[1].decode()
 
 
 def _digest(view: memoryview, start: int, end: int) -> str:

@@ -102,19 +102,19 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
     if twice:
         raise InputError(f"{path} has several columns {shown(twice[0])}")
     texts, numbers, types = *known_columns(), pyarrow.types
-    for place, field in enumerate(table.schema):
-        held = field.type.value_type if types.is_dictionary(field.type) else field.type
-        if types.is_null(held) or field.name not in texts | numbers:
+    for index, field in enumerate(table.schema):
+        kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+        if types.is_null(kind) or field.name not in texts | numbers:
             continue
         plain = (
-            types.is_integer(held)
-            or types.is_boolean(held)
-            or held in (pyarrow.float32(), pyarrow.float64())
+            types.is_integer(kind)
+            or types.is_boolean(kind)
+            or kind in (pyarrow.float32(), pyarrow.float64())
         )
-        wanted, fits = held, plain
-        if types.is_floating(held) or types.is_decimal(held):
-            wanted, fits = pyarrow.float64() if not plain else held, True
-        elif field.name in texts and (types.is_string(held) or types.is_large_string(held)):
+        wanted, fits = kind, plain
+        if types.is_floating(kind) or types.is_decimal(kind):
+            wanted, fits = pyarrow.float64() if not plain else kind, True
+        elif field.name in texts and (types.is_string(kind) or types.is_large_string(kind)):
             wanted, fits = pyarrow.string(), True
         if not fits:
             what = "text" if field.name in texts else "numbers"
@@ -122,7 +122,7 @@ def check_types(table: "pyarrow.Table", path: Path) -> "pyarrow.Table":
                 f"{path}: column {field.name} holds {str(field.type)[:80]}; it must hold {what}"
             )
         if wanted != field.type:
-            table = table.set_column(place, field.name, table.column(place).cast(wanted))
+            table = table.set_column(index, field.name, table.column(index).cast(wanted))
     return table
 
 
