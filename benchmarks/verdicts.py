@@ -29,9 +29,9 @@ from algophase import (
 )
 from algophase.analysis.catalogue import CIRCULARITY
 from algophase.analysis.result import Analysis
-from algophase.analysis.verdict.lines import reaches
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.devices import choose_device
+from algophase.core.lines import reaches
 from algophase.runs.boundary import phase_boundary
 
 FIRST_SEED = 9000  # beyond those of the gallery

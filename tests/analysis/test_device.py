@@ -20,7 +20,7 @@ from algophase.analysis.circles.find import find_circles, isolate_circles
 from algophase.analysis.circles.principal import network_components, principal_components
 from algophase.analysis.device import in_float64
 from algophase.analysis.logits.metrics import gradient_symmetricity, gradient_symmetricity_exact
-from algophase.analysis.measured import UNIT, measure_on_device, metrics_here
+from algophase.analysis.measured import UNIT, measure_on_device, metrics_on_cpu
 from algophase.analysis.program.instances import isolate
 from algophase.analysis.result import Analysis
 from algophase.analysis.subject import Subject
@@ -90,7 +90,7 @@ def test_no_tensor_is_left_behind_and_nothing_waits(index: int) -> None:
         sums = analysis_of._isolate(subject, alone, with_sums=True).packed.flat
     assert launched.flat.device.type == sums.device.type == "meta"
     assert len(launched.flat) == sum(shape.numel() for shape in launched.shapes.values())
-    known = metrics_here(subject, launched)
+    known = metrics_on_cpu(subject, launched)
     on_device = {quantity.name for quantity in metrics() if quantity.measure is not None}
     assert on_device <= {*known, *launched.shapes}
     assert not known.keys() & launched.shapes.keys()

@@ -89,11 +89,11 @@ def analyze(
         "answer": answer,
         "outputs": outputs,
     }
-    given = [name for name, value in asked.items() if value is not None]
+    arguments = [name for name, value in asked.items() if value is not None]
     if isinstance(network, Network):
-        if given:
+        if arguments:
             raise InputError(
-                f"{', '.join(given)}: network {network.id} knows them itself; they are for "
+                f"{', '.join(arguments)}: network {network.id} knows them itself; they are for "
                 "other modules"
             )
         taken = network if operation is None else with_operation(network, operation)
@@ -168,9 +168,9 @@ async def _analysis_of(
     keep: bool = False,
 ) -> Analysis:
     """keep: what was computed of the network stays with the analysis."""
-    known = network.known_analysis
-    if isinstance(known, Analysis):
-        return replace(known, id=network.id).decide(thresholds)
+    recorded = network.known_analysis
+    if isinstance(recorded, Analysis):
+        return replace(recorded, id=network.id).decide(thresholds)
     subject = Subject(network, device)
     analysis = await find_algorithm(subject, thresholds, compute)
     if not keep:
@@ -181,9 +181,9 @@ async def _analysis_of(
 
 def analyze_subject(subject: Subject, thresholds: Thresholds = Thresholds()) -> Analysis:
     """`analyze` of a network under measurement, which keeps what was computed of it."""
-    known = subject.given.known_analysis
-    if isinstance(known, Analysis):
-        return known.decide(thresholds)
+    recorded = subject.given.known_analysis
+    if isinstance(recorded, Analysis):
+        return recorded.decide(thresholds)
     return replace(run_now(find_algorithm(subject, thresholds)), subject=subject)
 
 
@@ -276,14 +276,14 @@ async def _circles_alone(
     wants.
     """
     circles = circles_alone(sums, frequencies.isolated, subject.components)
-    wanted = candidates(program, subject.components)
-    wanted = list(dict.fromkeys([*frequencies.embedded, *wanted]))
-    missing = [k for k in wanted if k not in frequencies.isolated]
+    by_program = candidates(program, subject.components)
+    frequencies_to_see = list(dict.fromkeys([*frequencies.embedded, *by_program]))
+    missing = [k for k in frequencies_to_see if k not in frequencies.isolated]
     if missing:
         more_sums = await _isolate(subject, [[k] for k in missing])
         circles += circles_alone(more_sums, missing, subject.components)
     by_frequency = {circle.frequency: circle for circle in circles}
-    return [by_frequency[k] for k in wanted]
+    return [by_frequency[k] for k in frequencies_to_see]
 
 
 async def _instances(subject: Subject, program: Program, alone: list[CircleAlone]) -> Instances:

@@ -24,9 +24,9 @@ from typing import Any, Literal
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.hidden.units import UnitMeans, Units
 from algophase.analysis.measures import MEASURES, Measure
-from algophase.analysis.verdict.lines import exceeds, falls_short
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.lines import exceeds, falls_short
 from algophase.core.wording import floored
 
 LONGEST_CELL = 80  # characters of a text in a table

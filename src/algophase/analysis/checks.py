@@ -45,12 +45,9 @@ def check_network(network: object) -> None:
             "network in a file"
         )
     if not isinstance(network, Network):
-        what = (
-            f"{shown(network)} is"
-            if network is None
-            else f"an object of class {type(network).__name__} is"
-        )
-        wanted = " and ".join(METHODS)
+        what = f"an object of class {type(network).__name__} is"
+        if network is None:
+            what = f"{shown(network)} is"
         if callable(network):
             raise InputError(
                 f"{what} not a network; say what it adds modulo: analyze(module, modulus=59), "
@@ -58,7 +55,7 @@ def check_network(network: object) -> None:
             )
         raise InputError(
             f"{what} not a network; give one of a subclass of algophase.Network with the "
-            f"methods {wanted} ({HOW_TO})"
+            f"methods {' and '.join(METHODS)} ({HOW_TO})"
         )
     name = f"network {network.id}"
     for method in METHODS:
@@ -111,9 +108,9 @@ def _check_tables(name: str, tables: object, modulus: int) -> None:
         any(len(shape) != 2 or shape[0] != modulus or shape[1] == 0 for shape in shapes)
         or shapes[0] != shapes[1]
     ):
-        given = " and ".join(map(str, shapes))
+        shapes_text = " and ".join(map(str, shapes))
         raise InputError(
-            f"{name}: operand_tables gives tables of shape {given}; both must be ({modulus}, "
+            f"{name}: operand_tables gives tables of shape {shapes_text}; both must be ({modulus}, "
             "width), of one width"
         )
     if not all(table.is_floating_point() for table in tables):
@@ -127,21 +124,18 @@ def not_finite(network: Network, logits: Tensor) -> InputError:
     """Why logits that are not finite cannot be analysed, with what is known. The parameters
     themselves are finite.
     """
-    with_nan, with_infinity = (
-        int(found.any(dim=-1).sum()) for found in (logits.isnan(), logits.isinf())
-    )
-    weights = (
-        parameter.detach() for parameter in network.parameters() if parameter.is_floating_point()
-    )
-    largest = max((weight.abs().max().item() for weight in weights if weight.numel()), default=0.0)
-    found = [
-        f"{count} hold {what}"
-        for count, what in ((with_nan, "a NaN"), (with_infinity, "an infinity"))
-        if count
-    ]
+    counts = {
+        "a NaN": int(logits.isnan().any(dim=-1).sum()),
+        "an infinity": int(logits.isinf().any(dim=-1).sum()),
+    }
+    problems = [f"{count} hold {what}" for what, count in counts.items() if count]
+    largest = 0.0
+    for parameter in network.parameters():
+        if parameter.is_floating_point() and parameter.numel():
+            largest = max(largest, parameter.detach().abs().max().item())
     return InputError(
         f"network {network.id}: its logits are not finite: of those of "
-        f"{network.task.modulus**2} pairs, {' and '.join(found)}; "
+        f"{network.task.modulus**2} pairs, {' and '.join(problems)}; "
         f"its weights are finite, the largest is {largest:.3g}"
     )
 

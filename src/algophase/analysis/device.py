@@ -56,30 +56,27 @@ def in_float64(network: SomeNetwork, device: torch.device | str = "cpu") -> Some
     It is in evaluation mode, whatever the network's: what is analysed is what the network answers
     at inference.
     """
-    held: list[Tensor] = [
-        *network.parameters(),
-        *network.buffers(),
-    ]  # each once, however many names it has
-    known_already = set(map(id, held))
+    # Each once, however many names it has.
+    tensors: list[Tensor] = [*network.parameters(), *network.buffers()]
+    registered = set(map(id, tensors))
     for module in network.modules():  # a mask that its author did not register
-        held += [
-            value
-            for value in vars(module).values()
-            if isinstance(value, Tensor) and id(value) not in known_already
-        ]
-    floating = [tensor for tensor in held if tensor.is_floating_point()]
-    moved = dict(zip(floating, upload(floating, torch.device(device), torch.float64), strict=True))
-    moved |= {tensor: tensor.to(device, copy=True) for tensor in held if tensor not in moved}
-    moved = {
-        old: nn.Parameter(new, False) if isinstance(old, nn.Parameter) else new
-        for old, new in moved.items()
-    }
+        plain_tensors = [value for value in vars(module).values() if isinstance(value, Tensor)]
+        tensors += [tensor for tensor in plain_tensors if id(tensor) not in registered]
+
+    floating = [tensor for tensor in tensors if tensor.is_floating_point()]
+    copies = upload(floating, torch.device(device), torch.float64)
+    copy_of = dict(zip(floating, copies, strict=True))
+    for tensor in tensors:
+        if tensor not in copy_of:
+            copy_of[tensor] = tensor.to(device, copy=True)
+    for tensor, copied in copy_of.items():
+        if isinstance(tensor, nn.Parameter):
+            copy_of[tensor] = nn.Parameter(copied, False)
     if is_plain(network):
-        return _copied(network, moved, {}).eval()
-    known: dict[int, object] = {
-        id(old): new for old, new in moved.items()
-    }  # wherever a tensor is held, its copy is
-    return copy.deepcopy(network, known).eval()
+        return _copied(network, copy_of, {}).eval()
+    # Wherever a tensor is referred to, its copy is.
+    memo: dict[int, object] = {id(tensor): copied for tensor, copied in copy_of.items()}
+    return copy.deepcopy(network, memo).eval()
 
 
 def is_plain(network: nn.Module) -> bool:
@@ -101,29 +98,30 @@ def plain_values(module: nn.Module) -> Iterator[tuple[str, Hashable]]:
 
 
 def _may_be_shared(value: object) -> bool:
-    return isinstance(value, PLAIN) or (
-        type(value) is tuple and all(isinstance(each, PLAIN) for each in value)
-    )
+    if type(value) is tuple:
+        return all(isinstance(item, PLAIN) for item in value)
+    return isinstance(value, PLAIN)
 
 
 def _copied(
-    module: SomeModule, moved: Mapping[Tensor, Tensor], known: dict[int, nn.Module]
+    module: SomeModule, copy_of: Mapping[Tensor, Tensor], copies: dict[int, nn.Module]
 ) -> SomeModule:
-    """A plain module with other tensors, in a tenth of the time of a deep copy. known: the
-    copies so far, by what is copied.
+    """A plain module with other tensors, in a tenth of the time of a deep copy.
+
+    copies: of the modules so far, by the id of what is copied.
     """
-    if id(module) not in known:
-        known[id(module)] = made = type(module).__new__(type(module))
-        for name, value in vars(module).items():
-            if name == "_modules":
-                value = {
-                    key: child and _copied(child, moved, known) for key, child in value.items()
-                }
-            elif name in REGISTRIES:
-                value = {
-                    key: None if tensor is None else moved[tensor] for key, tensor in value.items()
-                }
-            elif not _may_be_shared(value):
-                value = type(value)()  # empty: hooks, mostly
-            made.__dict__[name] = value
-    return cast(SomeModule, known[id(module)])
+    if id(module) in copies:
+        return cast(SomeModule, copies[id(module)])
+    copied = type(module).__new__(type(module))
+    copies[id(module)] = copied
+    for name, value in vars(module).items():
+        if name == "_modules":
+            children = value.items()
+            value = {key: child and _copied(child, copy_of, copies) for key, child in children}
+        elif name in REGISTRIES:
+            tensors = value.items()
+            value = {key: None if tensor is None else copy_of[tensor] for key, tensor in tensors}
+        elif not _may_be_shared(value):
+            value = type(value)()  # empty: hooks, mostly
+        copied.__dict__[name] = value
+    return copied

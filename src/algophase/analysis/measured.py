@@ -73,11 +73,11 @@ def measure(
 ) -> Pending[Measured]:
     """compute: `measure_on_device`, or a recording of it."""
     packed = compute(subject)
-    here = metrics_here(subject, packed)
-    return Pending(packed, functools.partial(_measured, subject, here))
+    on_cpu = metrics_on_cpu(subject, packed)
+    return Pending(packed, functools.partial(_measured, subject, on_cpu))
 
 
-def metrics_here(subject: Subject, packed: Packed) -> dict[str, float]:
+def metrics_on_cpu(subject: Subject, packed: Packed) -> dict[str, float]:
     """The metrics that are computed on the CPU, by name: all that are not among the packed ones."""
     values = {}
     for quantity in metrics():
@@ -86,13 +86,13 @@ def metrics_here(subject: Subject, packed: Packed) -> dict[str, float]:
     return values
 
 
-def _measured(subject: Subject, here: dict[str, float], numbers: Mapping[str, Array]) -> Measured:
+def _measured(subject: Subject, on_cpu: dict[str, float], numbers: Mapping[str, Array]) -> Measured:
     _check_logits(subject, float(numbers[LARGEST]))
     waves = _beginning_with(UNIT, numbers)
     if waves:
         subject.units = units_of_waves(waves, subject.modulus)
     values = {name: float(value) for name, value in numbers.items() if value.ndim == 0}
-    values |= here | unit_means(subject.units if waves else None)
+    values |= on_cpu | unit_means(subject.units if waves else None)
     in_order = {quantity.name: values[quantity.name] for quantity in metrics()}
     second_relu = None
     if WITHOUT_SECOND_RELU in numbers:

@@ -26,13 +26,13 @@ from algophase.analysis.verdict.decide import (
     findings,
     fit_of,
 )
-from algophase.analysis.verdict.lines import TIE
 from algophase.analysis.verdict.paper_label import (
     Measurements,
     PaperVerdict,
     Shape,
     circularity_name,
 )
+from algophase.core.lines import TIE
 from algophase.record.codec import from_plain, read_fields, to_plain, undefined_numbers
 from algophase.record.columns import items_of, part_of
 from algophase.record.layout import Layout, to_record

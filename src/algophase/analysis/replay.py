@@ -52,20 +52,14 @@ class Graph:
     """A recording on a GPU."""
 
     def __init__(self, work: Callable[[], Packed]) -> None:
-        self._graph, stream, now = (
-            torch.cuda.CUDAGraph(),
-            torch.cuda.Stream(),
-            torch.cuda.current_stream(),
-        )
+        self._graph = torch.cuda.CUDAGraph()
+        stream, now = torch.cuda.Stream(), torch.cuda.current_stream()
         stream.wait_stream(now)
         with torch.cuda.stream(stream):
             work()  # for what libraries set up with each stream
         capture = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
-        with (
-            torch.cuda.stream(now),
-            capture,
-            Borrowed() as borrowed,
-        ):  # a capture that fails would leave us on its stream
+        # A capture that fails would leave us on its stream: the outer one brings us back.
+        with torch.cuda.stream(now), capture, Borrowed() as borrowed:
             self.numbers = work()
         self._borrowed = borrowed.tensors
 
@@ -74,8 +68,8 @@ class Graph:
 
 
 class Borrowed(TorchDispatchMode):
-    """Holds on to what operations read and did not make themselves: a graph knows places in
-    memory, not tensors.
+    """Holds on to what operations read and did not make themselves: a graph knows addresses
+    in memory, not tensors.
     """
 
     def __init__(self) -> None:
@@ -89,13 +83,15 @@ class Borrowed(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for tensor in _tensors((args, kwargs)):
-            if (place := _place(tensor)) not in self._made:
-                self._held.setdefault(place, tensor)
-        found = func(*args, **(kwargs or {}))
-        self._made.update(
-            place for tensor in _tensors(found) if (place := _place(tensor)) not in self._held
-        )
-        return found
+            address = _address(tensor)
+            if address not in self._made:
+                self._held.setdefault(address, tensor)
+        results = func(*args, **(kwargs or {}))
+        for tensor in _tensors(results):
+            address = _address(tensor)
+            if address not in self._held:
+                self._made.add(address)
+        return results
 
 
 class Replays:
@@ -128,17 +124,18 @@ class Replays:
             and len(self._recorded) < MOST_KINDS
         ):
             self._recorded[kind] = self._recording(subject)
-        known = self._recorded.get(kind)
-        if known is None:
+        recorded = self._recorded.get(kind)
+        if recorded is None:
             return self._work(subject)
-        torch._foreach_copy_(known.weights, _weights(subject.network))
-        for held, rate in zip(known.rates, _rates(subject.network), strict=True):
-            held.fill_(rate)
-        known.recording.play()
-        if known.checked == CHECKED:
-            return known.recording.numbers
-        expected, known.checked = self._work(subject), known.checked + 1
-        if not _same(known.recording.numbers, expected):
+        torch._foreach_copy_(recorded.weights, _weights(subject.network))
+        for tensor, rate in zip(recorded.rates, _rates(subject.network), strict=True):
+            tensor.fill_(rate)
+        recorded.recording.play()
+        if recorded.checked == CHECKED:
+            return recorded.recording.numbers
+        expected = self._work(subject)
+        recorded.checked += 1
+        if not _same(recorded.recording.numbers, expected):
             log.warning(
                 "%s and networks like it: a recorded analysis gives other numbers, and is not used",
                 subject.given.id,
@@ -176,10 +173,10 @@ class _Recorded:
     checked: int = 0
 
 
-def _same(found: Packed, expected: Packed) -> bool:
-    return found.shapes == expected.shapes and torch.allclose(
-        found.flat, expected.flat, SAME, SAME, equal_nan=True
-    )
+def _same(played: Packed, expected: Packed) -> bool:
+    if played.shapes != expected.shapes:
+        return False
+    return torch.allclose(played.flat, expected.flat, SAME, SAME, equal_nan=True)
 
 
 def kind_of(subject: Subject) -> Hashable | None:
@@ -204,7 +201,7 @@ def _tensors(nested: object) -> Iterable[Tensor]:
     return (leaf for leaf in tree_leaves(nested) if isinstance(leaf, Tensor))
 
 
-def _place(tensor: Tensor) -> int:
+def _address(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
 
 

@@ -11,8 +11,8 @@ from algophase.analysis.circles.find import Circle, find_circles, points_in_plan
 from algophase.analysis.circles.formulas import accompanied_frequencies, gap
 from algophase.analysis.circles.principal import PrincipalComponents, principal_components
 from algophase.analysis.hidden.anatomy import SIGNIFICANT, Anatomy
-from algophase.analysis.verdict.lines import exceeds
 from algophase.core.errors import InputError
+from algophase.core.lines import exceeds
 from algophase.core.palette import COLORS
 from algophase.networks import Linear
 from algophase.paper.product import Claim, Product, Table

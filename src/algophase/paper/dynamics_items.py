@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.verdict.lines import falls_short, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.lines import falls_short, stays_within
 from algophase.core.wording import plural
 from algophase.paper.dynamics_figures import (
     draw_companions,

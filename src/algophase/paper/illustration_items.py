@@ -23,8 +23,8 @@ from algophase.analysis.circles.formulas import (
 )
 from algophase.analysis.logits.all_pairs import correct_logits, grid_logits
 from algophase.analysis.specimen import Specimen
-from algophase.analysis.verdict.lines import exceeds, reaches
 from algophase.core.fourier import circle, cos_turn, folded, sin_turn
+from algophase.core.lines import exceeds, reaches
 from algophase.core.task import labels
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.paper.illustrations import draw_accompanying, draw_algorithms, draw_approximation

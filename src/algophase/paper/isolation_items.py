@@ -8,9 +8,9 @@ from torch import Tensor
 from algophase.analysis.circles.formulas import half_angle_cosine, variance_explained
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.analysis.logits.all_pairs import by_difference_and_sum
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.core.fourier import cos_turn, folded
 from algophase.core.group import cyclic_group
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.plates import MOST_SHOWN, draw_isolated
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.published import number

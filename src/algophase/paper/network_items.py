@@ -9,7 +9,7 @@ from torch import Tensor
 
 from algophase.analysis.circles.principal import frequency_shares
 from algophase.analysis.logits.metrics import embedding_gradients, paper_triples
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.core.palette import COLORS
 from algophase.paper.plates import logits_in_steps
 from algophase.paper.populations import circles_of

@@ -5,7 +5,7 @@ from functools import partial
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches
+from algophase.core.lines import exceeds, falls_short, reaches
 from algophase.paper.population_figures import (
     by_verdict,
     metrics_figure,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
-from algophase.analysis.verdict.lines import stays_within
+from algophase.core.lines import stays_within
 from algophase.paper.product import Claim, Table, Verdict
 from algophase.paper.published import number
 from algophase.paper.rules import apart, points

@@ -5,7 +5,7 @@
 from itertools import combinations
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label
-from algophase.analysis.verdict.lines import exceeds, falls_short
+from algophase.core.lines import exceeds, falls_short
 from algophase.core.settings import LINEAR_MODELS
 from algophase.paper.population_figures import linear_figure, rates_figure
 from algophase.paper.population_released import beside, released_shift, shift

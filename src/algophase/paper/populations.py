@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.product import Claim, Table
 from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated, statement
 from algophase.paper.sources import Sources, optional

@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.product import Claim, Verdict
 from algophase.paper.published import number
 from algophase.paper.sources import Exhibit

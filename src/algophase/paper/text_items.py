@@ -4,8 +4,8 @@ words about many networks.
 
 from algophase.analysis.catalogue import IRRELEVANCE, WRONG_LOGIT, label
 from algophase.analysis.logits.metrics import paper_triples
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches
 from algophase.core.errors import InputError
+from algophase.core.lines import exceeds, falls_short, reaches
 from algophase.networks import Linear, Transformer
 from algophase.paper.population_released import released_population
 from algophase.paper.populations import INSIDE, LOW, MEASURES, circles_of, population, transitions

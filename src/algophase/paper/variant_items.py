@@ -7,8 +7,8 @@ import math
 import torch
 
 from algophase.analysis.circles.roles import CircleEvidence
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.core.fourier import steps_around
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.plates import MOST_SHOWN, draw_isolated, draw_plates, load_plates, take
 from algophase.paper.populations import circles_of
 from algophase.paper.product import Claim, Product

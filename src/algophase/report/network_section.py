@@ -20,8 +20,8 @@ from algophase.analysis.presentation import metric_rows
 from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.analysis.verdict.decide import NEARLY_RIGHT, in_order
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
+from algophase.core.lines import reaches
 from algophase.core.wording import counted
 from algophase.networks import Network
 from algophase.pages.network_text import (

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
+from algophase.core.lines import reaches
 from algophase.runs.boundary import Estimate, bootstrap_interval
 from algophase.runs.statistics import Share
 

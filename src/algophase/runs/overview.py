@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.verdict.decide import in_order
-from algophase.analysis.verdict.lines import reaches
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.lines import reaches
 from algophase.core.settings import (
     SECTIONS,
     LinearSettings,

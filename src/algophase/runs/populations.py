@@ -10,8 +10,8 @@ from typing import Any
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
 from algophase.analysis.verdict.decide import in_order
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
+from algophase.core.lines import reaches
 from algophase.core.settings import SECTIONS, TransformerSettings
 from algophase.runs.overview import NEEDED, days, outcomes, varying, verdict_column
 from algophase.storage.runs_table import (

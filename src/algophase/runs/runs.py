@@ -24,9 +24,9 @@ from algophase.analysis.catalogue import (
     metrics,
 )
 from algophase.analysis.verdict.decide import in_order
-from algophase.analysis.verdict.lines import reaches
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
+from algophase.core.lines import reaches
 from algophase.pictures.by_rate import MetricByRate, RatePicture, draw_by_rate
 from algophase.runs.boundary import RESAMPLES, Boundary, phase_boundary
 from algophase.runs.overview import verdict_column

@@ -1,8 +1,7 @@
 """Circles in the embedding, found two ways, and circle isolation (sections 2.1 and 3.3).
 
 By principal components, as in the paper: components 1-2, 3-4, ... are a circle when both are waves
-of one frequency.
-By frequency: the tokens are projected onto the Fourier modes of one frequency, which stays right
+of one frequency. By frequency: the tokens are projected onto the Fourier modes of one frequency, which stays right
 where circles of equal size share components and no pair shows either of them. `find_circles` takes
 the paper's way where it is clean and the second for what is left.
 """
@@ -11,7 +10,7 @@ import math
 import numbers
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -27,9 +26,9 @@ from algophase.analysis.circles.principal import (
     of_columns,
 )
 from algophase.analysis.logits.all_pairs import accuracy, grid_logits
-from algophase.analysis.verdict.lines import falls_short, reaches
 from algophase.core.errors import InputError
 from algophase.core.fourier import basis, frequencies, wave_counts, waves_at
+from algophase.core.lines import falls_short, reaches
 from algophase.core.settings import shown
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
@@ -72,43 +71,56 @@ class Circle:
     alignment: float
 
 
-def _measure(
+class _Ellipse(NamedTuple):
+    """What a `Circle` says of the ellipse that the tokens draw: see there."""
+
+    radius: float
+    roundness: float
+    phase: float
+    offset: float
+    purity: float
+    alignment: float
+
+
+def _ellipse(
     components: PrincipalComponents, frequency: int, members: slice = slice(None)
-) -> tuple[float, float, float, float, float, float]:
-    """Radius, roundness, phase, offset, purity and alignment of the ellipse Re(z exp(i w t)) in
-    these components.
+) -> _Ellipse:
+    """The ellipse Re(z exp(i w t)) in these components.
+
+    There are few numbers for each of many circles, and NumPy's calls are shorter than PyTorch's.
     """
-    every = components.fourier.numpy()[
-        :, :, members
-    ]  # few numbers for each of many circles: NumPy's calls are the shorter
-    values = every[:, frequency]  # z, (tables, r)
-    _, axes, directions = np.linalg.svd(
-        np.stack([values[0].real, values[0].imag]), full_matrices=False
-    )
-    power = (np.abs(every @ directions.T) ** 2).sum(
-        axis=(0, 2)
-    )  # of each frequency, in the plane of the ellipse
+    every = components.fourier.numpy()[:, :, members]
+    z = every[:, frequency]  # (tables, r)
+    sizes = np.abs(z)
+    plane_of_first = np.stack([z[0].real, z[0].imag])
+    _, axes, directions = np.linalg.svd(plane_of_first, full_matrices=False)
+
+    # Of each frequency, in the plane of the ellipse.
+    power = (np.abs(every @ directions.T) ** 2).sum(axis=(0, 2))
     power[0] = 0
     power[1:] *= wave_counts(components.modulus)
     purity = float(power[frequency] / power.sum()) if power.sum() > 0 else 0.0
-    sizes = np.abs(values)
-    radius = math.sqrt((sizes**2).sum() / (2 * len(values)))
+
+    # Where token 0 sits, on the two axes that carry most of the circle.
     strongest = np.sort(np.argsort(-sizes[0], kind="stable")[:2])
-    start = (
-        values[0].real[strongest].tolist()
-    )  # where token 0 sits, on the two axes that carry most of the circle
+    start = z[0].real[strongest].tolist()
     phase = math.atan2(start[1], start[0]) if len(start) > 1 else 0.0
+
     offset, alignment = 0.0, 1.0
-    if len(values) > 1:
-        common = (
-            values[0] * values[1].conj()
-        ).sum()  # 0 for other planes, and for one plane gone round the other way
+    if len(z) > 1:
+        # 0 for other planes, and for one plane gone round the other way.
+        common = (z[0] * z[1].conj()).sum()
         lengths = math.sqrt((sizes[0] ** 2).sum() * (sizes[1] ** 2).sum())
-        offset, alignment = (
-            float(np.angle(common)),
-            float(abs(common) / lengths) if lengths > 0 else 0.0,
-        )
-    return radius, _roundness(axes), phase, offset, purity, alignment
+        offset = float(np.angle(common))
+        alignment = float(abs(common) / lengths) if lengths > 0 else 0.0
+    return _Ellipse(
+        radius=math.sqrt((sizes**2).sum() / (2 * len(z))),
+        roundness=_roundness(axes),
+        phase=phase,
+        offset=offset,
+        purity=purity,
+        alignment=alignment,
+    )
 
 
 def roundness(components: PrincipalComponents, frequency: int) -> float:
@@ -127,28 +139,30 @@ def circles_by_components(components: PrincipalComponents) -> list[Circle]:
     """The paper's circles: pairs (1, 2), (3, 4), ... whose components are both waves of the same
     frequency.
     """
-    found = []
+    circles = []
     for pair, frequency, share in components.clean_pairs:
-        measures = _measure(components, frequency, slice(2 * pair, 2 * pair + 2))
-        found.append(
-            Circle(frequency, (2 * pair + 1, 2 * pair + 2), "components", share, *measures)
-        )
-    return found
+        members = slice(2 * pair, 2 * pair + 2)
+        ellipse = _ellipse(components, frequency, members)
+        numbered = (members.start + 1, members.stop)
+        circles.append(Circle(frequency, numbered, "components", share, *ellipse))
+    return circles
 
 
 def component_pairs(components: PrincipalComponents, count: int) -> list[Circle]:
     """The first pairs of components, (1, 2), (3, 4), ..., circle or not, each under the
     frequency that has most of it.
     """
-    found = []
+    pairs = []
     for first in range(0, min(2 * count, components.count // 2 * 2), 2):
-        pair = slice(first, first + 2)
-        weighted = components.variance_share[pair] @ frequency_shares(components)[pair]
-        frequency = int(weighted.argmax()) + 1
-        measures = _measure(components, frequency, pair)
-        share = components.variance_share[pair].sum().item()
-        found.append(Circle(frequency, (first + 1, first + 2), "components", share, *measures))
-    return found
+        members = slice(first, first + 2)
+        shares = components.variance_share[members]
+        by_frequency = shares @ frequency_shares(components)[members]
+        frequency = int(by_frequency.argmax()) + 1
+        ellipse = _ellipse(components, frequency, members)
+        numbered = (first + 1, first + 2)
+        pair = Circle(frequency, numbered, "components", shares.sum().item(), *ellipse)
+        pairs.append(pair)
+    return pairs
 
 
 def variance_by_frequency(components: PrincipalComponents) -> Tensor:
@@ -157,46 +171,43 @@ def variance_by_frequency(components: PrincipalComponents) -> Tensor:
 
 
 def circles_by_frequency(
-    components: PrincipalComponents, known: Collection[int] = ()
+    components: PrincipalComponents, left_out: Collection[int] = ()
 ) -> list[Circle]:
     """Every frequency that stands out and goes round, largest first, however the components mix;
-    none of those `known`.
+    none of those `left_out`.
     """
     if components.count == 0:
         return []
+    modulus = components.modulus
     carried = components.variance_share[:, None] * frequency_shares(components)  # (r, k)
     total = carried.sum(dim=0)
-    stands_out = max(
-        LEAST_VARIANCE_SHARE, min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT)
-    )
-    found = []
-    for frequency, share in zip(frequencies(components.modulus), total.tolist(), strict=True):
-        if (
-            falls_short(share, stands_out)
-            or waves_at(components.modulus, frequency) == 1
-            or frequency in known
-        ):
+    line = min(STANDS_OUT * total.median().item(), ALWAYS_STANDS_OUT)
+    line = max(LEAST_VARIANCE_SHARE, line)
+    circles = []
+    for frequency, share in zip(frequencies(modulus), total.tolist(), strict=True):
+        is_a_line = waves_at(modulus, frequency) == 1
+        if is_a_line or frequency in left_out or falls_short(share, line):
             continue
-        measures = _measure(components, frequency)
-        if falls_short(measures[1], LEAST_ROUNDNESS):
+        ellipse = _ellipse(components, frequency)
+        if falls_short(ellipse.roundness, LEAST_ROUNDNESS):
             continue
         members = reaches(carried[:, frequency - 1], 0.1 * share).nonzero().flatten() + 1
-        found.append(Circle(frequency, tuple(members.tolist()), "frequency", share, *measures))
-    return sorted(found, key=lambda circle: -circle.variance_share)
+        numbered = tuple(members.tolist())
+        circles.append(Circle(frequency, numbered, "frequency", share, *ellipse))
+    return sorted(circles, key=lambda circle: -circle.variance_share)
 
 
 def _axes(components: PrincipalComponents, circle: Circle) -> Tensor:
     """The circle's two axes in component coordinates, (2, r): its two components, or the axes of
     its ellipse.
     """
+    dtype = components.directions.dtype
     if circle.method == "components":
-        return torch.eye(components.count, dtype=components.directions.dtype)[
-            [number - 1 for number in circle.components]
-        ]
+        members = [number - 1 for number in circle.components]
+        return torch.eye(components.count, dtype=dtype)[members]
     z = components.fourier[0, circle.frequency]
-    return torch.linalg.svd(torch.stack([z.real, z.imag]), full_matrices=False).Vh.to(
-        components.directions.dtype
-    )
+    ellipse = torch.stack([z.real, z.imag])
+    return torch.linalg.svd(ellipse, full_matrices=False).Vh.to(dtype)
 
 
 def plane(components: PrincipalComponents, circle: Circle) -> Tensor:
@@ -299,16 +310,16 @@ def group_columns(
 
     By clean pairs of components if all of its frequencies have one, else by waves.
     """
-    clean = {
-        frequency: pair for pair, frequency, _ in reversed(principal.clean_pairs)
-    }  # the first of several
-    chosen = np.zeros((len(groups) + len(left_out), principal.count + principal.modulus - 1))
+    # The first pair of a frequency, where it has several.
+    clean = {frequency: pair for pair, frequency, _ in reversed(principal.clean_pairs)}
+    columns = principal.count + principal.modulus - 1
+    chosen = np.zeros((len(groups) + len(left_out), columns))
     for index, members in enumerate([*groups, *left_out]):
         by_pairs = all(k in clean for k in members)
         part = chosen[index, : principal.count] if by_pairs else chosen[index, principal.count :]
         for k in members:
-            place = 2 * (clean[k] if by_pairs else k - 1)
-            part[place : place + 2] = 1
+            column = 2 * (clean[k] if by_pairs else k - 1)
+            part[column : column + 2] = 1
         if index >= len(groups):
             part[:] = 1 - part
     return torch.from_numpy(chosen)
@@ -324,11 +335,11 @@ def isolate_group(
     """Keep these frequencies, circles or not, or all but these: as the instances of a network
     are kept and left out.
     """
-    columns = (
-        group_columns(principal, [], [members]) if drop else group_columns(principal, [members])
-    )
+    kept, left_out = ([], [members]) if drop else ([members], [])
+    chosen = group_columns(principal, kept, left_out)
     left, right = principal.columns
-    return _isolated(network, principal, of_columns(left, right, columns.to(left.dtype))[:, 0])
+    parts = of_columns(left, right, chosen.to(left.dtype))
+    return _isolated(network, principal, parts[:, 0])
 
 
 def _listed(values: Iterable[Some], kind: type, what: str) -> list[Some]:
@@ -374,7 +385,7 @@ def isolate_components(
 
 def isolate_frequencies(
     network: Network,
-    wanted: Iterable[int],
+    members: Iterable[int],
     *,
     drop: bool = False,
     principal: PrincipalComponents | None = None,
@@ -389,7 +400,7 @@ def isolate_frequencies(
     check_network(network)
     network = ordered(network)
     principal = principal or network_components(network)
-    members = _check_members("frequency", wanted, frequencies(principal.modulus))
+    members = _check_members("frequency", members, frequencies(principal.modulus))
     return _isolated(network, principal, _frequency_part(principal, members, drop))
 
 

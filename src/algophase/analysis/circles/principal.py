@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.checks import at_inference, check_network
-from algophase.analysis.verdict.lines import reaches
+from algophase.core.errors import InputError
 from algophase.core.fourier import basis, wave_counts, waves_at
+from algophase.core.lines import reaches
 from algophase.core.threads import one_thread
 from algophase.networks import Network
 from algophase.networks.ordered import ordered
@@ -47,10 +48,10 @@ class PrincipalComponents:
     variance_share: Tensor
 
     def __repr__(self) -> str:
-        share = ", ".join(f"{each:.1%}" for each in self.variance_share[:4].tolist())
+        shares = ", ".join(f"{share:.1%}" for share in self.variance_share[:4].tolist())
         return (
             f"<PrincipalComponents modulo {self.modulus}: {self.count}, with "
-            f"{share or 'none'} of the variance>"
+            f"{shares or 'none'} of the variance>"
         )
 
     @functools.cached_property
@@ -97,19 +98,13 @@ class PrincipalComponents:
         strongest = shares.sum(axis=1).argmax(axis=1)
         least = shares.min(axis=1)[np.arange(len(shares)), strongest]
         carried = self.variance_share[:even].numpy().reshape(-1, 2).sum(axis=1)
-        listed = zip(
-            (strongest + 1).tolist(),
-            carried.tolist(),
-            reaches(least, WAVE_CONCENTRATION).tolist(),
-            strict=True,
-        )
-        return [
-            (pair, frequency, share)
-            for pair, (frequency, share, is_clean) in enumerate(listed)
-            if is_clean
-            and reaches(share, LEAST_VARIANCE_SHARE)
-            and waves_at(self.modulus, frequency) == 2
-        ]
+        is_clean = reaches(least, WAVE_CONCENTRATION) & reaches(carried, LEAST_VARIANCE_SHARE)
+        pairs = []
+        for pair in np.flatnonzero(is_clean).tolist():
+            frequency = int(strongest[pair]) + 1
+            if waves_at(self.modulus, frequency) == 2:
+                pairs.append((pair, frequency, float(carried[pair])))
+        return pairs
 
     @functools.cached_property
     def centred(self) -> Tensor:
@@ -122,12 +117,12 @@ class PrincipalComponents:
         columns is a part of `centred`: first one column for each component, then one for each wave.
         Either kind alone makes up the whole."""
         waves = basis(self.modulus).to(self.coordinates.dtype)
-        left, right = (
-            each.expand(len(self.coordinates), -1, -1) for each in (waves.T, self.directions)
-        )
-        return torch.cat([self.coordinates, left], dim=2), torch.cat(
-            [right, waves @ self.centred], dim=1
-        )
+        tables = len(self.coordinates)
+        every_wave = waves.T.expand(tables, -1, -1)
+        every_direction = self.directions.expand(tables, -1, -1)
+        left = torch.cat([self.coordinates, every_wave], dim=2)
+        right = torch.cat([every_direction, waves @ self.centred], dim=1)
+        return left, right
 
     def rebuild(self, part: Tensor) -> tuple[Tensor, Tensor]:
         """Operand tables of a part (tables, ..., p, width) of the centred ones, the means added
@@ -137,7 +132,7 @@ class PrincipalComponents:
 
 
 def rebuilt(means: Sequence[Tensor], part: Tensor) -> tuple[Tensor, Tensor]:
-    tables = [mean + some for mean, some in zip(means, part, strict=True)]
+    tables = [mean + centred for mean, centred in zip(means, part, strict=True)]
     return tables[0], tables[-1]
 
 
@@ -146,7 +141,8 @@ def of_columns(left: Tensor, right: Tensor, chosen: Tensor) -> Tensor:
     part has, (n, c) of 1 and 0.
     """
     p, n = left.shape[1], len(chosen)
-    return ((left[:, None] * chosen[:, None]).flatten(1, 2) @ right).unflatten(1, (n, p))
+    chosen_left = left[:, None] * chosen[:, None]  # (tables, n, p, c)
+    return (chosen_left.flatten(1, 2) @ right).unflatten(1, (n, p))
 
 
 # How many there are would show in the rounding, and that in the axes of an exactly round circle
@@ -157,8 +153,9 @@ def principal_components(
     """Components of one table, or of several stacked. Those within rounding of zero are left out.
 
     resolution: relative rounding of the weights, by default that of the tables' precision. A
-        float32 circle widened to
-    float64 is no rounder, so a caller that widened it says where it came from.
+        float32 circle widened to float64 is no rounder, so a caller that widened it says where it
+        came from.
+
     A component's sign is free; it is set so that the token farthest out along it has a positive
     coordinate.
     """
@@ -168,11 +165,9 @@ def principal_components(
     means = tuple(table.mean(dim=0) for table in tables)
     centred = torch.cat([table - mean for table, mean in zip(tables, means, strict=True)]).double()
     left, sizes, right = torch.linalg.svd(centred, full_matrices=False)
-    largest = (
-        max((table.double().abs().max().item() for table in tables), default=0.0)
-        * max(centred.shape) ** 0.5
-    )
-    keep = sizes > max(centred.shape) * resolution * largest
+    largest = max((table.double().abs().max().item() for table in tables), default=0.0)
+    longest = max(centred.shape)
+    keep = sizes > longest * resolution * (largest * longest**0.5)
     left, sizes, right = _separate_equal_components(
         left[:, keep], sizes[keep], right[keep], len(tables[0])
     )
@@ -208,7 +203,7 @@ def _separate_equal_components(
 
 
 def _equal_groups(sizes: Tensor) -> list[list[int]]:
-    """The places of components in groups of equal size."""
+    """The indices of components in groups of equal size."""
     values = sizes.numpy()
     edges = (np.flatnonzero(values[:-1] - values[1:] > EQUAL_SIZES * values[:-1]) + 1).tolist()
     return [list(range(*ends)) for ends in pairwise([0, *edges, len(values)])]
@@ -224,9 +219,10 @@ def equal_components(components: PrincipalComponents, among: int) -> int:
 
 def resolution_of(network: Network) -> float:
     """Relative rounding of a network's weights, in the precision they are stored in."""
-    return torch.finfo(
-        next(each.dtype for each in network.parameters() if each.is_floating_point())
-    ).eps
+    for parameter in network.parameters():
+        if parameter.is_floating_point():
+            return torch.finfo(parameter.dtype).eps
+    raise InputError(f"network {network.id}: it has no parameters")
 
 
 def network_components(network: Network, resolution: float | None = None) -> PrincipalComponents:

@@ -30,9 +30,9 @@ from algophase.analysis.circles.shapes import CLOCK, COMPANION, PIZZA, fit_shape
 from algophase.analysis.device import upload
 from algophase.analysis.logits.sums import LogitSums, logit_sums
 from algophase.analysis.pending import Pending
-from algophase.analysis.verdict.lines import falls_short, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.fourier import Array, waves_at
+from algophase.core.lines import falls_short, reaches, stays_within
 from algophase.networks import Network
 
 Role = Literal["Clock", "Pizza", "mixed", "accompanying", "unclear"]
@@ -74,8 +74,8 @@ class CircleEvidence:
         With r the correlation with a formula, which explains r^2, the paper's FVE is 2 r - 1.
         """
         correlation = (self.fve_accompanying + 1) / 2
-        others = [(self.fve_clock + 1) / 2, (self.fve_pizza + 1) / 2]
-        return correlation > max(map(abs, others))
+        clock, pizza = (self.fve_clock + 1) / 2, (self.fve_pizza + 1) / 2
+        return correlation > max(abs(clock), abs(pizza))
 
 
 def role_of(item: CircleEvidence, thresholds: Thresholds) -> Role:

@@ -42,8 +42,8 @@ from algophase.analysis.logits.all_pairs import (
     right_answers,
     share_right,
 )
-from algophase.analysis.verdict.lines import exceeds
 from algophase.core.errors import InputError
+from algophase.core.lines import exceeds
 from algophase.core.memory import FLOAT64, joined, slabs
 from algophase.networks import Network
 from algophase.networks.ordered import ordered

@@ -35,9 +35,9 @@ from torch import Tensor
 
 from algophase.analysis.hidden.units import on_grid
 from algophase.analysis.subject import Subject
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError
 from algophase.core.fourier import Array, wave_counts
+from algophase.core.lines import reaches
 from algophase.networks import Network
 from algophase.record.codec import UNRECORDED
 from algophase.record.layout import to_record

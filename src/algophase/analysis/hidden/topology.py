@@ -37,9 +37,9 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.hidden.geometry import subject_with_units
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.errors import InputError, import_extra
 from algophase.core.fourier import Array
+from algophase.core.lines import reaches
 from algophase.core.threads import one_thread
 from algophase.networks import Network
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from algophase.analysis.pending import Pending, pack
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import Array, padded_basis
+from algophase.core.lines import reaches
 from algophase.core.threads import one_thread
 from algophase.networks import Cache, Network
 

@@ -13,11 +13,11 @@ import torch
 from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import LOSS_COPIES, by_rows, losses_of_rows
-from algophase.analysis.logits.sums import make_places, places
+from algophase.analysis.logits.sums import indices_of, make_indices
 from algophase.analysis.program.read import least_key_share
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import circle, padded_basis
 from algophase.core.group import cyclic_group
+from algophase.core.lines import reaches
 from algophase.core.memory import FLOAT64, mean_over_rows, slabs
 from algophase.core.task import labels
 
@@ -39,7 +39,7 @@ def key_frequencies_there(logits: Tensor) -> Tensor:
 
     def by_answer(rows: slice) -> Tensor:
         # Those of several slabs are not kept: they are as large as the slabs.
-        of_rows = places if len(parts) == 1 else make_places
+        of_rows = indices_of if len(parts) == 1 else make_indices
         order = of_rows(p, rows.start, rows.stop, logits.device).by_answer
         return centred(rows).flatten()[order].view(-1, p, p)
 

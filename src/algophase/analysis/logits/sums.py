@@ -113,7 +113,7 @@ def logit_sums(
         def totals_of(rows: slice) -> dict[str, Tensor]:
             logits = [pair_logits(group, rows).double() for group in groups]  # (n, a, b, outputs)
             every = logits[0] if len(logits) == 1 else torch.cat(logits)
-            return _totals(every, places(p, rows.start, rows.stop, first.device), with_sums)
+            return _totals(every, indices_of(p, rows.start, rows.stop, first.device), with_sums)
 
         totals = _added(side_by_side(totals_of, strips, workers))
     return Pending(pack(totals), functools.partial(_read_totals, p))
@@ -127,7 +127,7 @@ def _added(strips: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
     return total
 
 
-class _Places(NamedTuple):
+class _Indices(NamedTuple):
     """Indices into the logits of some rows a. label: the right answers, (1, a, b, 1).
 
     by_answer, by_sum: (a * p * p), indices among their logits (a, b, c) of the triples with each d
@@ -140,7 +140,7 @@ class _Places(NamedTuple):
 
 
 @torch.inference_mode(False)
-def make_places(p: int, start: int, stop: int, device: torch.device) -> _Places:
+def make_indices(p: int, start: int, stop: int, device: torch.device) -> _Indices:
     group = cyclic_group(p)
     numbers = torch.arange(p, device=device)
     row = numbers[:, None]
@@ -153,14 +153,14 @@ def make_places(p: int, start: int, stop: int, device: torch.device) -> _Places:
     b = group.difference(a, row)  # of a and d
     by_answer = index_of(b, group.difference(group.sum(a, b), numbers))
     by_sum = index_of(group.difference(row, a), numbers)
-    return _Places(right_answers, by_answer, by_sum)
+    return _Indices(right_answers, by_answer, by_sum)
 
 
 # Enough for networks that are one strip; others make them again, which is soon done.
-places = functools.lru_cache(maxsize=4)(make_places)
+indices_of = functools.lru_cache(maxsize=4)(make_indices)
 
 
-def _totals(every: Tensor, indices: _Places, with_sums: bool) -> dict[str, Tensor]:
+def _totals(every: Tensor, indices: _Indices, with_sums: bool) -> dict[str, Tensor]:
     """Totals over some rows a of logits (n, a, b, outputs), by name, as `_read_totals` reads them."""
     n, p = len(every), every.shape[2]
     # A tie is not an answer: no other output may reach the right one.

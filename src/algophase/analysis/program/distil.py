@@ -10,13 +10,11 @@ d = a - b, s = a + b, r = s - c. The *whole* program has every key frequency wit
 profiles, p numbers each.
 
 The *smallest* one that still answers every pair as the network does has the fewest key frequencies
-and, for those, the fewest
-numbers: profiles are sums of their largest waves over d, taken in order of size; the smaller parts
-    are added only if no
-number of waves is enough. For a network that is right on every pair that is nearly always one
-number, for cos w r alone is right on every pair; so a share of the logits can be asked for as well.
-Where no program answers every pair as the network does, there is no smallest one, and that is an
-error.
+and, for those, the fewest numbers: profiles are sums of their largest waves over d, taken in order
+of size; the smaller parts are added only if no number of waves is enough. For a network that is
+right on every pair that is nearly always one number, for cos w r alone is right on every pair; so a
+share of the logits can be asked for as well. Where no program answers every pair as the network
+does, there is no smallest one, and that is an error.
 
 All choices are by shares of the logits' size, so a network and the same network times a thousand
 have the same program.
@@ -74,9 +72,8 @@ class Distilled:
     are.
 
     profiles: g_k(d), (frequencies, p); sine_profiles: h_k(d), or None where they are left out.
-        waves: the same two as waves
-    over d, where the program is written with those; readout and offsets: None where they are left
-    out.
+    waves: the same two as waves over d, where the program is written with those.
+    readout, offsets: None where they are left out.
     """
 
     id: str
@@ -99,16 +96,20 @@ class Distilled:
 
     @property
     def numbers(self) -> int:
+        count = 0
         if self.waves is None:
-            profiles = self.profiles.size + (
-                0 if self.sine_profiles is None else self.sine_profiles.size
-            )
+            count += self.profiles.size
+            if self.sine_profiles is not None:
+                count += self.sine_profiles.size
         else:
-            profiles = sum(
-                (x != 0) + (y != 0) for rows in self.waves for row in rows for _, x, y in row
-            )
-        readout = 0 if self.readout is None else 2 * self.readout.size
-        return profiles + readout + (0 if self.offsets is None else self.offsets.size)
+            for rows in self.waves:
+                for row in rows:
+                    count += sum((cosine != 0) + (sine != 0) for _, cosine, sine in row)
+        if self.readout is not None:
+            count += 2 * self.readout.size
+        if self.offsets is not None:
+            count += self.offsets.size
+        return count
 
     @property
     def source(self) -> str:
@@ -150,13 +151,14 @@ def distil_logits(
     """The same of logits (p, p, outputs), wherever they come from."""
     program = program_of_logits(logits)
     labels = logits[..., : program.modulus].double()
-    wanted, centred = answers(logits.double()), labels - labels.mean(dim=-1, keepdim=True)
-    whole = _written(program, _whole(program), name, wanted, centred)
+    network_answers = answers(logits.double())
+    centred = labels - labels.mean(dim=-1, keepdim=True)
+    whole = _written(program, _whole(program), name, network_answers, centred)
     if not smallest:
         return whole
-    parts = _smallest(program, wanted, least_share)
+    parts = _smallest(program, network_answers, least_share)
     if parts is not None:
-        return _written(program, parts, name, wanted, centred)
+        return _written(program, parts, name, network_answers, centred)
     if whole.certificate.disagreeing == 0 and whole.certificate.share >= least_share:
         return whole
     raise InputError(_no_smallest(whole, least_share))
@@ -190,20 +192,20 @@ class _Parts:
     offsets: bool
 
 
-def _whole(found: Program) -> _Parts:
-    sines = float(np.square(_relative(found.sine_profiles, found)).sum()) / (2 * found.modulus)
+def _whole(program: Program) -> _Parts:
+    sines = np.square(_relative(program.sine_profiles, program)).sum() / (2 * program.modulus)
     return _Parts(
-        len(found.frequencies),
-        None,
-        sines > LEAST_PART,
-        found.readout_share > LEAST_PART,
-        found.offset_share > LEAST_PART,
+        frequencies=len(program.frequencies),
+        waves=None,
+        sines=bool(sines > LEAST_PART),
+        readout=program.readout_share > LEAST_PART,
+        offsets=program.offset_share > LEAST_PART,
     )
 
 
-def _relative(values: Array, found: Program) -> Array:
+def _relative(values: Array, program: Program) -> Array:
     """Numbers of a program in units of its logits' size."""
-    return values / found.norm if found.norm > 0 else values
+    return values / program.norm if program.norm > 0 else values
 
 
 def _by_size(values: Array) -> NDArray[np.int64]:
@@ -217,13 +219,13 @@ def _by_size(values: Array) -> NDArray[np.int64]:
     return np.argsort(-sizes, axis=None, kind="stable")
 
 
-def _coefficients(found: Program, count: int) -> Array:
+def _coefficients(program: Program, count: int) -> Array:
     """Waves of g and h of the first key frequencies, (2, count, p): cosines of harmonic 0.. and
     sines after them.
     """
-    p = found.modulus
+    p = program.modulus
     waves = _basis(p)
-    profiles = np.stack([found.profiles[:count], found.sine_profiles[:count]])
+    profiles = np.stack([program.profiles[:count], program.sine_profiles[:count]])
     return profiles @ (waves.T / np.square(waves).sum(axis=1))
 
 
@@ -242,50 +244,51 @@ def _largest(values: Array, count: int) -> Array:
 
 
 def _rounded(values: Array) -> Array:
-    return np.array([float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]).reshape(
-        values.shape
-    )
+    rounded = [float(f"{value:.{DIGITS}g}") for value in values.ravel().tolist()]
+    return np.array(rounded).reshape(values.shape)
 
 
-def _cut(found: Program, parts: _Parts) -> tuple[Program, Array | None]:
+def _cut(program: Program, parts: _Parts) -> tuple[Program, Array | None]:
     """The program with these parts only, its numbers rounded as they are written; and the waves
     over d, if it has those.
     """
-    n, p = parts.frequencies, found.modulus
+    n, p = parts.frequencies, program.modulus
     waves = None
     if parts.waves is None:
-        g, h = _rounded(found.profiles[:n]), _rounded(found.sine_profiles[:n]) * parts.sines
+        g, h = _rounded(program.profiles[:n]), _rounded(program.sine_profiles[:n]) * parts.sines
     else:
-        waves = _rounded(_largest(_coefficients(found, n), parts.waves))
+        waves = _rounded(_largest(_coefficients(program, n), parts.waves))
         g, h = waves @ _basis(p)
-    readout = _rounded(found.readout.real[:n]) + 1j * _rounded(found.readout.imag[:n])
+    readout = _rounded(program.readout.real[:n]) + 1j * _rounded(program.readout.imag[:n])
     changed = replace(
-        found,
-        frequencies=found.frequencies[:n],
+        program,
+        frequencies=program.frequencies[:n],
         profiles=g,
         sine_profiles=h,
         readout=readout * parts.readout,
-        offsets=_rounded(found.offsets) * parts.offsets,
+        offsets=_rounded(program.offsets) * parts.offsets,
     )
     return changed, waves
 
 
-def _smallest(found: Program, wanted: Tensor, least_share: float) -> _Parts | None:
+def _smallest(program: Program, network_answers: Tensor, least_share: float) -> _Parts | None:
     """The fewest key frequencies, then the fewest numbers, with which every pair is answered as
-    wanted. None if none do.
+    the network does. None if none do.
     """
-    for n in range(1, len(found.frequencies) + 1):
-        strengths = _strengths(found, n)
+    for n in range(1, len(program.frequencies) + 1):
+        strengths = _strengths(program, n)
         for readout, offsets in ((False, False), (False, True), (True, True)):
-            extra = readout * found.readout_share + offsets * found.offset_share
+            extra = readout * program.readout_share + offsets * program.offset_share
 
             def agrees(waves: int) -> bool:
                 parts = _Parts(n, waves, True, readout, offsets)  # noqa: B023 (called before the next turn)
                 if strengths[: waves + 1][-1] + extra < least_share:  # noqa: B023
                     return False
-                return torch.equal(answers(program_logits(_cut(found, parts)[0])), wanted)
+                return torch.equal(
+                    answers(program_logits(_cut(program, parts)[0])), network_answers
+                )
 
-            whole = 2 * n * found.modulus
+            whole = 2 * n * program.modulus
             if not agrees(whole):
                 continue
             # Where so many waves agree, more of them need not: all small numbers are tried, then
@@ -299,41 +302,42 @@ def _smallest(found: Program, wanted: Tensor, least_share: float) -> _Parts | No
     return None
 
 
-def _strengths(found: Program, count: int) -> Array:
+def _strengths(program: Program, count: int) -> Array:
     """Share of the logits of the largest 0, 1, 2, ... waves over d of the first key frequencies."""
-    p = found.modulus
-    values = _coefficients(found, count)
+    p = program.modulus
+    values = _coefficients(program, count)
     over_d = np.square(_basis(p)).mean(axis=1)
-    over_r = np.array([1 / waves_at(p, k) for k in found.frequencies[:count]])
-    shares = np.square(_relative(values, found)) * over_d * over_r[:, None]
+    over_r = np.array([1 / waves_at(p, k) for k in program.frequencies[:count]])
+    shares = np.square(_relative(values, program)) * over_d * over_r[:, None]
     return np.concatenate([[0.0], np.cumsum(shares.ravel()[_by_size(values)])])
 
 
 def _written(
-    found: Program, parts: _Parts, name: str, wanted: Tensor, centred: Tensor
+    program: Program, parts: _Parts, name: str, network_answers: Tensor, centred: Tensor
 ) -> Distilled:
     """The program of these parts, and the certificate of exactly the numbers that are written."""
-    changed, waves = _cut(found, parts)
+    changed, waves = _cut(program, parts)
     logits, norm = program_logits(changed), centred.norm().item()
     error = centred - (logits - logits.mean(dim=-1, keepdim=True))
     certificate = Certificate(
         share=1 - (error.norm().item() / norm) ** 2 if norm > 0 else math.nan,
         largest_error=error.abs().max().item(),
-        norm=found.norm,
-        agreeing=int((answers(logits) == wanted).sum()),
-        pairs=found.modulus**2,
+        norm=program.norm,
+        agreeing=int((answers(logits) == network_answers).sum()),
+        pairs=program.modulus**2,
         accuracy=right_answers(logits).double().mean().item(),
         smallest_margin=smallest_margin(logits),
     )
+    listed = None
+    if waves is not None:
+        listed = _listed(waves[0], program.modulus), _listed(waves[1], program.modulus)
     return Distilled(
         id=name,
-        modulus=found.modulus,
+        modulus=program.modulus,
         frequencies=changed.frequencies,
         profiles=changed.profiles,
         sine_profiles=changed.sine_profiles if changed.sine_profiles.any() else None,
-        waves=None
-        if waves is None
-        else (_listed(waves[0], found.modulus), _listed(waves[1], found.modulus)),
+        waves=listed,
         readout=changed.readout if parts.readout else None,
         offsets=changed.offsets if parts.offsets else None,
         certificate=certificate,
@@ -343,10 +347,11 @@ def _written(
 def _listed(rows: Array, p: int) -> tuple[Waves, ...]:
     """Each row's waves that are there."""
     half = p // 2 + 1
-    cosines, sines = rows[:, :half], np.zeros((len(rows), half))
+    cosines = rows[:, :half]
+    sines = np.zeros_like(cosines)
     sines[:, 1 : (p + 1) // 2] = rows[:, half:]
-    there = (cosines != 0) | (sines != 0)
-    return tuple(
-        tuple((int(j), float(x[j]), float(y[j])) for j in np.flatnonzero(mask))
-        for x, y, mask in zip(cosines, sines, there, strict=True)
-    )
+    listed = []
+    for cosine, sine in zip(cosines, sines, strict=True):
+        harmonics = np.flatnonzero((cosine != 0) | (sine != 0)).tolist()
+        listed.append(tuple((j, float(cosine[j]), float(sine[j])) for j in harmonics))
+    return tuple(listed)

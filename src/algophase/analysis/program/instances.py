@@ -44,8 +44,8 @@ from algophase.analysis.logits.sums import LogitSums, logit_sums
 from algophase.analysis.pending import Pending
 from algophase.analysis.program.forms import LONGEST_SHORT_CYCLE, fitted_forms, period_of
 from algophase.analysis.program.read import Program, spectrum_of
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import Array, folded
+from algophase.core.lines import reaches
 from algophase.networks import Network
 from algophase.networks.pair_logits import Prepared
 

@@ -6,9 +6,9 @@ orthogonal sum of four classes:
 
     offsets            functions of c alone
     answer-following   functions of (d, r): sum over k of g_k(d) cos w_k r + h_k(d) sin w_k r
-    read-out           functions of (s, c) that do not follow r: for a key frequency k, e^{i w_k s} times a function of c.
-                       Unequal axes of a circle (e^{i w_k (s + c)}) and crosstalk between
-                       frequencies (e^{i (w_k s - w_m c)})
+    read-out           functions of (s, c) that do not follow r: for a key frequency k, e^{i w_k s}
+                       times a function of c. Unequal axes of a circle (e^{i w_k (s + c)}) and
+                       crosstalk between frequencies (e^{i (w_k s - w_m c)})
     rest               everything else
 
 The class of a mode e^{i(w_i a + w_j b + w_l c)} is a matter of its indices: offsets have i = j = 0,
@@ -33,7 +33,6 @@ from torch import Tensor
 
 from algophase.analysis.logits.all_pairs import right_answers, share_right
 from algophase.analysis.logits.sums import LogitSums
-from algophase.analysis.verdict.lines import reaches
 from algophase.core.fourier import (
     Array,
     amplitude_matrix,
@@ -46,6 +45,7 @@ from algophase.core.fourier import (
     waves_at,
 )
 from algophase.core.group import cyclic_group
+from algophase.core.lines import reaches
 
 LEAST_KEY_SHARE = 0.01
 HARMONICS = 5  # of a profile that a row keeps: |cos x/2| has 99.96% of its square in its first five
@@ -168,40 +168,51 @@ def program_of_logits(logits: Tensor, least_share: float = LEAST_KEY_SHARE) -> P
     )
 
 
-def program_of_sums(found: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
+def program_of_sums(sums: LogitSums, least_share: float = LEAST_KEY_SHARE) -> Program:
     """The program from the sums of one embedding, with the means over (s, c)."""
-    answer, offsets, p = found.following[0], found.offset[0], found.offset.shape[-1]
-    total = max(float(found.products[0, 0]), np.finfo(np.float64).tiny)
-    g, h = np.split(found.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
-    spectrum = spectrum_of(found.amplitudes[0]) / total
+    p = sums.offset.shape[-1]
+    answer, offsets = sums.following[0], sums.offset[0]
+    total = max(float(sums.products[0, 0]), np.finfo(np.float64).tiny)
+
+    def share(values: Array, triples_each: int) -> float:
+        """Of the squared norm, where each value is that of so many triples."""
+        return float(np.square(values).sum()) * triples_each / total
+
+    # The answer-following class, frequency by frequency.
+    g, h = np.split(sums.amplitudes[0], 2, axis=-1)  # (d, floor(p / 2))
+    spectrum = spectrum_of(sums.amplitudes[0]) / total
     keys = key_frequencies(spectrum, least_share)
-    modes, both = _readout_modes(found.sums, keys)
     chosen = [k - 1 for k in keys]
-    readout = modes @ transform(p).conj()
-    twice = np.array([waves_at(p, k) for k in keys], dtype=np.float64)  # with its conjugate
-    spectra = both * (twice * p**3 / total)[:, None]
-    shares = {
-        "answer_share": float(np.square(answer).sum()) * p / total,
-        "readout_share": float(spectra.sum()),
-        "offset_share": float(np.square(offsets).sum()) * p * p / total,
-    }
+
+    # The read-out of the key frequencies, each wave with its conjugate.
+    modes, squares = _readout_modes(sums.sums, keys)
+    counts = np.array([waves_at(p, k) for k in keys], dtype=np.float64)[:, None]
+    readout = counts * (modes @ transform(p).conj())
+    readout_spectrum = counts * squares * p**3 / total
+
+    answer_share = share(answer, p)
+    readout_share = float(readout_spectrum.sum())
+    offset_share = share(offsets, p * p)
+    largest_wrong = answer[:, 1:].max(axis=1, initial=-np.inf)
     return Program(
         modulus=p,
-        accuracy=float(found.right[0]),
-        norm=float(np.sqrt(found.products[0, 0] / p**3)),
-        **shares,
-        answer_only_share=float(np.square(answer.mean(axis=0)).sum()) * p * p / total,
-        sum_share=float(np.square(found.sums).sum()) * p / total,
-        rest=1.0 - sum(shares.values()),
-        answer_accuracy=float((answer[:, 0] > answer[:, 1:].max(axis=1, initial=-np.inf)).mean()),
+        accuracy=float(sums.right[0]),
+        norm=float(np.sqrt(sums.products[0, 0] / p**3)),
+        answer_share=answer_share,
+        readout_share=readout_share,
+        offset_share=offset_share,
+        answer_only_share=share(answer.mean(axis=0), p * p),
+        sum_share=share(sums.sums, p),
+        rest=1.0 - (answer_share + readout_share + offset_share),
+        answer_accuracy=float((answer[:, 0] > largest_wrong).mean()),
         frequencies=tuple(keys),
         frequency_shares=tuple(spectrum[chosen].tolist()),
         harmonics=harmonics_of(g.T[chosen], keys),
         spectrum=spectrum,
         profiles=g.T[chosen],
         sine_profiles=h.T[chosen],
-        readout=readout * twice[:, None],
-        readout_spectrum=spectra,
+        readout=readout,
+        readout_spectrum=readout_spectrum,
         offsets=offsets,
         answer=answer,
     )
@@ -219,15 +230,17 @@ def harmonics_of(profiles: Array, frequencies: Sequence[int]) -> Array:
     That is the angle between the operands' circles: 0 where they share one table, where the first
     may be negative.
     """
-    found, order = np.zeros((len(frequencies), HARMONICS)), np.arange(HARMONICS)
-    for row, profile, k in zip(found, profiles, frequencies, strict=True):
+    order = np.arange(HARMONICS)
+    harmonics = np.zeros((len(frequencies), HARMONICS))
+    for row, (profile, k) in enumerate(zip(profiles, frequencies, strict=True)):
         p = len(profile)
         modes = transform_rows(p, order * k) @ profile / p
         angle = np.angle(modes[1])
-        angle -= np.pi * np.sign(angle) if abs(angle) > np.pi / 2 else 0.0
+        if abs(angle) > np.pi / 2:
+            angle -= np.pi * np.sign(angle)
         counts = np.array([waves_at(p, k * harmonic) for harmonic in range(HARMONICS)])
-        row[:] = (modes * np.exp(-1j * order * angle)).real * counts
-    return found
+        harmonics[row] = (modes * np.exp(-1j * order * angle)).real * counts
+    return harmonics
 
 
 def spectrum_of(amplitudes: Array) -> Array:
@@ -271,7 +284,7 @@ def _readout_modes(sums: Array, keys: Sequence[int]) -> tuple[NDArray[np.complex
 
 
 def program_logits(
-    found: Program,
+    program: Program,
     frequencies: Sequence[int] | None = None,
     *,
     sines: bool = True,
@@ -281,21 +294,22 @@ def program_logits(
     """The program's logits (p, p, p): of all its key frequencies or of some, with or without its
     smaller parts.
     """
-    p = found.modulus
-    numbers = torch.arange(p)
-    group = cyclic_group(p)
-    d, s = group.difference(numbers[:, None], numbers), group.sum(numbers[:, None], numbers)
-    table, mixed = torch.zeros(p, p, dtype=torch.float64), torch.zeros(p, p, dtype=torch.float64)
-    for index, k in enumerate(found.frequencies):
+    p = program.modulus
+    by_answer = torch.zeros(p, p, dtype=torch.float64)  # (d, r)
+    by_sum = torch.zeros(p, p, dtype=torch.float64)  # (s, c)
+    for index, k in enumerate(program.frequencies):
         if frequencies is not None and k not in frequencies:
             continue
         cosine, sine = circle(p, k).T
-        table += torch.from_numpy(found.profiles[index])[:, None] * cosine
+        by_answer += torch.from_numpy(program.profiles[index])[:, None] * cosine
         if sines:
-            table += torch.from_numpy(found.sine_profiles[index])[:, None] * sine
+            by_answer += torch.from_numpy(program.sine_profiles[index])[:, None] * sine
         if readout:
-            of_label = torch.from_numpy(found.readout[index])
-            mixed += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag  # (s, c)
+            of_label = torch.from_numpy(program.readout[index])
+            by_sum += cosine[:, None] * of_label.real - sine[:, None] * of_label.imag
+    group, numbers = cyclic_group(p), torch.arange(p)
+    d = group.difference(numbers[:, None], numbers)  # (a, b)
+    s = group.sum(numbers[:, None], numbers)
     r = group.difference(s[..., None], numbers)  # (a, b, c)
-    logits = table[d[..., None], r] + mixed[s]
-    return logits + torch.from_numpy(found.offsets) if offsets else logits
+    logits = by_answer[d[..., None], r] + by_sum[s]
+    return logits + torch.from_numpy(program.offsets) if offsets else logits

@@ -36,9 +36,9 @@ from typing import Literal, NamedTuple
 from algophase.analysis.program.forms import fitted_as
 from algophase.analysis.program.instances import Instance, Instances
 from algophase.analysis.program.read import Program
-from algophase.analysis.verdict.lines import exceeds, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.answers import Learned
+from algophase.core.lines import exceeds, reaches, stays_within
 from algophase.core.wording import floored, form_name, remarked, share_text
 
 Label = Literal["Clock", "Pizza", "hybrid", "other", "lookup", "not learned", "not analysed"]

@@ -21,8 +21,8 @@ from algophase.analysis.circles.principal import (
     frequency_shares,
 )
 from algophase.analysis.circles.roles import CircleEvidence
-from algophase.analysis.verdict.lines import exceeds, falls_short, reaches, stays_within
 from algophase.analysis.verdict.thresholds import Thresholds
+from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.core.wording import floored
 
 PaperLabel = Literal["Clock", "Pizza", "hybrid", "non-circular", "not learned"]

@@ -7,7 +7,7 @@ import pandas
 import pytest
 import torch
 
-from algophase.analysis.verdict.lines import TIE, exceeds, falls_short, reaches, stays_within
+from algophase.core.lines import TIE, exceeds, falls_short, reaches, stays_within
 
 SIDES: list[tuple[Callable[[Any, float], Any], bool, bool, bool]] = [  # below, on, above the line
     (reaches, False, True, True),
