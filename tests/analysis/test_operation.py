@@ -171,7 +171,7 @@ def test_the_command_says_it_in_a_line(subtractor: Path) -> None:
 
 def test_a_kept_analysis_keeps_it(tmp_path: Path) -> None:
     network = wrap(Renamed(TASKS["subtract"]), P)
-    path = save(network, tmp_path / "kept")
+    path = save(network, tmp_path / "kept", analysis=analyze(network))
     assert analyze(load(path)).sentence == analyze(network).sentence
 
 

@@ -168,7 +168,7 @@ async def _analysis_of(
     keep: bool = False,
 ) -> Analysis:
     """keep: what was computed of the network stays with the analysis."""
-    recorded = network.known_analysis
+    recorded = network.known_analysis if isinstance(network, Network) else None
     if isinstance(recorded, Analysis):
         return replace(recorded, id=network.id).decide(thresholds)
     subject = Subject(network, device)
