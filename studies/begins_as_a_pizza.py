@@ -1,7 +1,7 @@
 """Draw how networks with full attention turn from Pizzas into Clocks, and what networks of all
 widths learn.
 
-Run it from the root of the repository: `python docs/turning.py`.
+    python studies/begins_as_a_pizza.py    # docs/images/turning.png
 """
 
 from pathlib import Path
@@ -31,7 +31,9 @@ def _below(axes: "Axes", columns: int) -> None:
 
 
 def along_training(verdicts: "Axes", parts: "Axes") -> None:
-    moments = SweepDirectory(ROOT / "gallery" / "clock-training").moments().to_pandas()
+    kept = SweepDirectory(ROOT / "gallery" / "clock-training").moments()
+    assert kept is not None
+    moments = kept.to_pandas()
     by_epoch = moments.groupby("epoch")
     epochs = numpy.array(list(by_epoch.groups))
     shares = [[(group.verdict == verdict).mean() for _, group in by_epoch] for verdict in ALONG]
@@ -97,6 +99,8 @@ def by_width(axes: "Axes") -> None:
         ("half are Clocks", "--", runs.verdict != "Clock"),
     ):
         fitted = phase_boundary(rates, inside.to_numpy(float), widths, width=128.0)
+        assert fitted.rate is not None
+        assert fitted.slope is not None
         line = fitted.rate.value + fitted.slope.value * numpy.log2(along / 128)
         axes.plot(along, line, color="black", linestyle=style, linewidth=1.2, label=label)
     count = f"{(widest.verdict == 'Pizza').sum()}\nof {len(widest)}"

@@ -1,7 +1,7 @@
 """Draw what decides the algorithm beside the attention rate: heads, weight decay, modulus, data,
 depth; and what heads follow.
 
-Run it from the root of the repository: `python docs/field.py`.
+    python studies/beside_the_attention_rate.py    # field.png, heads.png, depth.png of docs/images
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,8 @@
 """Why do deep networks err at the end? Follow networks of two and of four layers closely through
 the first epochs.
 
-    python docs/spikes.py train gallery/spikes.csv    # three networks of each, on two CPU cores: half an hour
-    python docs/spikes.py draw gallery/spikes.csv     # docs/images/spikes.png
+    python studies/deep_networks_spike.py          # draws gallery/spikes.csv: docs/images/spikes.png
+    python studies/deep_networks_spike.py train    # measures it again: half an hour on two CPU cores
 
 The networks are the first runs of the spaces `layers-2` and `layers-4`, trained as published in all
 but the number of epochs. The loss and the share of pairs answered right are written every 5 epochs,
@@ -21,7 +21,7 @@ from algophase import train
 from algophase.analysis.logits.all_pairs import grid_logits
 from algophase.analysis.program.read import program_of_logits
 from algophase.core.palette import COLORS
-from algophase.core.settings import RunSettings
+from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.pictures.style import house_style, new_figure
 from algophase.report.save_figure import save_figure
 from algophase.sweeps.field_spaces import find_space
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "spikes.png"
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "gallery" / "spikes.csv"
+PICTURE = ROOT / "docs" / "images" / "spikes.png"
 DEPTHS = (2, 4)
 EPOCHS, STRIDE, LOOKS = 1200, 5, 100
 COLUMNS = (
@@ -49,20 +51,23 @@ def followed(run: RunSettings, epochs: int) -> "Iterator[list[object]]":
     """Rows of one network. Accuracy is over all pairs, those it trains on and those held out."""
     looks = range(LOOKS, epochs + 1, LOOKS)
     short = replace(run, training=replace(run.training, epochs=epochs))
-    (found,) = train([short], device="cpu", history_stride=STRIDE, snapshot_epochs=looks)
-    told = found.history
-    seen = {
+    (trained,) = train([short], device="cpu", history_stride=STRIDE, snapshot_epochs=looks)
+    history = trained.history
+    readout_shares = {
         epoch: program_of_logits(grid_logits(network)).readout_share
-        for epoch, network in found.snapshots.items()
+        for epoch, network in trained.snapshots.items()
     }
     share = run.task.training_fraction
-    accuracy = share * told.training_accuracy + (1 - share) * told.validation_accuracy
-    for epoch, loss, right in zip(told.epochs, told.training_loss, accuracy, strict=True):
-        readout = f"{seen[epoch]:.4f}" if epoch in seen else ""
+    assert share is not None
+    accuracy = share * history.training_accuracy + (1 - share) * history.validation_accuracy
+    settings = run.network
+    assert isinstance(settings, TransformerSettings)
+    for epoch, loss, right in zip(history.epochs, history.training_loss, accuracy, strict=True):
+        readout = f"{readout_shares[epoch]:.4f}" if epoch in readout_shares else ""
         yield [
             run.run_id,
-            run.network.layers,
-            f"{run.network.attention_rate:.4f}",
+            settings.layers,
+            f"{settings.attention_rate:.4f}",
             epoch,
             f"{loss:.4g}",
             f"{right:.6f}",
@@ -97,21 +102,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("do", choices=("train", "draw"))
-    parser.add_argument("table", type=Path)
+    parser.add_argument("do", nargs="?", choices=("draw", "train"), default="draw")
+    parser.add_argument("table", nargs="?", type=Path, default=TABLE)
     parser.add_argument("--networks", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=EPOCHS)
-    told = parser.parse_args()
-    if told.do == "draw":
+    arguments = parser.parse_args()
+    if arguments.do == "draw":
         with house_style():
-            save_figure(draw(pandas.read_csv(told.table)), PICTURE)
+            save_figure(draw(pandas.read_csv(arguments.table)), PICTURE)
         return
-    with told.table.open("w", newline="", encoding="utf-8") as file:
+    with arguments.table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         for layers in DEPTHS:
-            for index in range(told.networks):
-                writer.writerows(followed(find_space(f"layers-{layers}").run(index), told.epochs))
+            for index in range(arguments.networks):
+                run = find_space(f"layers-{layers}").run(index)
+                writer.writerows(followed(run, arguments.epochs))
                 file.flush()
 
 

@@ -1,8 +1,9 @@
 """Draw the phase diagram of the findings: what networks learn by attention rate, by the paper's
 rules and by our verdict.
 
-Run it from the root of the repository: `python docs/verdicts.py`. Both panels count every run of
-`gallery/fixed-width`.
+    python studies/every_network_gets_an_answer.py    # docs/images/verdicts.png
+
+Both panels count every run of `gallery/fixed-width`.
 """
 
 from pathlib import Path

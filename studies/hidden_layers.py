@@ -1,9 +1,12 @@
 """Draw the findings on hidden layers: their shapes, networks without interactions, and progress
 along training.
 
-Run it from the root of the repository: `python docs/hidden.py`. It reads `gallery/emergence` and a
-few networks. With a sweep, `python docs/hidden.py SWEEP`, it prints instead whether the shapes move
-with the phase, and draws them by rate.
+    python studies/hidden_layers.py          # hidden-shapes.png and emergence.png of docs/images
+    python studies/hidden_layers.py SWEEP    # prints whether the shapes move with the phase,
+                                             # and draws hidden-by-rate.png
+
+The first reads `gallery/emergence` and a few networks. The sweep of the findings is
+`gallery/fixed-width`.
 """
 
 import sys
@@ -12,7 +15,15 @@ from typing import TYPE_CHECKING
 
 from matplotlib.ticker import PercentFormatter
 
-from algophase import Analysis, Runs, analyze, load, without_interactions
+from algophase import (
+    Analysis,
+    Network,
+    Runs,
+    TransformerSettings,
+    analyze,
+    load,
+    without_interactions,
+)
 from algophase.analysis.catalogue import label
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
@@ -36,13 +47,16 @@ LEAST = 10  # runs behind a median
 BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#E69F00", "#009E73", "#222222"
 
 
+def attention_rate(network: Network) -> float:
+    assert isinstance(network.settings, TransformerSettings)
+    return network.settings.attention_rate
+
+
 def draw_shapes() -> None:
     networks = [load(path) for path in NETWORKS]
-    before, after = (
-        [analyze(each) for each in networks],
-        [without_interactions(each) for each in networks],
-    )
-    rates = [each.settings.attention_rate for each in networks]
+    before = [analyze(network) for network in networks]
+    after = [without_interactions(network) for network in networks]
+    rates = [attention_rate(network) for network in networks]
     with house_style():
         figure = new_figure(8.4, 3.0)
         shapes, symmetric, form = figure.subplots(1, 3)

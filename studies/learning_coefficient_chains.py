@@ -1,8 +1,9 @@
 """Draw the chains behind two networks' local learning coefficients, at several settings: none of
 them is a number to trust.
 
-Run it from the root of the repository: `python docs/llc.py`. It computes 9,000 gradients, which
-takes some minutes on a CPU.
+    python studies/learning_coefficient_chains.py    # docs/images/llc.png
+
+It computes 9,000 gradients, which takes some minutes on a CPU.
 """
 
 import math

@@ -1,11 +1,12 @@
 """The local learning coefficient of two populations, at four settings: measure it, or draw what was
 measured.
 
-    python docs/llc_population.py measure gallery/llc.csv SWEEP SWEEP    # sweeps made with --keep-weights all
-    python docs/llc_population.py draw gallery/llc.csv                   # docs/images/llc-population.png
+    python studies/learning_coefficient_population.py    # draws and sums up gallery/llc.csv:
+                                                         # docs/images/llc-population.png
+    python studies/learning_coefficient_population.py measure gallery/llc.csv SWEEP SWEEP
 
-The sweeps are of `clock-training` and `pizza-training`: attention rates 1 and 0, as in the one
-published figure.
+The sweeps are of `clock-training` and `pizza-training` (attention rates 1 and 0, as in the one
+published figure), made with --keep-weights all.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from algophase.report.save_figure import save_figure
 from algophase.runs.boundary import bootstrap_interval
 
 ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "gallery" / "llc.csv"
 PICTURE = ROOT / "docs" / "images" / "llc-population.png"
 PAIRS = 2784  # trained on
 SETTINGS = {  # chains, burn-in, draws
@@ -162,17 +164,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("do", choices=("measure", "draw"))
-    parser.add_argument("table", type=Path)
+    parser.add_argument("do", nargs="?", choices=("draw", "measure"), default="draw")
+    parser.add_argument("table", nargs="?", type=Path, default=TABLE)
     parser.add_argument("sweeps", type=Path, nargs="*")
     parser.add_argument("--networks", type=int, default=64, help="of each sweep")
     parser.add_argument("--device", default="auto")
-    told = parser.parse_args()
-    if told.do == "measure":
-        measure(told.table, told.sweeps, told.networks, told.device)
+    arguments = parser.parse_args()
+    if arguments.do == "measure":
+        measure(arguments.table, arguments.sweeps, arguments.networks, arguments.device)
     else:
-        draw(told.table)
-        print("\n".join(summary(told.table)))
+        draw(arguments.table)
+        print("\n".join(summary(arguments.table)))
 
 
 if __name__ == "__main__":

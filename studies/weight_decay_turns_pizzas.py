@@ -1,8 +1,10 @@
 """Does weight decay turn Pizzas into Clocks? Train networks up to a Pizza, then go on with
 different weight decays.
 
-    python docs/branches.py train gallery/branches.csv    # 12 networks, three arms, on two CPU cores: about 15 minutes
-    python docs/branches.py draw gallery/branches.csv     # docs/images/branches.png
+    python studies/weight_decay_turns_pizzas.py          # draws gallery/branches.csv:
+                                                         # docs/images/branches.png
+    python studies/weight_decay_turns_pizzas.py train    # measures it again, 12 networks in three
+                                                         # arms: 15 minutes on two CPU cores
 
 The networks are the first runs of the space `clock-training` (attention rate 1), trained as
 published up to the branch. Every arm goes on from the same weights with a new optimiser; the one
@@ -33,7 +35,9 @@ from algophase.training.run.threads import threads_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PICTURE = Path(__file__).parents[1] / "docs" / "images" / "branches.png"
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "gallery" / "branches.csv"
+PICTURE = ROOT / "docs" / "images" / "branches.png"
 BRANCH, AFTER = 400, 1600  # epochs before and after
 ARMS = (2.0, 0.0, 0.5)  # weight decay
 SHOWN = ("Pizza", "hybrid", "Clock", "not learned")
@@ -54,11 +58,12 @@ def trained(
     runs: Sequence[RunSettings], start: Sequence[Network] | None, epochs: int
 ) -> list[Network]:
     """These runs after so many epochs, from their seeds or from the weights of other networks."""
-    found: dict[int, Network] = {}
+    networks: dict[int, Network] = {}
     for group in plan(runs, "auto", "cpu", "float32"):
-        some = None if start is None else [start[place] for place in group.indices]
-        found |= dict(zip(group.indices, _together(group, some, epochs), strict=True))
-    return [found[place] for place in range(len(runs))]
+        beginnings = None if start is None else [start[index] for index in group.indices]
+        ends = _together(group, beginnings, epochs)
+        networks |= dict(zip(group.indices, ends, strict=True))
+    return [networks[index] for index in range(len(runs))]
 
 
 def _together(group: Group, start: Sequence[Network] | None, epochs: int) -> list[Network]:
@@ -75,15 +80,15 @@ def _together(group: Group, start: Sequence[Network] | None, epochs: int) -> lis
 
 
 def row(run: RunSettings, network: Network, decay: float, epoch: int) -> list[object]:
-    found = analyze(network)
+    analysis = analyze(network)
     norm = sum(value.detach().square().sum().item() for value in network.parameters()) ** 0.5
-    numbers = (found.accuracy, found.verdict.pizza_share, found.product_share, norm)
+    numbers = (analysis.accuracy, analysis.verdict.pizza_share, analysis.product_share, norm)
     return [
         run.run_id,
         decay,
         epoch,
-        found.verdict.label,
-        found.verdict.sentence,
+        analysis.verdict.label,
+        analysis.verdict.sentence,
         *("" if number is None else f"{number:.6g}" for number in numbers),
     ]
 
@@ -134,29 +139,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("do", choices=("train", "draw"))
-    parser.add_argument("table", type=Path)
+    parser.add_argument("do", nargs="?", choices=("draw", "train"), default="draw")
+    parser.add_argument("table", nargs="?", type=Path, default=TABLE)
     parser.add_argument("--networks", type=int, default=12)
     parser.add_argument("--branch", type=int, default=BRANCH)
     parser.add_argument("--after", type=int, default=AFTER)
-    told = parser.parse_args()
-    if told.do == "draw":
+    arguments = parser.parse_args()
+    if arguments.do == "draw":
         with house_style():
-            save_figure(draw(pandas.read_csv(told.table)), PICTURE)
+            save_figure(draw(pandas.read_csv(arguments.table)), PICTURE)
         return
-    runs = [find_space("clock-training").run(index) for index in range(told.networks)]
-    before = trained(runs, None, told.branch)
-    with told.table.open("w", newline="", encoding="utf-8") as file:
+    runs = [find_space("clock-training").run(index) for index in range(arguments.networks)]
+    before = trained(runs, None, arguments.branch)
+    with arguments.table.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(COLUMNS)
         writer.writerows(
-            row(run, network, 2.0, told.branch) for run, network in zip(runs, before, strict=True)
+            row(run, network, 2.0, arguments.branch)
+            for run, network in zip(runs, before, strict=True)
         )
         for decay in ARMS:
             arm = [replace(run, training=replace(run.training, weight_decay=decay)) for run in runs]
-            after = trained(arm, before, told.after)
+            after = trained(arm, before, arguments.after)
             for run, network in zip(runs, after, strict=True):
-                writer.writerow(row(run, network, decay, told.branch + told.after))
+                writer.writerow(row(run, network, decay, arguments.branch + arguments.after))
             file.flush()
             print(f"weight decay {decay:g}: done", flush=True)
 

@@ -1,7 +1,7 @@
 """Draw what the findings say about key frequencies: which are keys together, how many, and what the
 start says about them.
 
-Run it from the root of the repository: `python docs/laws.py`.
+    python studies/which_frequencies.py    # docs/images/laws.png
 """
 
 from pathlib import Path

@@ -1,8 +1,9 @@
 """Draw the picture of the README: a Clock, a Pizza, and the phase diagram of the networks that
 learn them.
 
-Run it from the root of the repository: `python docs/cover.py`. Everything in the picture is
-measured on networks in `gallery/`.
+    python docs/generate/cover.py    # docs/images/cover.png
+
+Everything in the picture is measured on networks in `gallery/`.
 
 Left and middle: one circle of a trained network's embedding, each of the p * p sums placed where
 its algorithm computes it and coloured by its answer. The Clock multiplies two points as complex
@@ -27,7 +28,7 @@ from algophase.report.save_figure import save_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SWEEP = ROOT / "gallery" / "fixed-width"
 PICTURE = ROOT / "docs" / "images" / "cover.png"
 CLOCK, PIZZA = (

@@ -1,7 +1,6 @@
 """Write the table of metrics in docs/method.md from the catalogue.
 
-Run it from the root of the repository after a change of `analysis/catalogue.toml`:
-`python docs/metrics.py`.
+python docs/generate/metrics.py    # after a change of analysis/catalogue.toml
 """
 
 from pathlib import Path
@@ -9,8 +8,9 @@ from pathlib import Path
 from algophase.analysis.catalogue import Quantity, catalogue_entries, quantity
 from algophase.analysis.verdict.thresholds import Thresholds
 
-PAGE = Path(__file__).parent / "method.md"
-START, END = "<!-- metrics: written by docs/metrics.py -->\n\n", "\n\n<!-- end of metrics -->"
+PAGE = Path(__file__).parents[1] / "method.md"
+START = "<!-- metrics: written by docs/generate/metrics.py -->\n\n"
+END = "\n\n<!-- end of metrics -->"
 HEAD = "| name | symbol | definition | place | range | line |\n|---|---|---|---|---|---|"
 SPACE = "&nbsp;"  # keeps a cell on one line
 SHORT_PLACES = {"section": "sec.", "appendix": "app."}

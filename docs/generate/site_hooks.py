@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
 
 PAGE_NAME = re.compile(r"(?<!\[)`docs/([a-z-]+\.md)`")
-GALLERY = Path(__file__).parent.parent / "gallery"
+GALLERY = Path(__file__).parents[2] / "gallery"
 CARDS = GALLERY.parent / "src" / "algophase" / "explore" / "assets" / "populations.css"
 FENCE = re.compile(r"^(```.*?^```)", re.MULTILINE | re.DOTALL)
 

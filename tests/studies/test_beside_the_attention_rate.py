@@ -1,5 +1,5 @@
-"""`docs/field.py` draws from the gallery's tables what the findings say of heads, weight decay,
-modulus, data and depth.
+"""The study draws from the gallery's tables what the findings say of heads, weight decay, modulus,
+data and depth.
 """
 
 import runpy
@@ -11,7 +11,7 @@ from fenced import ROOT
 
 @pytest.mark.slow
 def test_the_pictures_show_what_the_tables_hold() -> None:
-    script = runpy.run_path(str(ROOT / "docs" / "field.py"))
+    script = runpy.run_path(str(ROOT / "studies" / "beside_the_attention_rate.py"))
     heads, decay, modulus, data = script["draw_field"]().axes
     numbers = [text.get_text() for text in heads.texts]
     assert "25" in numbers  # Pizzas with one head

@@ -1,5 +1,5 @@
-"""`docs/hidden.py` answers from a sweep's table: on a made-up one, with the columns that it asks
-for.
+"""`studies/hidden_layers.py` answers from a sweep's table: here a made-up one, with the columns that
+it asks for.
 """
 
 import runpy
@@ -29,7 +29,7 @@ def test_a_table_is_drawn_and_told(tmp_path: Path, capsys: pytest.CaptureFixture
         "gradient_symmetricity": np.where(outside, 0.5, 0.99),
     }
     runs = Runs.of(pandas.DataFrame({**numbers, **told, **columns}), "made")
-    script = runpy.run_path(str(ROOT / "docs" / "hidden.py"))
+    script = runpy.run_path(str(ROOT / "studies" / "hidden_layers.py"))
     script["draw_sweep"](runs, tmp_path / "by-rate.png", resamples=20)
     printed = capsys.readouterr().out
     assert printed.startswith("gradients are symmetric below rate 0.")
