@@ -1,0 +1,75 @@
+"""The public names of algophase: this list is the only one.
+
+Type checkers and editors read it as it stands. At run time `__init__.py` reads it too, and imports a
+name from its module when it is first used.
+"""
+
+from algophase.analysis.analyze import analyze as analyze
+from algophase.analysis.analyze import analyze_many as analyze_many
+from algophase.analysis.catalogue import Quantity as Quantity
+from algophase.analysis.catalogue import register as register
+from algophase.analysis.circles.find import find_circles as find_circles
+from algophase.analysis.circles.find import isolate_circles as isolate_circles
+from algophase.analysis.circles.find import isolate_components as isolate_components
+from algophase.analysis.circles.find import isolate_frequencies as isolate_frequencies
+from algophase.analysis.circles.principal import network_components as network_components
+from algophase.analysis.hidden.anatomy import anatomy as anatomy
+from algophase.analysis.hidden.geometry import geometry as geometry
+from algophase.analysis.hidden.heads import attention_heads as attention_heads
+from algophase.analysis.hidden.interactions import without_interactions as without_interactions
+from algophase.analysis.hidden.learning_coefficient import (
+    LearningCoefficient as LearningCoefficient,
+)
+from algophase.analysis.hidden.learning_coefficient import Sampling as Sampling
+from algophase.analysis.hidden.learning_coefficient import (
+    learning_coefficient as learning_coefficient,
+)
+from algophase.analysis.hidden.learning_coefficient import (
+    learning_coefficients as learning_coefficients,
+)
+from algophase.analysis.hidden.neurons import neurons as neurons
+from algophase.analysis.hidden.progress_measures import progress_measures as progress_measures
+from algophase.analysis.hidden.topology import betti_numbers as betti_numbers
+from algophase.analysis.logits.all_pairs import grid_logits as grid_logits
+from algophase.analysis.program.distil import distil as distil
+from algophase.analysis.result import Analysis as Analysis
+from algophase.analysis.specimen import Specimen as Specimen
+from algophase.analysis.verdict.thresholds import Thresholds as Thresholds
+from algophase.core.errors import InputError as InputError
+from algophase.core.settings import LinearSettings as LinearSettings
+from algophase.core.settings import NetworkSettings as NetworkSettings
+from algophase.core.settings import RunSettings as RunSettings
+from algophase.core.settings import TaskSettings as TaskSettings
+from algophase.core.settings import TrainingSettings as TrainingSettings
+from algophase.core.settings import TransformerSettings as TransformerSettings
+from algophase.interop.hub import push_to_hub as push_to_hub
+from algophase.interop.hub import save_pretrained as save_pretrained
+from algophase.interop.transformer_lens import from_transformer_lens as from_transformer_lens
+from algophase.interop.transformer_lens import to_transformer_lens as to_transformer_lens
+from algophase.networks import Network as Network
+from algophase.networks import add_architecture as add_architecture
+from algophase.networks import build as build
+from algophase.networks import initialise as initialise
+from algophase.networks.handmade import handmade_clock as handmade_clock
+from algophase.networks.handmade import handmade_pizza as handmade_pizza
+from algophase.networks.wrapped import wrap as wrap
+from algophase.report.plots import plot_attention as plot_attention
+from algophase.report.plots import plot_circles as plot_circles
+from algophase.report.plots import plot_correct_logits as plot_correct_logits
+from algophase.report.plots import plot_gradients as plot_gradients
+from algophase.report.plots import plot_phase_diagram as plot_phase_diagram
+from algophase.report.plots import plot_program as plot_program
+from algophase.runs.laws import selection_laws as selection_laws
+from algophase.runs.runs import Runs as Runs
+from algophase.storage import load as load
+from algophase.storage import save as save
+from algophase.storage.hub import from_pretrained as from_pretrained
+from algophase.storage.runs_table import read_runs as read_runs
+from algophase.sweeps.spaces import Space as Space
+from algophase.training.run.loop import EarlyStop as EarlyStop
+from algophase.training.run.train import train as train
+from algophase.training.run.trained import TrainedRun as TrainedRun
+from algophase.training.run.trained import TrainingInterrupted as TrainingInterrupted
+
+__all__: list[str]
+__version__: str
