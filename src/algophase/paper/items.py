@@ -3,12 +3,14 @@ comes last.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 from algophase.core.errors import InputError
 from algophase.core.settings import LINEAR_MODELS
 from algophase.paper.anatomy_items import aligned_weights, matching_circles
+from algophase.paper.claims import claims_of
 from algophase.paper.dynamics_items import accompanying_pizza, clock_training
 from algophase.paper.illustration_items import accompanying, algorithms, approximation, table_1
 from algophase.paper.isolation_items import (
@@ -22,6 +24,7 @@ from algophase.paper.network_items import gradients, not_circular, whole_logits
 from algophase.paper.population_items import metricvs, multilayers, noncirc2, onelayer, variouswidth
 from algophase.paper.population_variants import lineararchs, variant
 from algophase.paper.product import Item, Product
+from algophase.paper.published import entries
 from algophase.paper.readout import readout
 from algophase.paper.sources import Sources
 from algophase.paper.text_items import settings, words
@@ -38,7 +41,14 @@ def _item(
     needs: str,
     make: Callable[[Sources], Product],
 ) -> None:
-    ITEMS[label] = Item(label, kind, place, title, tuple(needs.split()), make)
+    """make: draws the item; its claims are those of `claims.toml`."""
+    with_claims = partial(_with_claims, label=label, make=make)
+    ITEMS[label] = Item(label, kind, place, title, tuple(needs.split()), with_claims)
+
+
+def _with_claims(sources: Sources, *, label: str, make: Callable[[Sources], Product]) -> Product:
+    product = make(sources)
+    return replace(product, claims=claims_of(label, sources)) if label in entries() else product
 
 
 def _variant(label: str, title: str, space: str, *, released: bool = False) -> None:

@@ -1,13 +1,83 @@
-"""The paper's printed numbers, read from `published.toml`: each with its place, and compared to
-its own digits.
+"""What the paper says, read from `claims.toml`: claims in words, and printed numbers, each compared
+to its own digits.
 """
 
 import functools
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from algophase.paper.product import Claim, Verdict
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim of `claims.toml`.
+
+    item: the paper's label of what it belongs to; text, ours, note: as shown, with the measured
+    `value`, the `line` and the words of the measurement in braces; `{rule}` is what the rule says
+    of itself. place: where the paper says it, if not where the item stands; published: as printed.
+    value, step: a printed number and one unit of its last digit; about: the paper says "about".
+    line: what the rule compares with, a number or a name of `rules.LINES`; limits, expected: the
+    same for rules that take two numbers or a word. arguments: of the quantity. optional: left out
+    where the population is not there.
+    """
+
+    item: str
+    name: str
+    text: str
+    rule: str
+    population: str
+    quantity: str
+    place: str = ""
+    published: str = "-"
+    value: float | None = None
+    step: float | None = None
+    about: bool = False
+    line: float | str | None = None
+    limits: tuple[float, float] = (0.0, 0.0)
+    expected: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    ours: str = "{value}"
+    note: str = "{rule}"
+    optional: bool = False
+
+    def agrees(self, ours: float) -> bool:
+        """Equal to the printed digits; where the paper says "about", to one unit of the last."""
+        assert self.value is not None, self.name
+        assert self.step is not None, self.name
+        tolerance = self.step if self.about else self.step / 2
+        return abs(ours - self.value) <= tolerance * (1 + 1e-9)
+
+
+@functools.cache
+def entries() -> dict[str, list[Entry]]:
+    """The claims of every item, in order, by its label."""
+    text = files("algophase.paper").joinpath("claims.toml").read_text(encoding="utf-8")
+    return read_entries(text)
+
+
+def read_entries(text: str) -> dict[str, list[Entry]]:
+    """The claims of a file like `claims.toml`. What several items say is written once, under
+    their labels with spaces between.
+    """
+    claims: dict[str, list[Entry]] = {}
+    for labels, described in tomllib.loads(text).items():
+        for label in labels.split():
+            for name, fields in described.items():
+                claims.setdefault(label, []).append(Entry(label, name, **fields))
+    return claims
+
+
+def entry(name: str) -> Entry:
+    """The claim of this name."""
+    for claims in entries().values():
+        for claim in claims:
+            if claim.name == name:
+                return claim
+    raise KeyError(name)
 
 
 @dataclass(frozen=True)
@@ -48,7 +118,21 @@ def numbers() -> dict[str, Number]:
     data = tomllib.loads(
         files("algophase.paper").joinpath("published.toml").read_text(encoding="utf-8")
     )
-    return {name: Number(name, **entry) for name, entry in data.items()}
+    left = {name: Number(name, **entry) for name, entry in data.items()}
+    for claims in entries().values():
+        for claim in claims:
+            if claim.value is not None and claim.step is not None:
+                left[claim.name] = Number(
+                    claim.name,
+                    claim.item,
+                    claim.place or claim.item,
+                    claim.text,
+                    claim.published,
+                    claim.value,
+                    claim.step,
+                    claim.about,
+                )
+    return left
 
 
 def number(name: str) -> Number:

@@ -8,16 +8,19 @@ value within rounding of a line lies on it (`analysis.lines`).
 """
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.lines import exceeds, falls_short, reaches, stays_within
 from algophase.paper.product import Claim, Verdict
-from algophase.paper.published import number
+from algophase.paper.published import Entry, number
 from algophase.paper.sources import Exhibit
 from algophase.runs.boundary import Estimate
 from algophase.runs.statistics import Share, newcombe
+
+if TYPE_CHECKING:
+    from algophase.paper.measure import Measurement
 
 THRESHOLDS = Thresholds()
 MOST, NEARLY_ALL = 0.5, 0.9
@@ -164,3 +167,180 @@ def some_claim(text: str, share: Share, what: str) -> Claim:
             f"it holds {RARE:.0%})"
         )
     return statement(text, holds, str(share), note, sample=share.total)
+
+
+# --- rules that `claims.toml` names
+# Each takes the claim and its measurement, and gives the verdict and what is said of the rule.
+# A value of None is not tested.
+
+LINES = {
+    "half": HALF,
+    "most": MOST,
+    "nearly all": NEARLY_ALL,
+    "approximately": APPROXIMATES,
+    "circular": THRESHOLDS.circularity,
+    "symmetric": THRESHOLDS.gradient_symmetricity,
+    "low irrelevance": THRESHOLDS.pizza_distance_irrelevance,
+}
+Judgment = tuple[Verdict, str]
+Rule = Callable[[Entry, "Measurement"], Judgment]
+RULES: dict[str, Rule] = {}
+
+
+def _rule(function: Rule) -> Rule:
+    """A rule's name in `claims.toml` is the function's, with spaces."""
+    RULES[function.__name__.replace("_", " ")] = function
+    return function
+
+
+def limit_of(claim: Entry) -> float:
+    """The claim's line as a number."""
+    return LINES[claim.line] if isinstance(claim.line, str) else float(claim.line or 0)
+
+
+def _values(measurement: "Measurement") -> tuple[Any, ...]:
+    value = measurement.value
+    return tuple(value) if isinstance(value, tuple) else (value,)
+
+
+def _compared(
+    claim: Entry,
+    measurement: "Measurement",
+    extreme: Callable[..., float],
+    compare: Callable[..., Any],
+    otherwise: float,
+) -> Judgment:
+    """Whether all values lie on one side of the claim's line; none at all do not."""
+    if measurement.value is None:
+        return _VERDICTS[None], ""
+    worst = extreme(_values(measurement), default=otherwise)
+    return _VERDICTS[bool(compare(worst, limit_of(claim)))], ""
+
+
+@_rule
+def printed(claim: Entry, measurement: "Measurement") -> Judgment:
+    """Equal to the printed digits; judged only on the network the paper printed them for."""
+    if not measurement.comparable:
+        return "not tested", OTHER_NETWORK
+    return ("reproduced" if claim.agrees(measurement.value) else "differs"), ""
+
+
+@_rule
+def other_network(_: Entry, __: "Measurement") -> Judgment:
+    """A printed number of a network that nobody has: ours is shown beside it."""
+    return "not tested", OTHER_NETWORK
+
+
+@_rule
+def contradicts(_: Entry, measurement: "Measurement") -> Judgment:
+    """The paper says two things that cannot both be; ours shows which is so."""
+    return ("paper contradicts itself" if measurement.comparable else "not tested"), ""
+
+
+@_rule
+def holds(_: Entry, measurement: "Measurement") -> Judgment:
+    """The quantity itself says whether it is so."""
+    return _VERDICTS[measurement.value], ""
+
+
+@_rule
+def equal(claim: Entry, measurement: "Measurement") -> Judgment:
+    """All values are the expected word."""
+    return _VERDICTS[all(value == claim.expected for value in _values(measurement))], ""
+
+
+@_rule
+def at_least(claim: Entry, measurement: "Measurement") -> Judgment:
+    """Every value reaches the line."""
+    return _compared(claim, measurement, min, reaches, -math.inf)
+
+
+@_rule
+def above(claim: Entry, measurement: "Measurement") -> Judgment:
+    """Every value exceeds the line."""
+    return _compared(claim, measurement, min, exceeds, -math.inf)
+
+
+@_rule
+def at_most(claim: Entry, measurement: "Measurement") -> Judgment:
+    """No value exceeds the line."""
+    return _compared(claim, measurement, max, stays_within, math.inf)
+
+
+@_rule
+def below(claim: Entry, measurement: "Measurement") -> Judgment:
+    """No value reaches the line."""
+    return _compared(claim, measurement, max, falls_short, math.inf)
+
+
+@_rule
+def within(claim: Entry, measurement: "Measurement") -> Judgment:
+    """Every value lies between the limits."""
+    low, high = claim.limits
+    values = _values(measurement)
+    return _VERDICTS[bool(low <= min(values) and max(values) <= high)], ""
+
+
+@_rule
+def first_alone_above(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The first of two values exceeds the line, the second does not."""
+    first, second = measurement.value
+    is_so = exceeds(first, limit_of(claim)) and stays_within(second, limit_of(claim))
+    return _VERDICTS[bool(is_so)], ""
+
+
+@_rule
+def first_alone_below(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The first of two values falls short of the line, the second does not."""
+    first, second = measurement.value
+    is_so = falls_short(first, limit_of(claim)) and reaches(second, limit_of(claim))
+    return _VERDICTS[bool(is_so)], ""
+
+
+@_rule
+def approximates(claim: Entry, measurement: "Measurement") -> Judgment:
+    """A formula explains nearly all of the variance."""
+    return _VERDICTS[bool(reaches(measurement.value, APPROXIMATES))], APPROXIMATION_RULE
+
+
+@_rule
+def share_above(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The interval of a share lies above the line; below it is not supported, else undecided."""
+    line = limit_of(claim)
+    said = (
+        f"rule: the 95% interval lies above {line:.0%} (not supported: below it; undecided: "
+        f"it holds {line:.0%})"
+    )
+    return _VERDICTS[decided(estimated(measurement.value), low=line)], said
+
+
+@_rule
+def share_below(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The interval of a share lies below the line; above it is not supported, else undecided."""
+    return _VERDICTS[decided(estimated(measurement.value), high=limit_of(claim))], ""
+
+
+@_rule
+def at_least_one(_: Entry, measurement: "Measurement") -> Judgment:
+    """There is at least one; that there is none among few says little."""
+    share = measurement.value
+    said = "rule: there is at least one"
+    if share.count:
+        return "supported", said
+    said += (
+        f" (not supported: none, and the 95% interval lies below {RARE:.0%}; undecided: "
+        f"it holds {RARE:.0%})"
+    )
+    return _VERDICTS[decided(estimated(share), low=RARE)], said
+
+
+@_rule
+def interval_above_zero(_: Entry, measurement: "Measurement") -> Judgment:
+    """The interval of a difference lies above zero; below is not supported, else undecided."""
+    return _VERDICTS[above_zero(measurement.value)], ""
+
+
+@_rule
+def interval_below(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The interval of a number lies below the line; above it is not supported, else undecided."""
+    return _VERDICTS[decided(measurement.value, high=limit_of(claim))], ""

@@ -118,6 +118,7 @@ class Sources:
         self.unused, self.released = dict(self.own), released  # unused: until an item asks
         self._networks: dict[str, Exhibit] = {}
         self._runs: dict[str, Runs] = {}
+        self.measurements: dict[str, Any] = {}  # filled by `paper.measure`
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:

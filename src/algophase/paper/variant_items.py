@@ -3,149 +3,121 @@
 """
 
 import math
+from dataclasses import replace
 
 import torch
 
 from algophase.analysis.circles.roles import CircleEvidence
 from algophase.core.fourier import steps_around
-from algophase.core.lines import exceeds, falls_short, reaches, stays_within
-from algophase.paper.plates import MOST_SHOWN, draw_isolated, draw_plates, load_plates, take
-from algophase.paper.populations import circles_of
-from algophase.paper.product import Claim, Product
-from algophase.paper.published import number
-from algophase.paper.rules import (
-    APPROXIMATES,
-    HALF,
-    OTHER_NETWORK,
-    THRESHOLDS,
-    Holds,
-    for_each,
-    judged,
-    share_claim,
-    some_claim,
-    spread_of,
-    statement,
+from algophase.core.lines import exceeds, falls_short, reaches
+from algophase.paper.measure import OTHERS, Measurement, Spread, listed, measured, quantity
+from algophase.paper.plates import (
+    MOST_SHOWN,
+    Plates,
+    draw_isolated,
+    draw_plates,
+    load_plates,
+    take,
 )
-from algophase.paper.sources import Exhibit, Sources, optional, source_of
+from algophase.paper.populations import circles_of
+from algophase.paper.product import Product
+from algophase.paper.rules import HALF, Holds
+from algophase.paper.sources import Exhibit, Sources, source_of
+from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share
 
-ALIGNED = 0.9  # correlation of two operands' circles (ours)
 
-
-def _circular(circularity: float) -> Claim:
-    limit = THRESHOLDS.circularity
-    return judged(
-        "the model is circular",
-        reaches(circularity, limit),
-        f"{circularity:.4f}",
-        f"circularity at least {limit:g}",
-    )
-
-
-def _pizza(text: str, label: str, irrelevance: float, symmetricity: float) -> Claim:
-    metrics = f"distance irrelevance {irrelevance:.3f}, gradient symmetricity {symmetricity:.3f}"
-    return judged(
-        text, label == "Pizza", label, f"the paper's label by `algophase analyze` ({metrics})"
-    )
-
-
-def _is_pizza(text: str, one: Exhibit) -> Claim:
-    found = one.analysis
-    return _pizza(text, found.paper_label, found.distance_irrelevance, found.gradient_symmetricity)
+def _draw_shown(network: Exhibit) -> Product:
+    figure = draw_isolated(network, network.evidence[:MOST_SHOWN])
+    return Product(source_of(network), {"": figure})
 
 
 def linear_pizza(sources: Sources) -> Product:
-    beta = sources.network("model-beta")
-    pizzas = beta.of_role("Pizza")
-    claims = (
-        _circular(beta.circularity),
-        _is_pizza("Model β implements the Pizza", beta),
-        for_each(
-            "its isolated circles follow the Pizza's formula",
-            [item.fve_pizza for item in pizzas],
-            APPROXIMATES,
-            f"Pizza explains {{}} of the logits' variance, Clock "
-            f"{spread_of([item.fve_clock for item in pizzas])}",
-            f"at least {APPROXIMATES:.0%} of the variance of each circle that acts as a Pizza",
-        ),
-    )
-    return Product(
-        source_of(beta), {"": draw_isolated(beta, beta.evidence[:MOST_SHOWN])}, claims=claims
-    )
+    return _draw_shown(sources.network("model-beta"))
 
 
 def linear_delta(sources: Sources) -> Product:
-    delta, b = sources.network("model-delta"), sources.network("model-b")
-    by_sum, of_clock = (
-        [one.only([item]).by_sum for item in one.evidence[:MOST_SHOWN]] for one in (delta, b)
-    )
-    claims = (
-        _circular(delta.circularity),
-        for_each(
-            "the pattern is similar to the Clock's (figure 5) ...",
-            by_sum,
-            HALF,
-            "a + b explains {} of the correct logits' variance",
-            "at least half, for every circle shown, as in Model B",
-        ),
-        judged(
-            "... but different from it",
-            falls_short(max(by_sum, default=1.0), min(of_clock, default=0.0)),
-            f"{spread_of(by_sum)} in Model δ, {spread_of(of_clock)} in Model B",
-            "a + b explains less in each circle shown than in any of Model B's",
-        ),
-    )
-    return Product(
-        source_of(delta, b), {"": draw_isolated(delta, delta.evidence[:MOST_SHOWN])}, claims=claims
-    )
+    delta, model_b = sources.network("model-delta"), sources.network("model-b")
+    return replace(_draw_shown(delta), source=source_of(delta, model_b))
 
 
-def wide_pizza(sources: Sources) -> Product:
+@quantity
+def explained_by_pizza(network: Exhibit) -> Measurement:
+    """Of the logits of each circle that acts as a Pizza, the share that the Pizza's formula has."""
+    pizzas = network.of_role("Pizza")
+    by_clock = Spread(item.fve_clock for item in pizzas)
+    return measured([item.fve_pizza for item in pizzas], by_clock=by_clock)
+
+
+@quantity
+def explained_by_sum(network: Exhibit) -> list[float]:
+    """Of the correct logits of each circle shown, the share of the variance that a + b explains."""
+    return [network.only([item]).by_sum for item in network.evidence[:MOST_SHOWN]]
+
+
+@quantity
+def less_explained_by_sum(networks: tuple[Exhibit, Exhibit]) -> Measurement:
+    """Whether a + b explains less of every circle of the first than of any of the second."""
+    first, second = (Spread(explained_by_sum(network)) for network in networks)
+    is_less = falls_short(max(first, default=1.0), min(second, default=0.0))
+    return measured(bool(is_less), first=first, second=second)
+
+
+# --- appendix H
+
+
+def _plates(sources: Sources) -> tuple[Plates, str]:
     """From the network where it is at hand; it is too large to ship, so else from plates that
-    were taken of it.
+    were taken of it. With where they come from, in words.
     """
     kept = sources.plates("wide-pizza")
     if kept is None:
-        found = sources.network("wide-pizza")
-        wide, source = take(found, found.evidence[:MOST_SHOWN]), source_of(found)
-    else:
-        path, what = kept
-        wide, source = (
-            load_plates(path),
-            f"plates of our network {path.name.split('.')[0]} ({what})",
-        )
-    numbers = {"irrelevance": wide.distance_irrelevance, "symmetricity": wide.gradient_symmetricity}
-    claims = (
-        *(
-            number(f"wide-pizza-{name}").claim(
-                value, f"{value:.3f}", same_network=False, note=OTHER_NETWORK
-            )
-            for name, value in numbers.items()
-        ),
-        _circular(wide.circularity),
-        _pizza(
-            "a transformer of width 1024 with attention rate 1 can be a Pizza",
-            wide.label,
-            *numbers.values(),
-        ),
-        *_tries(sources),
+        network = sources.network("wide-pizza")
+        return take(network, network.evidence[:MOST_SHOWN]), source_of(network)
+    path, what = kept
+    return load_plates(path), f"plates of our network {path.name.split('.')[0]} ({what})"
+
+
+OTHERS["wide-pizza plates"] = lambda sources: _plates(sources)[0]
+
+
+def wide_pizza(sources: Sources) -> Product:
+    plates, source = _plates(sources)
+    return Product(source, {"": draw_plates(plates)})
+
+
+@quantity
+def distance_irrelevance_of_plates(plates: Plates) -> float:
+    return plates.distance_irrelevance
+
+
+@quantity
+def gradient_symmetricity_of_plates(plates: Plates) -> float:
+    return plates.gradient_symmetricity
+
+
+@quantity
+def circularity_of_plates(plates: Plates) -> float:
+    return plates.circularity
+
+
+@quantity
+def paper_label_of_plates(plates: Plates) -> Measurement:
+    return measured(
+        plates.label,
+        irrelevance=plates.distance_irrelevance,
+        symmetricity=plates.gradient_symmetricity,
     )
-    return Product(source, {"": draw_plates(wide)}, claims=claims)
 
 
-def _tries(sources: Sources) -> list[Claim]:
-    """How many such networks it takes, where there is a sweep of them."""
-    runs = optional(sources.runs, "wide", "paper_label")
-    if runs is None:
-        return []
-    note = f"{runs.source}; circular Pizzas by `algophase analyze`"
-    return [
-        some_claim(
-            "after several tries there is a circular one",
-            runs.share(runs["paper_label"] == "Pizza"),
-            note,
-        )
-    ]
+@quantity
+def share_labeled(runs: Runs, label: str) -> Measurement:
+    """Runs that have this label by the paper's rules."""
+    runs.require(("paper_label",))
+    return measured(runs.share(runs["paper_label"] == label), source=runs.source)
+
+
+# --- appendix I
 
 
 def _rows_apart(first: float, second: float, modulus: int) -> float:
@@ -153,93 +125,85 @@ def _rows_apart(first: float, second: float, modulus: int) -> float:
     return abs((first - second + modulus / 2) % modulus - modulus / 2)
 
 
-def _expected_row(one: Exhibit, item: CircleEvidence) -> float:
+def _expected_row(network: Exhibit, item: CircleEvidence) -> float:
     """The row k(a - b) at which the two operands line up and the Pizza's factor |cos(w(a - b)/2
     + offset/2)| is largest.
     """
-    return -item.circle.offset / (2 * math.pi) * one.modulus % one.modulus
+    return -item.circle.offset / (2 * math.pi) * network.modulus % network.modulus
 
 
-def _seen_row(one: Exhibit, item: CircleEvidence) -> float:
+def _measured_row(network: Exhibit, item: CircleEvidence) -> float:
     """Where the correct logits by a - b peak: the phase of their first harmonic in the order of
     the circle.
     """
-    p = one.modulus
+    p = network.modulus
     rows = torch.from_numpy(steps_around(p, item.circle.frequency))
-    angle = (one.only([item]).profile * torch.exp(2j * torch.pi * rows / p)).sum().angle().item()
+    harmonic = torch.exp(2j * torch.pi * rows / p)
+    angle = (network.only([item]).profile * harmonic).sum().angle().item()
     return angle / (2 * math.pi) * p % p
 
 
-def _aligned(one: Exhibit, sources: Sources) -> list[Claim]:
-    """That the operands' circles go round alike: in this network, and, where the sweep's table
-    says it, in all.
+@quantity
+def circles_aligned(network: Exhibit, aligned: float) -> Measurement | None:
+    """Whether aligned circles have more than half of all circles' variance in this network, which
+    does not say that they often do. None where there is one embedding.
     """
-    text = "the two tokens' embeddings are often aligned"
-    rule = (
-        f"circles of correlation after the best turn of at least {ALIGNED} hold more than "
-        "half of all circles' variance"
+    if len(network.components.coordinates) < 2:
+        return None
+    circles = [item.circle for item in network.evidence]
+    chosen = [circle for circle in circles if reaches(circle.alignment, aligned)]
+    share = sum(circle.variance_share for circle in chosen)
+    total = sum(circle.variance_share for circle in circles)
+    more_than_half = total and exceeds(share, HALF * total)
+    holds: Holds = "undecided" if more_than_half else False
+    return measured(
+        holds,
+        count=len(chosen),
+        circles=len(circles),
+        share=share / total if total else 0,
+        alignments=listed((circle.alignment for circle in circles), ".3f"),
     )
-    claims = []
-    if len(one.components.coordinates) > 1:
-        circles = [item.circle for item in one.evidence]
-        aligned = [reaches(circle.alignment, ALIGNED) for circle in circles]
-        share = sum(c.variance_share for c, is_ in zip(circles, aligned, strict=True) if is_)
-        of = sum(circle.variance_share for circle in circles)
-        values = ", ".join(f"{circle.alignment:.3f}" for circle in circles)
-        ours = (
-            f"{sum(aligned)} of {len(circles)} circles, with {share / of if of else 0:.0%} "
-            f"of their variance: {values}"
-        )
-        holds: Holds = "undecided" if of and exceeds(share, HALF * of) else False
-        note = f"rule: {rule}; one network cannot say what is often so"
-        claims.append(statement(f"{text}: this network", holds, ours, note))
-    runs = optional(sources.runs, "separate-vocabularies")
-    if runs is None or "circles.alignment" not in runs:
-        return claims
-    known = runs.where(runs["circles.alignment"].notna())
-    held = [
-        exceeds(
-            sum(share for share, value in circles if reaches(value, ALIGNED)),
-            HALF * sum(share for share, _ in circles),
-        )
-        for circles in circles_of(known, "variance_share", "alignment")
-    ]
-    return [
-        *claims,
-        share_claim(
-            text,
-            Share(sum(held), len(known)),
-            HALF,
-            f"runs of separate-vocabularies in which {rule}",
-        ),
-    ]
+
+
+@quantity
+def runs_with_circles_aligned(runs: Runs, aligned: float) -> Share | None:
+    """Runs in which aligned circles have more than half of all circles' variance."""
+    if "circles.alignment" not in runs:
+        return None
+    with_alignment = runs.where(runs["circles.alignment"].notna())
+    count = 0
+    for circles in circles_of(with_alignment, "variance_share", "alignment"):
+        total = sum(share for share, _ in circles)
+        of_aligned = sum(share for share, alignment in circles if reaches(alignment, aligned))
+        count += bool(exceeds(of_aligned, HALF * total))
+    return Share(count, len(with_alignment))
+
+
+def _shown_pizzas(network: Exhibit) -> list[CircleEvidence]:
+    """Its largest pizzas; where there is none, its largest circles."""
+    pizzas = network.of_role("Pizza")[:MOST_SHOWN]
+    return pizzas or list(network.evidence[:MOST_SHOWN])
+
+
+@quantity
+def rows_off(network: Exhibit) -> Measurement:
+    """How far, of each pizza, the row of the largest correct logits is from the expected one."""
+    apart = []
+    for item in network.of_role("Pizza")[:MOST_SHOWN]:
+        expected, measured_row = _expected_row(network, item), _measured_row(network, item)
+        apart.append(_rows_apart(expected, measured_row, network.modulus))
+    shifts = listed((_expected_row(network, item) for item in _shown_pizzas(network)), ".1f")
+    return measured(apart, largest=max(apart, default=math.nan), shifts=shifts)
+
+
+@quantity
+def row_of_difference(_: None, difference: int, step: int, modulus: int) -> int:
+    """(a - b) / step (mod p)."""
+    return difference * pow(step, -1, modulus) % modulus
 
 
 def separate_pizza(sources: Sources) -> Product:
-    one = sources.network("separate-pizza")
-    pizzas = one.of_role("Pizza")[:MOST_SHOWN]
-    shown = pizzas or list(one.evidence[:MOST_SHOWN])
-    apart = [
-        _rows_apart(_expected_row(one, item), _seen_row(one, item), one.modulus) for item in pizzas
-    ]
-    expected = [_expected_row(one, item) for item in shown]
-    lined_up, step, p = 6 - 3, 18, 59
-    claims = (
-        _is_pizza("the model implements the Pizza", one),
-        *_aligned(one, sources),
-        judged(
-            "the correct logit pattern is shifted because the two embeddings do not line up",
-            bool(apart) and stays_within(max(apart), 1),
-            f"at most {max(apart, default=math.nan):.2f} rows apart; shifts "
-            f"{', '.join(f'{row:.1f}' for row in expected)}",
-            "the row of the largest correct logits is within one of the row that the angle "
-            "between the circles gives",
-        ),
-        number("separate-pizza-row").claim(
-            lined_up * pow(step, -1, p) % p,
-            str(lined_up * pow(step, -1, p) % p),
-            note="arithmetic only: the network was not released",
-        ),
-    )
-    notes = [f"pattern shifted to row {row:.1f}" for row in expected]
-    return Product(source_of(one), {"": draw_isolated(one, shown, notes)}, claims=claims)
+    network = sources.network("separate-pizza")
+    shown = _shown_pizzas(network)
+    notes = [f"pattern shifted to row {_expected_row(network, item):.1f}" for item in shown]
+    return Product(source_of(network), {"": draw_isolated(network, shown, notes)})
