@@ -13,7 +13,7 @@ import pandas
 from algophase import Runs
 from algophase.core.palette import COLORS, GREY, VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.storage.sweep_directory import SweepDirectory
 

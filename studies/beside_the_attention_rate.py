@@ -15,7 +15,7 @@ from algophase.analysis.hidden.heads import leans
 from algophase.analysis.subject import Subject
 from algophase.core.palette import COLORS, GREY, VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import phase_boundary
 from algophase.runs.laws import with_keys
 

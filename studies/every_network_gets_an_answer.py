@@ -15,7 +15,7 @@ from algophase import Runs
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

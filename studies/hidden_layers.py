@@ -27,7 +27,7 @@ from algophase import (
 from algophase.analysis.catalogue import label
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.phase_shift import RESAMPLES, phase_shifts
 from algophase.storage.sweep_directory import SweepDirectory
 

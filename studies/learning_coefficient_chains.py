@@ -14,7 +14,7 @@ import numpy
 from algophase import Sampling, learning_coefficients, load
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 
 ROOT = Path(__file__).parents[1]
 PICTURE = ROOT / "docs" / "images" / "llc.png"

@@ -20,7 +20,7 @@ import pandas
 from algophase import Sampling, learning_coefficients, load, read_runs
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.boundary import bootstrap_interval
 
 ROOT = Path(__file__).parents[1]

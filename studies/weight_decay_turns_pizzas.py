@@ -26,7 +26,7 @@ from algophase import Network, RunSettings, analyze
 from algophase.core.palette import GREY, VERDICTS
 from algophase.networks.stacking import take_out
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.sweeps.field_spaces import find_space
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import Group, plan

@@ -11,7 +11,7 @@ import numpy
 from algophase import Runs
 from algophase.core.palette import COLORS, GREY
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.law_tests import key_sets
 from algophase.runs.laws import with_keys
 from algophase.runs.rows import run_from_row

@@ -1,5 +1,5 @@
 """Imports point one way through the folders and never in a circle, and plotting stays in
-`pictures`, `report`, `explore` and `paper`.
+`pictures`, `reports`, `explore` and `paper`.
 """
 
 import ast
@@ -23,7 +23,7 @@ ORDER = [
     "storage",
     "runs",
     "sweeps",
-    "report",
+    "reports",
     "explore",
     "interop",
     "paper",
@@ -138,7 +138,7 @@ def test_a_test_for_an_architecture_is_found() -> None:
 
 def test_only_four_rooms_draw() -> None:
     for path in ROOT.rglob("*.py"):
-        if room(path) not in ("pictures", "report", "explore", "paper"):
+        if room(path) not in ("pictures", "reports", "explore", "paper"):
             for module in imported(path):
                 assert not module.startswith(("matplotlib", "plotly")), path
 

@@ -23,7 +23,7 @@ from algophase import find_circles, load, network_components, read_runs
 from algophase.analysis.circles.find import points_in_plane
 from algophase.core.palette import VERDICTS
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

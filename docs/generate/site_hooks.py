@@ -16,7 +16,7 @@ import typer
 from mkdocs.structure.files import File, Files
 
 from algophase.cli import app
-from algophase.report.population_map import card, key
+from algophase.reports.population_map import card, key
 from algophase.runs.populations import find_sweeps, read_population
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def on_files(files: Files, config: "MkDocsConfig") -> Files:
 
 
 def on_post_build(config: "MkDocsConfig") -> None:
-    from algophase.report.make import report
+    from algophase.reports.make import report
 
     wanted = os.environ.get("ALGOPHASE_REPORTS", "").split(",")
     for table in find_sweeps(GALLERY):

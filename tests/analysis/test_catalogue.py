@@ -47,9 +47,9 @@ from algophase.explore.table import read_run_table
 from algophase.interop.model_card import model_card
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.network_section import add_network
-from algophase.report.page import Page
-from algophase.report.sweep_section import add_sweep, read_sweep
+from algophase.reports.network_section import add_network
+from algophase.reports.page import Page
+from algophase.reports.sweep_section import add_sweep, read_sweep
 from algophase.runs.rows import analysis_of_row, make_row
 from algophase.runs.runs import Runs
 from algophase.runs.selection import read_columns, read_condition, select

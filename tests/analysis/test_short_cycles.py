@@ -14,7 +14,7 @@ from algophase.analysis.presentation import profiles
 from algophase.analysis.program.forms import form_curve, period_of
 from algophase.analysis.verdict.decide import form_of
 from algophase.networks import Network
-from algophase.report.program_panels import program_panels
+from algophase.reports.program_panels import program_panels
 
 COMPOSITE = (60, 64, 100)
 

@@ -16,7 +16,7 @@ from trial import Ended, in_child
 
 from algophase.core.errors import InputError
 from algophase.explore.app import make_app
-from algophase.report.make import report
+from algophase.reports.make import report
 
 MARK = "<img src=x onerror=alert(1)>"
 ESCAPES = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 import pandas
 
-from algophase.report.page import Page
+from algophase.reports.page import Page
 from algophase.storage.sweep_directory import SweepDirectory
 
 ATTACK = "<script>alert(1)</script><img src=x onerror=alert(2)>"

@@ -15,7 +15,7 @@ from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.paper.plates import draw_isolated, load_plates, save_plates, take
 from algophase.paper.sources import Exhibit, Sources
-from algophase.report.figures import order_frequency
+from algophase.reports.figures import order_frequency
 
 
 def test_plates_stand_for_a_network_too_large_to_ship(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from algophase.pictures.style import (
     new_figure,
     set_title,
 )
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 
 
 def test_the_house_style_ends_with_its_block() -> None:

@@ -3,8 +3,8 @@ from report_pages import parsed
 
 from algophase.analysis.specimen import Specimen
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.anatomy_section import add_anatomy, readout_panel
-from algophase.report.page import Page
+from algophase.reports.anatomy_section import add_anatomy, readout_panel
+from algophase.reports.page import Page
 
 
 def test_the_inside_of_a_linear_pizza_is_opened() -> None:

@@ -1,7 +1,7 @@
 import pytest
 from report_pages import made_runs
 
-from algophase.report.by_setting import (
+from algophase.reports.by_setting import (
     MOST_VALUES,
     panels_by_setting,
     shares_by_rate,

@@ -7,7 +7,7 @@ from matplotlib.image import imread
 
 from algophase.core.errors import InputError
 from algophase.pictures.style import house_style
-from algophase.report.comparison import comparison_figure, draw_comparison
+from algophase.reports.comparison import comparison_figure, draw_comparison
 from algophase.runs.comparison import Comparison, compare
 
 

@@ -8,7 +8,7 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.figures import circle_order, draw_all
+from algophase.reports.figures import circle_order, draw_all
 
 
 def names(network: Network, directory: Path, image_format: str = "png") -> set[str]:

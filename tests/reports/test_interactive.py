@@ -11,7 +11,7 @@ from algophase.analysis.specimen import Specimen
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import Network, initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.interactive import (
+from algophase.reports.interactive import (
     MOST_LABELS,
     attention_panels,
     circle_panel,

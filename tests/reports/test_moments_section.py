@@ -2,14 +2,14 @@ import pandas
 import pytest
 from report_pages import made_runs, parsed
 
-from algophase.report.moments_section import (
+from algophase.reports.moments_section import (
     add_moments,
     followed_metrics,
     quartiles,
     quartiles_by_epoch,
     verdicts_by_epoch,
 )
-from algophase.report.page import Page
+from algophase.reports.page import Page
 
 
 def followed() -> pandas.DataFrame:

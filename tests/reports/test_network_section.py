@@ -11,14 +11,14 @@ from algophase.core.errors import InputError
 from algophase.core.settings import LinearSettings, RunSettings, TaskSettings, TransformerSettings
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_clock, handmade_pizza
-from algophase.report.network_section import (
+from algophase.reports.network_section import (
     add_index,
     add_network,
     add_population,
     odd_numbers,
     read_history,
 )
-from algophase.report.page import Page
+from algophase.reports.page import Page
 from algophase.runs.runs import Runs
 
 

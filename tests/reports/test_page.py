@@ -10,9 +10,9 @@ from report_pages import ATTACK, Parsed, made_runs, parsed
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock
-from algophase.report.network_section import add_network
-from algophase.report.page import Link, Page, figure_json, table
-from algophase.report.plotly_style import Panel, new_figure
+from algophase.reports.network_section import add_network
+from algophase.reports.page import Link, Page, figure_json, table
+from algophase.reports.plotly_style import Panel, new_figure
 from algophase.runs.runs import Runs
 
 

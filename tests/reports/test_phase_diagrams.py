@@ -4,7 +4,7 @@ import pytest
 from report_pages import ATTACK, made_runs
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
-from algophase.report.phase_diagrams import (
+from algophase.reports.phase_diagrams import (
     MOST_DRAWN_AS_SHAPES,
     Mark,
     histogram,
@@ -15,7 +15,7 @@ from algophase.report.phase_diagrams import (
     shares_figure,
     transition,
 )
-from algophase.report.plotly_style import look
+from algophase.reports.plotly_style import look
 from algophase.runs.runs import Runs, metric_boundary
 from algophase.runs.statistics import Share
 

@@ -5,7 +5,7 @@ from report_pages import ATTACK
 
 from algophase.analysis.verdict.decide import OUTCOMES
 from algophase.core.errors import InputError
-from algophase.report.plotly_style import VERDICTS, graph_objects, plain
+from algophase.reports.plotly_style import VERDICTS, graph_objects, plain
 
 
 def test_verdicts_differ_in_colour_and_shape() -> None:

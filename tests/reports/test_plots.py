@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 import algophase
 from algophase import InputError, Specimen, handmade_clock, handmade_pizza
 from algophase.pictures.style import house_style, new_figure
-from algophase.report.figures import draw_tokens
+from algophase.reports.figures import draw_tokens
 
 PLOTS = [
     algophase.plot_circles,

@@ -6,7 +6,7 @@ import pytest
 
 from algophase.core.errors import InputError
 from algophase.networks.handmade import handmade_clock
-from algophase.report.make import report
+from algophase.reports.make import report
 from algophase.storage import save
 
 

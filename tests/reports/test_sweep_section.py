@@ -6,8 +6,8 @@ import pytest
 from report_pages import ATTACK, Parsed, made_runs, made_sweep, parsed
 
 from algophase.networks.handmade import handmade_clock
-from algophase.report.page import Page
-from algophase.report.sweep_section import Sweep, add_sweep, read_sweep
+from algophase.reports.page import Page
+from algophase.reports.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.runs.runs import Runs
 from algophase.storage.sweep_directory import SweepDirectory
 

@@ -11,7 +11,7 @@ import pytest
 from runs_made import TINY, row, sweep_of
 
 from algophase.core.palette import VERDICTS
-from algophase.report.population_map import HIGH, WIDE, card, draw_population, draw_shares, key
+from algophase.reports.population_map import HIGH, WIDE, card, draw_population, draw_shares, key
 from algophase.runs.overview import describe_origin
 from algophase.runs.populations import Population, find_sweeps, read_population, stamp
 from algophase.runs.runs import Runs

@@ -28,8 +28,8 @@ from algophase.core.settings import ClockSettings, TaskSettings
 from algophase.networks import Cache, Clock, Network, Recorded
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.record.codec import to_plain
-from algophase.report.figures import draw_all
-from algophase.report.make import report
+from algophase.reports.figures import draw_all
+from algophase.reports.make import report
 from algophase.storage import load, save
 
 

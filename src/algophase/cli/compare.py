@@ -77,7 +77,7 @@ def compare(
     )
     echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
     if figure is not None:
-        from algophase.report.comparison import draw_comparison
+        from algophase.reports.comparison import draw_comparison
 
         echo(f"figure: {draw_comparison(result, figure)}", err=True)
     if not result.indistinguishable:

@@ -93,7 +93,7 @@ def llc(
             )
     if figure is not None:
         from algophase.pictures.traces import draw_traces
-        from algophase.report.save_figure import save_figure
+        from algophase.reports.save_figure import save_figure
 
         drawn = draw_traces([coefficient.picture() for coefficient in found])
         echo(f"figure: {save_figure(drawn, figure)}", err=True)

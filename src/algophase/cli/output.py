@@ -57,7 +57,7 @@ class Drawer:
     def __call__(self, network: "Network", analysis: "Analysis") -> None:
         if self.directory is None:
             return
-        from algophase.report.figures import draw_all
+        from algophase.reports.figures import draw_all
 
         count = self.drawn[analysis.id] = self.drawn.get(analysis.id, 0) + 1
         place = self.directory / (analysis.id if count == 1 else f"{analysis.id}-{count}")

@@ -59,7 +59,7 @@ def report(
 
     An unusable file prints a one-line error and the rest is still written; the exit code is then 1.
     """
-    from algophase.report.make import report as make_report
+    from algophase.reports.make import report as make_report
 
     with AnalysisBar() as bar:
         made = make_report(

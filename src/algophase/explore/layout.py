@@ -10,7 +10,7 @@ from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
 from algophase.explore.state import LONGEST, PARTS, Side
 from algophase.explore.table import RunTable
-from algophase.report.interactive import SQUARE
+from algophase.reports.interactive import SQUARE
 from algophase.runs.selection import OPERATORS
 
 POLL_MILLISECONDS = 700

@@ -11,8 +11,8 @@ from algophase.analysis.catalogue import catalogue, label
 from algophase.core.palette import COLORS
 from algophase.explore.state import SIDES, View
 from algophase.explore.table import PAPER_LABEL, VERDICT, Places, RunTable
-from algophase.report.phase_diagrams import PAPER_LINE
-from algophase.report.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
+from algophase.reports.phase_diagrams import PAPER_LINE
+from algophase.reports.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.runs.statistics import Floats
 
 if TYPE_CHECKING:

@@ -16,17 +16,17 @@ from algophase.explore.networks import frequencies, switched_off
 from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
 from algophase.pages.network_text import program_lines
-from algophase.report.figures import drawn_circles
-from algophase.report.interactive import circle_name, circle_panel, logit_figure, main_order
-from algophase.report.network_section import (
+from algophase.reports.figures import drawn_circles
+from algophase.reports.interactive import circle_name, circle_panel, logit_figure, main_order
+from algophase.reports.network_section import (
     INSTANCE_TABLE,
     MEANING,
     NO_CIRCLES,
     instance_table,
     told_of,
 )
-from algophase.report.plotly_style import Panel
-from algophase.report.program_panels import program_panels
+from algophase.reports.plotly_style import Panel
+from algophase.reports.program_panels import program_panels
 from algophase.runs.rows import analysis_of_row
 
 if TYPE_CHECKING:

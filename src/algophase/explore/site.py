@@ -15,8 +15,8 @@ from algophase.core.settings import shown
 from algophase.core.wording import counted
 from algophase.explore.app import ASSETS, LOOPBACK, NO_ICON, guard, make_app
 from algophase.explore.own import are_networks
-from algophase.report.page import text
-from algophase.report.population_map import card, key
+from algophase.reports.page import text
+from algophase.reports.population_map import card, key
 from algophase.runs.populations import Population, find_sweeps, read_population, stamp
 from algophase.runs.standing import is_sweep
 from algophase.storage.gallery import default_gallery, shipped

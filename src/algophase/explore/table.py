@@ -21,7 +21,7 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.settings import RANGES
 from algophase.explore.state import RUN_ID, Point, View
-from algophase.report.plotly_style import plain
+from algophase.reports.plotly_style import plain
 from algophase.runs.columns import Column, column_of, text_column
 from algophase.runs.overview import NEEDED, describe_outcomes, describe_space, setting_names
 from algophase.runs.selection import Condition, check_columns

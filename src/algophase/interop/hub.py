@@ -13,8 +13,8 @@ from algophase.core.errors import InputError
 from algophase.interop.model_card import PICTURE_FILE, check_license, model_card
 from algophase.networks import Network
 from algophase.pictures.style import house_style
-from algophase.report.figures import draw_correct_logits
-from algophase.report.save_figure import save_figure
+from algophase.reports.figures import draw_correct_logits
+from algophase.reports.save_figure import save_figure
 from algophase.storage.files import write_atomically
 from algophase.storage.hub import clear_errors, import_hub, is_repository
 from algophase.storage.network_files import CONFIG_FILE, MODEL_FILE, encode

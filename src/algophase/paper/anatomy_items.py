@@ -19,7 +19,7 @@ from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, NEARLY_ALL, approximated, judged, measured, statement
 from algophase.paper.sources import Exhibit, Sources
 from algophase.pictures.style import new_figure
-from algophase.report.figures import circle_order, draw_aligned
+from algophase.reports.figures import circle_order, draw_aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from algophase.core.palette import COLORS
 from algophase.networks import Network
 from algophase.paper.plates import logits_in_order
 from algophase.pictures.style import new_figure
-from algophase.report.figures import draw_circle, order_frequency
-from algophase.report.moments_section import quartiles
+from algophase.reports.figures import draw_circle, order_frequency
+from algophase.reports.moments_section import quartiles
 
 if TYPE_CHECKING:
     import pandas

@@ -21,7 +21,7 @@ from algophase.paper.dynamics_figures import (
 from algophase.paper.product import Claim, Product, Table
 from algophase.paper.rules import MOST, OTHER_NETWORK, measured, share_claim, statement
 from algophase.paper.sources import Exhibit, Missing, Sources, optional
-from algophase.report.moments_section import quartiles
+from algophase.reports.moments_section import quartiles
 from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from algophase.core.errors import InputError
 from algophase.paper.product import Claim, Item, Product, overall
 from algophase.paper.sources import Sources
 from algophase.pictures.style import house_style
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.storage.files import write_atomically
 
 FORMATS = ("png", "svg")

@@ -18,7 +18,7 @@ from algophase.paper.product import Product
 from algophase.paper.rules import HALF, THRESHOLDS
 from algophase.paper.sources import Exhibit, Sources, source_of
 from algophase.pictures.style import HEATMAP, new_figure
-from algophase.report.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
+from algophase.reports.figures import GRADIENT_COMPONENTS, circle_order, gradient_panel
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share
 

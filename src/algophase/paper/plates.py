@@ -22,7 +22,7 @@ from algophase.analysis.circles.roles import CircleEvidence
 from algophase.core.errors import InputError
 from algophase.paper.sources import Exhibit
 from algophase.pictures.style import new_figure, set_title
-from algophase.report.figures import (
+from algophase.reports.figures import (
     axis_names,
     circle_order,
     draw_plane,

@@ -135,7 +135,7 @@ def beside(
     Like is compared with like: the released table's distance irrelevance is that of the largest
     wrong logit.
     """
-    from algophase.report.comparison import comparison_figure
+    from algophase.reports.comparison import comparison_figure
 
     released = sources.released_runs
     if released is None:

@@ -22,7 +22,7 @@ from algophase.paper.published import number
 from algophase.paper.rules import approximated, measured
 from algophase.paper.sources import Exhibit, Sources
 from algophase.pictures.style import new_figure
-from algophase.report.figures import draw_readout
+from algophase.reports.figures import draw_readout
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

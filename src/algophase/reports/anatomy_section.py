@@ -6,9 +6,9 @@ import math
 
 from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy
 from algophase.core.wording import floored
-from algophase.report.interactive import line_trace, short_numbers
-from algophase.report.page import Page, paragraph, table
-from algophase.report.plotly_style import Panel, new_figure
+from algophase.reports.interactive import line_trace, short_numbers
+from algophase.reports.page import Page, paragraph, table
+from algophase.reports.plotly_style import Panel, new_figure
 
 MOST_DRAWN = 4
 EVERY = 6  # of a readout's angles, one is drawn

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from algophase.analysis.catalogue import label
 from algophase.analysis.verdict.decide import in_order
-from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.runs.laws import SETTINGS
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import NO_RATE, TENTHS, Share

@@ -20,13 +20,13 @@ from algophase.analysis.catalogue import (
 from algophase.core.palette import COLORS, MARKERS
 from algophase.core.wording import counted
 from algophase.pictures.style import check_format, house_style, new_figure
-from algophase.report.phase_diagrams import (
+from algophase.reports.phase_diagrams import (
     boundary_rates,
     compared_runs,
     share_names,
     shares_by_tenth,
 )
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import BoundaryRow
 from algophase.runs.matching import Group

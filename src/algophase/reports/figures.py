@@ -33,7 +33,7 @@ from algophase.pictures.style import (
     new_figure,
     set_title,
 )
-from algophase.report.save_figure import save_figure
+from algophase.reports.save_figure import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,7 +20,7 @@ from algophase.core.fourier import steps_around
 from algophase.core.group import cyclic_group
 from algophase.core.palette import COLORS
 from algophase.core.wording import floored, form_name
-from algophase.report.figures import (
+from algophase.reports.figures import (
     attention_ends,
     attention_patterns,
     axis_names,
@@ -28,7 +28,7 @@ from algophase.report.figures import (
     logit_cells,
     order_frequency,
 )
-from algophase.report.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
+from algophase.reports.plotly_style import HEATMAP, Panel, colour_bar, graph_objects, new_figure
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -11,9 +11,9 @@ from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
 from algophase.networks import Network
-from algophase.report.network_section import add_index, add_network, add_population, read_history
-from algophase.report.page import Page, paragraph
-from algophase.report.sweep_section import Sweep, add_sweep, read_sweep
+from algophase.reports.network_section import add_index, add_network, add_population, read_history
+from algophase.reports.page import Page, paragraph
+from algophase.reports.sweep_section import Sweep, add_sweep, read_sweep
 from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs
 from algophase.runs.standing import foreign_settings, is_sweep

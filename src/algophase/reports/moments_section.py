@@ -10,8 +10,8 @@ from algophase.analysis.catalogue import label, metrics
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
 from algophase.core.wording import counted
-from algophase.report.page import Page, paragraph
-from algophase.report.plotly_style import Panel, graph_objects, look, new_figure, plain
+from algophase.reports.page import Page, paragraph
+from algophase.reports.plotly_style import Panel, graph_objects, look, new_figure, plain
 from algophase.runs.overview import verdict_column
 
 if TYPE_CHECKING:

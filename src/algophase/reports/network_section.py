@@ -33,10 +33,10 @@ from algophase.pages.network_text import (
 )
 from algophase.pages.text import percent
 from algophase.pictures.program import MOST_PROFILES
-from algophase.report.anatomy_section import add_anatomy
-from algophase.report.by_setting import panel_by_rate
-from algophase.report.figures import attention_rate, drawn_circles
-from algophase.report.interactive import (
+from algophase.reports.anatomy_section import add_anatomy
+from algophase.reports.by_setting import panel_by_rate
+from algophase.reports.figures import attention_rate, drawn_circles
+from algophase.reports.interactive import (
     attention_panels,
     circle_panel,
     correct_logits_panel,
@@ -44,10 +44,10 @@ from algophase.report.interactive import (
     instance_panel,
     isolated_panel,
 )
-from algophase.report.page import Link, Page, listed, paragraph, table, text
-from algophase.report.phase_diagrams import Mark, rate_by_metric, standing_figure
-from algophase.report.plotly_style import Panel, look
-from algophase.report.program_panels import program_panels
+from algophase.reports.page import Link, Page, listed, paragraph, table, text
+from algophase.reports.phase_diagrams import Mark, rate_by_metric, standing_figure
+from algophase.reports.plotly_style import Panel, look
+from algophase.reports.program_panels import program_panels
 from algophase.runs.runs import Runs
 from algophase.runs.standing import Standing, foreign_settings, settings_of, standings
 from algophase.storage.files import clean_id, read_json

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algophase.core.errors import InputError
-from algophase.report.plotly_style import Panel, graph_objects
+from algophase.reports.plotly_style import Panel, graph_objects
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Page:
     def render(self) -> bytes:
         from plotly.offline import get_plotlyjs
 
-        here = resources.files("algophase.report")
+        here = resources.files("algophase.reports")
         style, drawing = (
             here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js")
         )

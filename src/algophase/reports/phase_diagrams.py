@@ -14,7 +14,7 @@ import numpy
 from algophase.analysis.catalogue import label, line, quantity
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS
-from algophase.report.plotly_style import GREY, graph_objects, look, new_figure, plain
+from algophase.reports.plotly_style import GREY, graph_objects, look, new_figure, plain
 from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison
 from algophase.runs.findings import ALL_RATES, BoundaryRow, measure_name

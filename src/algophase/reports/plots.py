@@ -16,7 +16,7 @@ from algophase.core.settings import shown
 from algophase.networks import Network
 from algophase.pictures.program import draw_program
 from algophase.pictures.style import house_style
-from algophase.report import figures
+from algophase.reports import figures
 from algophase.runs.runs import Runs
 
 if TYPE_CHECKING:

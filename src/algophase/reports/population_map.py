@@ -10,7 +10,7 @@ from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY, label, line
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.palette import COLORS, GREY, VERDICTS
 from algophase.core.wording import counted
-from algophase.report.page import paragraph, text
+from algophase.reports.page import paragraph, text
 from algophase.runs.populations import Population
 
 WIDE, HIGH, LEFT, BOTTOM, EDGE = (

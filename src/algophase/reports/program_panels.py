@@ -7,7 +7,7 @@ They draw the same numbers as `pictures.program`, and a row without weights has 
 from algophase.analysis.presentation import program_picture
 from algophase.analysis.result import Analysis
 from algophase.pictures.program import TICKS, Profile, ProgramPicture
-from algophase.report.plotly_style import FORMS, Panel, graph_objects, new_figure
+from algophase.reports.plotly_style import FORMS, Panel, graph_objects, new_figure
 
 ALONG = "k(a − b), in degrees around the circle"
 

@@ -19,10 +19,10 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
-from algophase.report.by_setting import panel_by_rate, panels_by_setting
-from algophase.report.moments_section import add_moments, followed_metrics
-from algophase.report.page import Page, listed, paragraph, table, text
-from algophase.report.phase_diagrams import (
+from algophase.reports.by_setting import panel_by_rate, panels_by_setting
+from algophase.reports.moments_section import add_moments, followed_metrics
+from algophase.reports.page import Page, listed, paragraph, table, text
+from algophase.reports.phase_diagrams import (
     compared_shares,
     compared_transition,
     histogram,
@@ -32,7 +32,7 @@ from algophase.report.phase_diagrams import (
     shares_figure,
     transition,
 )
-from algophase.report.plotly_style import Panel
+from algophase.reports.plotly_style import Panel
 from algophase.runs.boundary import Boundary
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.overview import describe_origin, describe_space
