@@ -44,6 +44,7 @@ from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.networks import Networks
 from algophase.explore.table import read_run_table
+from algophase.explore.view import View
 from algophase.interop.model_card import model_card
 from algophase.networks import Network
 from algophase.networks.handmade import handmade_clock, handmade_pizza
@@ -143,12 +144,13 @@ def test_a_new_metric_is_in_the_explorers_menus(logit_size: Quantity, tmp_path: 
     for menu in ("x", "y", "colour", "filter-column"):
         assert options(layout, menu)[NAME] == LABEL, menu
     explorer = Explorer(Networks(table, tmp_path / "sweep", tmp_path / "cache"))
-    figure, _ = explorer.show_map(f"?y={NAME}", None)
+    figure = explorer.show_map(View(y=NAME), None).figure
     assert figure is not None
     assert figure.layout.yaxis.title.text == LABEL
-    assert LABEL in str(explorer.show_runs("", 0).statistics)
+    assert LABEL in str(explorer.show_runs(View(), 0).statistics)
     for place in range(3):  # from its row, and, for the last, from its weights
-        assert LABEL in str(explorer.show_network(f"?run={table.run_id(place)}", "run").metrics)
+        view = View(run=table.run_id(place))
+        assert LABEL in str(explorer.show_network(view, "run").metrics)
 
 
 def test_a_new_metric_is_in_the_report(logit_size: Quantity, tmp_path: Path) -> None:

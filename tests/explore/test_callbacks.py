@@ -7,11 +7,15 @@ import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
 
 from algophase.explore.app import make_app
-from algophase.explore.callbacks import PANEL, outputs
+from algophase.explore.events import outputs
 from algophase.explore.explorer import Explorer, NetworkPanel
-from algophase.explore.state import SIDES
+from algophase.explore.network_callbacks import PANEL
+from algophase.explore.view import SIDES, View
 
 
 def ask(client: Any, call: dict[str, Any], **values: Any) -> Any:
@@ -58,7 +62,7 @@ def test_a_run_is_put_where_it_belongs(tiny: Path, tmp_path: Path) -> None:
     run = next(iter(networks.table.places))
     answer = ask(client, call, url_search=f"?run={run}", version_data=0)
     found = json.loads(answer.data)["response"]
-    expected = Explorer(networks).show_network(f"?run={run}", "run")
+    expected = Explorer(networks).show_network(View(run=run), "run")
     assert found["run-title"]["children"] == expected.title
     assert found["run-panel"]["hidden"] is False
     assert found["run-keep"]["max"] == expected.most
@@ -91,6 +95,34 @@ def test_each_side_has_calls_of_its_own(tiny: Path, tmp_path: Path) -> None:
         assert (
             sum(output.startswith(f"..{side}-") for output in made) == 3
         )  # its words, its logits, its circles
+
+
+def test_an_address_is_decoded_once_per_event(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every call of the page that asks for the address, with a run shown and one pinned."""
+    decoded = list[str]()
+
+    def parse(query: str, **options: Any) -> list[tuple[str, str]]:
+        decoded.append(query)
+        return parse_qsl(query, **options)
+
+    monkeypatch.setattr("algophase.explore.view.parse_qsl", parse)
+    app, networks = make_app(tiny, tmp_path)
+    client = app.server.test_client()
+    run, pin, *_ = networks.table.places
+    query = f"where=index<3&x=width&y=circularity&region=0,0,9,9&run={run}&pin={pin}"
+    values = {"url_search": f"?{query}", "version_data": 0, "map_clickData": {"points": []}}
+    for call in calls(client):
+        needs_address = any(part["id"] == "url" for part in call["state"])
+        if not call["clientside_function"] and needs_address:
+            decoded.clear()
+            assert ask(client, call, **values).status_code in (200, 204), call["output"]
+            assert decoded == [query], call["output"]
+    decoded.clear()
+    client.get(f"/runs.csv?{query}", base_url="http://127.0.0.1")
+    assert decoded == [query]
+    networks.close()
 
 
 NONSENSE: list[Any] = [

@@ -1,9 +1,9 @@
 from explored_tables import columns, text_of
 
-from algophase.explore.callbacks import PANEL
 from algophase.explore.layout import make_layout
-from algophase.explore.state import PARTS, SIDES
+from algophase.explore.network_callbacks import PANEL
 from algophase.explore.table import RunTable
+from algophase.explore.view import PARTS, SIDES
 
 
 def ids(table: RunTable) -> set[str]:

@@ -13,8 +13,8 @@ from algophase.core.errors import InputError
 from algophase.explore import networks as module
 from algophase.explore.jobs import MOST_REMEMBERED, MOST_WAITING, Job
 from algophase.explore.networks import Look, Networks, frequencies, switched_off
-from algophase.explore.state import REST
 from algophase.explore.table import read_run_table
+from algophase.explore.view import REST
 from algophase.runs.rows import analysis_of_row
 from algophase.storage.formats.ours import load_network
 from algophase.storage.network_files import save

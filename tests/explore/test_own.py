@@ -16,7 +16,7 @@ from algophase.explore.app import make_app
 from algophase.explore.explorer import Explorer
 from algophase.explore.layout import make_layout
 from algophase.explore.own import OwnNetworks, are_networks
-from algophase.explore.state import View, encode
+from algophase.explore.view import View
 from algophase.storage.kept_analyses import KeptAnalyses
 
 
@@ -31,7 +31,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-AXES = "?x=cross_entropy&y=program.norm"  # which all three have
+AXES = View(x="cross_entropy", y="program.norm")  # which all three have
 
 
 class Heard:
@@ -71,15 +71,13 @@ def test_each_network_is_a_point_that_can_be_opened(directory: Path, tmp_path: P
     assert len(table.problems) == 1
     assert "broken.pt" in table.problems[0]
     explorer = Explorer(networks)
-    drawn, _ = explorer.show_map(AXES, None)
+    drawn = explorer.show_map(AXES, None).figure
     assert drawn is not None
     assert sorted(name for trace in drawn.data for name in trace.text) == sorted(files)
     listed = text_of(explorer.show_runs(AXES, 0).table)
     for place, name in enumerate(files):
         assert name in listed
-        panel = explorer.show_network(
-            encode(View().with_network("run", table.run_id(place), ())), "run"
-        )
+        panel = explorer.show_network(View(run=table.run_id(place)), "run")
         assert panel.title.startswith(f"{name}: ")
         assert name in str(panel.job_text)
         assert ("saved without its code" in str(panel.job_text)) == (name == "function.safetensors")
@@ -95,8 +93,8 @@ def test_the_page_is_there_before_the_networks_which_come_one_by_one(
     heard.go_on.clear()
     networks = OwnNetworks(directory, KeptAnalyses(tmp_path), heard)
     explorer = Explorer(networks)
-    _, key = explorer.show_map(AXES, None)
-    assert explorer.show_filters("").status == "0 of 0 networks on the map"
+    key = explorer.show_map(AXES, None).key
+    assert explorer.show_filters(View()).status == "0 of 0 networks on the map"
     assert "Map of the networks" in text_of(make_layout(networks.table, growing=True))
     before = explorer.show_arrivals()
     assert (before.under_way, before.done, before.total) == (True, 0, 4)
@@ -105,9 +103,9 @@ def test_the_page_is_there_before_the_networks_which_come_one_by_one(
     assert networks.wait(120)
     networks.close()
     after = explorer.show_arrivals()
-    assert (after.under_way, after.done, after.said) == (False, 3, "")
+    assert (after.under_way, after.done, after.text) == (False, 3, "")
     assert after.arrived != before.arrived
-    assert explorer.show_map(AXES, key)[0] is not None
+    assert explorer.show_map(AXES, key).figure is not None
     assert explorer.show_filters(AXES).status == "3 of 3 networks on the map"
     assert heard.lines[0] == "broken.pt is 1 of 4"
     assert "broken.pt" in heard.lines[1]

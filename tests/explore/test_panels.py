@@ -18,8 +18,8 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.state import REST, View
 from algophase.explore.table import RunTable
+from algophase.explore.view import REST, View
 from algophase.networks import initialise
 from algophase.networks.handmade import handmade_pizza
 from algophase.runs.selection import read_condition
@@ -28,7 +28,7 @@ TABLE = RunTable(columns(), "made up")
 
 
 def test_a_region_has_shares_with_intervals_and_medians() -> None:
-    view, _ = TABLE.resolve(View(y="circularity"))
+    view = TABLE.resolve(View(y="circularity"))
     verdicts, medians = map(text_of, region_statistics(TABLE, view, TABLE.drawn(view)))
     assert "Verdicts of the 3 runs on the map" in verdicts
     assert "Clock 1 33.3%" in verdicts
@@ -40,12 +40,12 @@ def test_runs_are_listed_page_by_page() -> None:
     many = RunTable(
         {"run_id": [f"{place:012x}" for place in range(60)], "width": list(range(60))}, "made up"
     )
-    view, _ = many.resolve(View())
+    view = many.resolve(View())
     for asked, shown in ((0, 0), (2, 2), (99, 2), (-1, 0)):
         listed, page, pages = runs_page(many, view, many.drawn(view), asked)
         assert (page, pages) == (shown, 3)
         assert f"{shown * PAGE:012x}" in text_of(listed)
-    view, _ = TABLE.resolve(View(y="circularity", run=f"{2:012x}"))
+    view = TABLE.resolve(View(y="circularity", run=f"{2:012x}"))
     listed, *_ = runs_page(TABLE, view, TABLE.drawn(view), 0)
     buttons = [part for part in listed._traverse() if type(part).__name__ == "Button"]
     assert [getattr(button, "aria-pressed") for button in buttons] == ["false", "true", "false"]

@@ -9,8 +9,8 @@ from explored_tables import columns
 from matplotlib.path import Path as Outline
 
 from algophase.core.errors import InputError
-from algophase.explore.state import View
 from algophase.explore.table import KEPT, RunTable, inside, read_run_table
+from algophase.explore.view import View
 from algophase.runs.selection import read_condition
 from algophase.storage.runs_table import each_once, encode_table, read_runs, read_table, write_shard
 
@@ -18,8 +18,8 @@ TABLE = RunTable(columns(), "made up")
 
 
 def places(*conditions: str, **view: object) -> list[int]:
-    resolved, problems = TABLE.resolve(View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
-    assert not problems
+    resolved = TABLE.resolve(View(tuple(map(read_condition, conditions)), **view))  # type: ignore[arg-type]
+    assert not resolved.problems
     return TABLE.brushed(resolved).tolist()
 
 
@@ -82,8 +82,8 @@ def test_a_bounded_quantity_is_linear_and_a_wide_range_without_an_end_is_logarit
 def test_zero_has_no_place_on_a_log_axis() -> None:
     table = RunTable(columns(width=[0, 32, 512, 1024]), "made up")
     assert table.usual_scale("width") == "linear"
-    assert table.drawn(table.resolve(View(y="width"))[0]).tolist() == [0, 1, 2, 3]
-    assert table.drawn(table.resolve(View(y="width", y_scale="log"))[0]).tolist() == [1, 2, 3]
+    assert table.drawn(table.resolve(View(y="width"))).tolist() == [0, 1, 2, 3]
+    assert table.drawn(table.resolve(View(y="width", y_scale="log"))).tolist() == [1, 2, 3]
 
 
 def test_a_lasso_is_straight_on_the_axes_it_was_drawn_on() -> None:
@@ -133,8 +133,8 @@ def test_points_in_a_lasso_are_those_matplotlib_finds() -> None:
     ],
 )
 def test_what_a_table_does_not_have_is_told_and_left_out(view: View, problem: str) -> None:
-    resolved, problems = TABLE.resolve(view)
-    assert problem in problems[0]
+    resolved = TABLE.resolve(view)
+    assert problem in resolved.problems[0]
     assert len(TABLE.where(resolved.filters)) == 4
     assert (resolved.x, resolved.y, resolved.colour) == ("attention_rate", "circularity", "verdict")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from algophase.core.errors import InputError
 from algophase.core.settings import shown
+from algophase.explore.view import View, decode
 
 if TYPE_CHECKING:
     from dash import Dash
@@ -108,10 +109,9 @@ def make_app(
     )
     if growing or (table.count and table.axes):
         explorer = Explorer(networks)
-        explorer.show_map(
-            "", None
-        )  # what is slow the first time is done before anyone waits for it
-        explorer.show_runs("", 0)
+        # What is slow the first time is done before anyone waits for it.
+        explorer.show_map(View(), None)
+        explorer.show_runs(View(), 0)
         register(app, explorer)
         serve_csv(app.server, explorer)
     guard(app.server, hosts, app.csp_hashes())
@@ -123,10 +123,10 @@ def serve_csv(server: "Flask", explorer: "Explorer") -> None:
     from flask import Response, request
 
     def download() -> Response:
-        search = request.query_string.decode("utf-8", "replace")
+        view = decode(request.query_string.decode("utf-8", "replace"))
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", explorer.table.name).strip(".-") or "runs"
         headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
-        return Response(explorer.csv(search), mimetype="text/csv", headers=headers)
+        return Response(explorer.csv(view), mimetype="text/csv", headers=headers)
 
     server.add_url_rule("/runs.csv", view_func=download)
 

@@ -1,22 +1,21 @@
-"""The page's answers, as plain methods: a change of the view gives a new address; an address gives
-what to show.
+"""What the page shows of a view, as plain methods that need no browser.
 
-The address is the one source of truth. Controls only change it; everything shown follows from it.
-`echo` is the address a
-control asked for last: where it comes back, the controls that asked already show it and are left
-alone, so that quick changes do not fight with their own answers.
+The address is the one source of truth. Controls only change it (`changes.py`); everything shown
+follows from it. `echo` is the address a control asked for last: where it comes back, the controls
+that asked already show it and are left alone, so that quick changes do not fight with their own
+answers.
 """
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from algophase.analysis.catalogue import LONGEST_CELL
 from algophase.analysis.specimen import Specimen
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
-from algophase.explore.map_figure import draw_map, map_key
+from algophase.explore.map_figure import draw_map, map_key, names, selections
 from algophase.explore.networks import Look, Networks, frequencies
 from algophase.explore.panels import (
     Logits,
@@ -35,22 +34,9 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.state import (
-    MOST_FILTERS,
-    REST,
-    RUN_ID,
-    SIDES,
-    Side,
-    View,
-    checked_condition,
-    condition_text,
-    decode,
-    encode,
-    region_of,
-)
 from algophase.explore.table import VERDICT, Places, RunTable
+from algophase.explore.view import REST, SIDES, Side, View, encode
 from algophase.runs.csv_text import csv_pieces
-from algophase.runs.selection import OPERATORS, Condition
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -67,7 +53,7 @@ class NetworkPanel:
 
     hidden: bool = True
     title: str = ""
-    said: str = ""
+    settings: str = ""
     verdict: Any = None
     metrics: Any = None
     job_text: str = ""
@@ -89,6 +75,26 @@ class NetworkPanel:
         return max(1, self.circles)
 
 
+class Switches(NamedTuple):
+    """What is on in a network: its circles by frequency, its instances by number, and how many
+    circles lead before the first that is off.
+    """
+
+    circles: list[int]
+    instances: list[int]
+    leading: int
+
+
+class Map(NamedTuple):
+    """figure: None where the page has the map with this key already.
+    marks: names beside points, and the region, which need no new map.
+    """
+
+    figure: "Figure | None"
+    key: str
+    marks: dict[str, Any]
+
+
 class Filters(NamedTuple):
     """Buttons of the filters in force, the status line, and what is wrong with the address."""
 
@@ -98,17 +104,18 @@ class Filters(NamedTuple):
 
 
 class ListedRuns(NamedTuple):
-    """Statistics, a page of the table, its number, how many there are, and whether there is a
-    region.
+    """A page of the table of runs, and what stands around it.
 
+    page: its number, from 0. first, last: whether it is the first or the last page.
     download: the address of the runs as CSV; download_text: what the link says.
     """
 
     statistics: list[Any]
     table: Any
     page: int
-    pages: int
-    region: bool
+    first: bool
+    last: bool
+    no_region: bool
     download: str
     download_text: str
 
@@ -120,7 +127,7 @@ class ArrivalsPanel(NamedTuple):
 
     arrived: int
     under_way: bool
-    said: str
+    text: str
     done: int
     total: int
     about: Sequence[str]
@@ -130,12 +137,16 @@ class ArrivalsPanel(NamedTuple):
 class Work(NamedTuple):
     """Work in the background: words, epochs done, epochs in all (0 where they are not counted)."""
 
-    said: str
+    text: str
     epoch: int
     epochs: int
 
 
 class Explorer:
+    """The answers of one page. Views are as an address has them: names that the table does not
+    have are resolved here.
+    """
+
     def __init__(self, networks: Networks) -> None:
         self.networks = networks
 
@@ -144,342 +155,216 @@ class Explorer:
         """The runs that there are now: networks of a directory come one after the other."""
         return self.networks.table
 
-    # Changes of the view: each gives the new address, or None where nothing changes.
-
-    def view(self, search: object) -> View:
-        """An address's view with names of this table."""
-        return self.table.resolve(decode(search)[0])[0]
-
-    def _changed(self, search: object, view: View) -> str | None:
-        after = encode(view)
-        return None if after == encode(decode(search)[0]) else after
-
-    def choose_axes(
-        self,
-        search: object,
-        x: object,
-        y: object,
-        colour: object,
-        x_scale: object = None,
-        y_scale: object = None,
-    ) -> str | None:
-        """Columns and scales as the controls have them; None for a scale that is left alone."""
-        asked, view = decode(search)[0], self.view(search)
-        # What the page chose by itself need not stand in the address. A request can say anything.
-        controls = {"x": x, "y": y, "colour": colour, "x_scale": x_scale, "y_scale": y_scale}
-        chosen = dict[str, Any]()
-        for name, value in controls.items():
-            if isinstance(value, str) and value != getattr(view, name):
-                chosen[name] = value
-        if not chosen:
+    def specimen(self, view: View, side: Side) -> Specimen | None:
+        """A side's network, None where it is not at hand."""
+        run = view.run_on(side)
+        if run not in self.table.places:
             return None
-        for axis in ("x", "y"):  # another column starts with its own scale
-            if axis in chosen:
-                chosen[f"{axis}_scale"] = ""
-        if chosen.keys() != {"colour"}:
-            asked = replace(asked, region=())  # a region of other axes is no region
-        return self._changed(search, replace(asked, **chosen))
+        return self.networks.look(run).specimen
 
-    def add_filter(
-        self, search: object, column: object, operator: object, value: object
-    ) -> str | None:
-        """Raises an InputError for a condition that this table cannot be filtered by."""
-        if (
-            not isinstance(column, str)
-            or not column
-            or not isinstance(operator, str)
-            or operator not in OPERATORS
-        ):
-            raise InputError("choose a column and how to compare it")
-        text = "" if value is None else str(value).strip()
-        if not text:
-            raise InputError(
-                f"give a value to compare {column} with, or null for runs that have none"
-            )
-        condition = checked_condition(condition_text(Condition(column, operator, text)))
-        view = decode(search)[0]
-        _, problems = self.table.resolve(View(filters=(condition,)))
-        if problems:
-            raise InputError(problems[0].removesuffix("; this filter is left out"))
-        if len(view.filters) >= MOST_FILTERS:
-            raise InputError(f"there are {MOST_FILTERS} filters already; remove one")
-        return self._changed(
-            search, replace(view, filters=tuple(dict.fromkeys([*view.filters, condition])))
-        )
-
-    def remove_filter(self, search: object, place: object) -> str | None:
-        """place: among the filters in force."""
-        asked, held = decode(search)[0], self.view(search).filters
-        gone = held[place] if isinstance(place, int) and 0 <= place < len(held) else None
-        return self._changed(
-            search, replace(asked, filters=tuple(item for item in asked.filters if item != gone))
-        )
-
-    def select_region(self, search: object, selected: object) -> str | None:
-        return self._changed(search, replace(decode(search)[0], region=region_of(selected)))
-
-    def click(self, search: object, click: object) -> str | None:
-        """A click on the map: the point carries its run's id."""
-        try:
-            run_id = click["points"][0]["customdata"]  # type: ignore[index]
-        except (TypeError, KeyError, IndexError):
-            return None
-        return self.open_run(search, run_id) if isinstance(run_id, str) else None
-
-    def open_run(self, search: object, run_id: str) -> str | None:
-        view = decode(search)[0]
-        if not RUN_ID.fullmatch(run_id) or run_id not in self.table.places or run_id == view.run:
-            return None
-        return self._changed(search, view.with_network("run", run_id))
-
-    def pin(self, search: object) -> str | None:
-        view = decode(search)[0]
-        return self._changed(search, view.pinned()) if view.run else None
-
-    def close(self, search: object, side: Side) -> str | None:
-        return self._changed(search, decode(search)[0].with_network(side, ""))
-
-    def switch_circles(self, search: object, side: Side, values: object) -> str | None:
-        """values: the circles that are on, as the checklist has them."""
-        specimen, _ = self._specimen(search, side)
-        on = _integers(values)
-        return (
-            None
-            if specimen is None
-            else self._off(search, side, [k for k in (*frequencies(specimen), REST) if k not in on])
-        )
-
-    def keep_first(self, search: object, side: Side, count: object) -> str | None:
-        specimen, off = self._specimen(search, side)
-        try:
-            wanted = max(0, int(count))  # type: ignore[call-overload]
-        except (TypeError, ValueError, OverflowError):
-            return None
-        if specimen is None or wanted == leading(frequencies(specimen), off):
-            return None
-        return self._off(search, side, [*frequencies(specimen)[wanted:], *({REST} & set(off))])
-
-    def switch_instances(self, search: object, side: Side, values: object) -> str | None:
-        """values: the places of the instances that are on, as their checklist has them. Only
-        what was changed changes.
-        """
-        specimen, off = self._specimen(search, side)
-        if specimen is None:
-            return None
-        every, before = specimen.analysis.instances.instances, set(instances_on(specimen, off))
-        after, chosen = set(off), _integers(values)
-        for place, each in enumerate(every):
-            if place in chosen and place not in before:
-                after -= set(each.frequencies)
-            elif place in before and place not in chosen:
-                after |= set(each.frequencies)
-        return None if after == set(off) else self._off(search, side, sorted(after))
-
-    def instances_on(self, search: object, side: Side) -> list[int]:
-        specimen, off = self._specimen(search, side)
-        return [] if specimen is None else instances_on(specimen, off)
-
-    def _off(self, search: object, side: Side, off: Sequence[int]) -> str | None:
-        view = decode(search)[0]
-        return self._changed(search, view.with_network(side, view.network(side)[0], off))
-
-    def _specimen(self, search: object, side: Side) -> tuple[Specimen | None, tuple[int, ...]]:
-        """A side's network, None where it is not at hand, and the circles switched off in it."""
-        run, off = decode(search)[0].network(side)
-        look = self.networks.look(run) if run in self.table.places else Look()
-        return look.specimen, off
-
-    # What an address shows.
-
-    def show_map(self, search: object, key: str | None) -> "tuple[Figure | None, str]":
-        """The map, or None where the one with this key still holds, and its key."""
-        table, view = self.table, self.view(search)
-        after = f"{table.count} {map_key(view)}"
-        return (None if after == key else self._map(table, view)), after
+    def show_map(self, view: View, key: str | None) -> Map:
+        """key: of the map that the page has."""
+        table = self.table
+        resolved = table.resolve(view)
+        key_now = f"{table.count} {map_key(resolved)}"
+        figure = None if key_now == key else self._map(table, resolved)
+        marks = {"annotations": names(table, resolved), "selections": selections(resolved)}
+        return Map(figure, key_now, marks)
 
     @functools.lru_cache(maxsize=2)  # noqa: B019  (an explorer lives as long as the page)
     def _map(self, table: RunTable, view: View) -> "Figure":
         """The map that was drawn before the page was opened is the one that it asks for first."""
         return dressed(draw_map(table, view))
 
-    def show_arrivals(self) -> "ArrivalsPanel":
+    def show_arrivals(self) -> ArrivalsPanel:
         """How far the analyses are, and what the page's controls offer for the networks that
         have come.
         """
         arrivals, table = self.networks.arrivals, self.table
-        said, done, total = "", table.count, table.count
+        text, done, total = "", table.count, table.count
         if arrivals is not None:
             done, total = arrivals.done, arrivals.total
-            said = f"{done:,} of {counted(total, 'network')} done; {arrivals.said}."
+            text = f"{done:,} of {counted(total, 'network')} done; {arrivals.said}."
         return ArrivalsPanel(
             arrived=table.count + len(table.problems),
             under_way=arrivals is not None,
-            said=said,
+            text=text,
             done=done,
             total=total,
             about=table.about,
             problems=table.problems,
         )
 
-    def show_filters(self, search: object) -> Filters:
-        asked, problems = decode(search)
-        view, more = self.table.resolve(asked)
-        matching, drawn = len(self.table.where(view.filters)), len(self.table.drawn(view))
-        status = f"{drawn:,} of {counted(self.table.count, self.table.noun)} on the map"
+    def show_filters(self, view: View) -> Filters:
+        table = self.table
+        resolved = table.resolve(view)
+        matching = len(table.where(resolved.filters))
+        drawn = len(table.drawn(resolved))
+        status = f"{drawn:,} of {counted(table.count, table.noun)} on the map"
         if drawn < matching:
-            status += (
-                f"; {matching - drawn:,} more have no value to draw here (other axes may show them)"
-            )
-        if view.region:
-            status += f"; {len(self.table.brushed(view)):,} in the region"
-        return Filters(filter_chips(view), status, [*problems, *more])
+            missing = matching - drawn
+            status += f"; {missing:,} more have no value to draw here (other axes may show them)"
+        if resolved.region:
+            status += f"; {len(table.brushed(resolved)):,} in the region"
+        return Filters(filter_chips(resolved), status, list(resolved.problems))
 
-    def runs_key(self, search: object) -> str:
+    def runs_key(self, view: View) -> str:
         """What the table of runs depends on: not the networks shown."""
-        view = replace(self.view(search), run="", off=(), pin="", pin_off=())
-        return f"{self.table.count} {view!r}"
+        resolved = self.table.resolve(view)
+        return f"{self.table.count} {resolved.without_networks()!r}"
 
-    def show_runs(self, search: object, page: object, step: int = 0) -> ListedRuns:
+    def show_runs(self, view: View, page: object, step: int = 0) -> ListedRuns:
         """step: from that page, which is the first where it is no number."""
-        view = self.view(search)
-        places = self.table.brushed(view)
-        wanted = (page if isinstance(page, int) else 0) + step
-        listed, shown, pages = runs_page(self.table, view, places, wanted)
-        download = (
-            f"runs.csv{encode(replace(decode(search)[0], run='', off=(), pin='', pin_off=()))}"
-        )
-        count = counted(len(self.chosen(search)), self.table.noun)
+        table = self.table
+        resolved = table.resolve(view)
+        rows = table.brushed(resolved)
+        page_now = (page if isinstance(page, int) else 0) + step
+        listed, page_now, pages = runs_page(table, resolved, rows, page_now)
+        count = counted(len(self._chosen(resolved)), table.noun)
         return ListedRuns(
-            region_statistics(self.table, view, places),
-            listed,
-            shown,
-            pages,
-            bool(view.region),
-            download,
-            f"Download {count} as CSV",
+            statistics=region_statistics(table, resolved, rows),
+            table=listed,
+            page=page_now,
+            first=page_now == 0,
+            last=page_now == pages - 1,
+            no_region=not resolved.region,
+            download=f"runs.csv{encode(view.without_networks())}",
+            download_text=f"Download {count} as CSV",
         )
 
-    def chosen(self, search: object) -> Places:
+    def _chosen(self, resolved: View) -> Places:
         """The runs of the region, or where there is none all that meet the filters, drawn or
         not.
         """
-        view = self.view(search)
-        return self.table.brushed(view) if view.region else self.table.where(view.filters)
+        if resolved.region:
+            return self.table.brushed(resolved)
+        return self.table.where(resolved.filters)
 
-    def csv(self, search: object) -> Iterator[str]:
+    def csv(self, view: View) -> Iterator[str]:
         """The chosen runs as CSV in pieces: every column with one value per run."""
-        return csv_pieces(self.table.columns, self.chosen(search).tolist())
+        rows = self._chosen(self.table.resolve(view))
+        return csv_pieces(self.table.columns, rows.tolist())
 
-    def offered_values(self, column: object) -> list[str]:
+    def offered_values(self, column_name: object) -> list[str]:
         """The values that a filter by this column can choose from; none where there are many."""
-        if not isinstance(column, str) or column not in self.table.columns:
+        if not isinstance(column_name, str) or column_name not in self.table.columns:
             return []
-        values = self.table.columns[column].few_values(MOST_LISTED) or []
-        texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-        if any(len(text) > LONGEST_CELL or not text.strip() for text in texts):
-            return []
-        has_missing = bool(self.table.columns[column].missing.any())
-        return [*texts, "null"] if has_missing and texts else texts
+        column = self.table.columns[column_name]
+        texts = []
+        for value in column.few_values(MOST_LISTED) or []:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            if len(text) > LONGEST_CELL or not text.strip():
+                return []
+            texts.append(text)
+        if texts and column.missing.any():
+            texts.append("null")
+        return texts
 
-    def show_network(self, search: object, side: Side) -> NetworkPanel:
-        run, off = decode(search)[0].network(side)
+    def show_network(self, view: View, side: Side) -> NetworkPanel:
+        run, off = view.run_on(side), view.off_on(side)
         if not run:
             return NetworkPanel()
-        place = self.table.places.get(run)
+        row_index = self.table.places.get(run)
         which = "" if side == "run" else "Pinned: "
-        if place is None:
-            return NetworkPanel(
-                False, f"{which}{run}", f"There is no run {run} in {self.table.name}."
-            )
+        if row_index is None:
+            missing = f"There is no run {run} in {self.table.name}."
+            return NetworkPanel(hidden=False, title=f"{which}{run}", settings=missing)
         look = self.networks.look(run)
-        name = self.table.run_name(place)[:80]
-        settings = settings_line(self.table, place)
+        name = f"{which}{self.table.run_name(row_index)[:80]}"
         if look.specimen is None:
-            return self._without_weights(f"{which}{name}", settings, place, look)
-        specimen, known = look.specimen, frequencies(look.specimen)
+            return self._without_weights(name, row_index, look)
+        specimen = look.specimen
+        switches = _switches(specimen, off)
         return NetworkPanel(
             hidden=False,
-            title=f"{which}{name}: {specimen.analysis.headline}",
-            said=settings,
+            title=f"{name}: {specimen.analysis.headline}",
+            settings=settings_line(self.table, row_index),
             verdict=verdict_box(specimen.analysis),
             metrics=metrics_table(specimen.analysis.metrics),
             job_text=_sentences(specimen.notes),
             job_hidden=not specimen.notes,
             inside_hidden=False,
             options=circle_options(specimen),
-            values=[k for k in (*known, REST) if k not in off],
-            leading=leading(known, off),
-            circles=len(known),
+            values=switches.circles,
+            leading=switches.leading,
+            circles=len(frequencies(specimen)),
             instances=instance_options(specimen),
-            instances_on=instances_on(specimen, off),
+            instances_on=switches.instances,
         )
 
-    def _without_weights(self, title: str, settings: str, place: int, look: Look) -> NetworkPanel:
-        verdict = self.table.columns[VERDICT][place]
+    def _without_weights(self, name: str, row_index: int, look: Look) -> NetworkPanel:
+        verdict = self.table.columns[VERDICT][row_index]
         try:
-            row = self.table.row(place)
+            row = self.table.row(row_index)
         except InputError:  # which `look` has among its problems
-            row = self.table.single_values(place)
-        epoch = row.get("diverged_at")
-        reason = (
-            "weights of this run were not kept"
-            if epoch is None
-            else f"training of this run diverged at epoch {epoch}"
-        )
-        told = _sentences(look.problems) or f"The {reason}."
-        if look.can_train:
-            told += (
-                " You can train the network again here, from its settings: minutes for one "
-                "of the paper's size."
-            )
-            told += " It will most likely diverge again." if epoch is not None else ""
+            row = self.table.single_values(row_index)
+        job = look.job
         return NetworkPanel(
             hidden=False,
-            title=f"{title}: {verdict[:80]}",
-            said=settings,
+            title=f"{name}: {verdict[:80]}",
+            settings=settings_line(self.table, row_index),
             verdict=row_box(row, verdict),
             metrics=metrics_table(row),
-            job_text=look.job.said if look.job is not None else told,
+            job_text=_why_no_weights(row, look) if job is None else job.said,
             job_hidden=False,
             train_hidden=not look.can_train,
-            stop_hidden=look.job is None or look.job.kind != "training",
-            progress_hidden=look.job is None,
+            stop_hidden=job is None or job.kind != "training",
+            progress_hidden=job is None,
         )
 
-    def show_logits(self, search: object, side: Side) -> Logits | None:
+    def show_logits(self, view: View, side: Side) -> Logits | None:
         """Correct logits with some circles off."""
-        specimen, off = self._specimen(search, side)
-        return None if specimen is None else logits_picture(specimen, off)
+        specimen = self.specimen(view, side)
+        return None if specimen is None else logits_picture(specimen, view.off_on(side))
 
-    def show_circles(self, search: object, side: Side) -> list[Any]:
+    def show_circles(self, view: View, side: Side) -> list[Any]:
         """Pictures of the circles."""
-        specimen, _ = self._specimen(search, side)
+        specimen = self.specimen(view, side)
         return [] if specimen is None else circle_pictures(specimen)
 
-    def start_training(self, search: object, side: Side) -> None:
-        run, _ = decode(search)[0].network(side)
-        self.networks.train(run)
+    def switches(self, view: View, side: Side) -> Switches | None:
+        """None where the network is not at hand."""
+        specimen = self.specimen(view, side)
+        return None if specimen is None else _switches(specimen, view.off_on(side))
 
-    def stop_training(self, search: object, side: Side) -> None:
-        self.networks.stop(decode(search)[0].network(side)[0])
+    def start_training(self, view: View, side: Side) -> None:
+        self.networks.train(view.run_on(side))
 
-    def follow(self, search: object) -> dict[Side, Work]:
+    def stop_training(self, view: View, side: Side) -> None:
+        self.networks.stop(view.run_on(side))
+
+    def follow(self, view: View) -> dict[Side, Work]:
         """The work on each side."""
-        jobs = {side: self.networks.job(decode(search)[0].network(side)[0]) for side in SIDES}
-        return {
-            side: Work(_sentences([job.said]), job.epoch, job.epochs)
-            for side, job in jobs.items()
-            if job is not None and job.active
-        }
+        works = dict[Side, Work]()
+        for side in SIDES:
+            job = self.networks.job(view.run_on(side))
+            if job is not None and job.active:
+                works[side] = Work(_sentences([job.said]), job.epoch, job.epochs)
+        return works
 
 
-def _integers(values: object) -> set[int]:
-    """Of a checklist's values, or whatever a request holds in their place."""
-    return (
-        {value for value in values if isinstance(value, int)}
-        if isinstance(values, list | tuple)
-        else set()
-    )
+def _switches(specimen: Specimen, off: Sequence[int]) -> Switches:
+    circles = frequencies(specimen)
+    on = [frequency for frequency in (*circles, REST) if frequency not in off]
+    return Switches(on, instances_on(specimen, off), leading(circles, off))
+
+
+def _why_no_weights(row: dict[str, Any], look: Look) -> str:
+    """Why a run's network is not shown, and what can be done about it."""
+    epoch = row.get("diverged_at")
+    if look.problems:
+        text = _sentences(look.problems)
+    elif epoch is None:
+        text = "The weights of this run were not kept."
+    else:
+        text = f"The training of this run diverged at epoch {epoch}."
+    if not look.can_train:
+        return text
+    text += " You can train the network again here, from its settings:"
+    text += " minutes for one of the paper's size."
+    if epoch is not None:
+        text += " It will most likely diverge again."
+    return text
 
 
 def _sentences(lines: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ from dash import dcc, html
 from algophase.analysis.catalogue import label
 from algophase.explore.map_figure import HEIGHT
 from algophase.explore.panels import MAP_CONFIG, QUIET, aria
-from algophase.explore.state import LONGEST, PARTS, Side
 from algophase.explore.table import RunTable
+from algophase.explore.view import LONGEST, PARTS, Side
 from algophase.reports.interactive import SQUARE
 from algophase.runs.selection import OPERATORS
 
@@ -268,7 +268,7 @@ def _network(side: Side) -> Any:
             dcc.Store(id=f"{side}-pictured"),
             html.H2(id=f"{side}-title"),
             html.Div(actions, className="actions"),
-            html.P(id=f"{side}-said", className="note", role="status", **aria(live="polite")),
+            html.P(id=f"{side}-settings", className="note", role="status", **aria(live="polite")),
             html.Div(id=f"{side}-verdict"),
             job,
             inside,

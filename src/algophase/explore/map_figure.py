@@ -9,8 +9,8 @@ import numpy
 
 from algophase.analysis.catalogue import catalogue, label
 from algophase.core.palette import COLORS
-from algophase.explore.state import SIDES, View
 from algophase.explore.table import PAPER_LABEL, VERDICT, Places, RunTable
+from algophase.explore.view import SIDES, View
 from algophase.reports.phase_diagrams import PAPER_LINE
 from algophase.reports.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
 from algophase.runs.statistics import Floats
@@ -174,7 +174,7 @@ def names(table: RunTable, view: View) -> list[dict[str, Any]]:
     """A name at each of the runs shown, with an arrow to its point."""
     annotations = list[dict[str, Any]]()
     for side in SIDES:
-        place = table.places.get(view.network(side)[0])
+        place = table.places.get(view.run_on(side))
         if place is None or not view.x or not view.y:
             continue
         x = on_axis(table.numbers(view.x)[place].item(), view.x_scale)

@@ -25,8 +25,8 @@ from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings
 from algophase.core.wording import duration
 from algophase.explore.jobs import Job, Jobs, Stopped
-from algophase.explore.state import REST, RUN_ID
 from algophase.explore.table import RunTable
+from algophase.explore.view import REST, RUN_ID
 from algophase.networks import Network
 from algophase.runs.rows import analysis_of_row, run_from_row
 from algophase.storage.formats.ours import load_network

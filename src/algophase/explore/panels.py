@@ -13,8 +13,8 @@ from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off
-from algophase.explore.state import REST, RUN_ID, View
 from algophase.explore.table import KEPT, VERDICT, Places, RunTable
+from algophase.explore.view import REST, RUN_ID, View
 from algophase.pages.network_text import program_lines
 from algophase.reports.figures import drawn_circles
 from algophase.reports.interactive import circle_name, circle_panel, logit_figure, main_order
@@ -84,11 +84,11 @@ def filter_chips(view: View) -> list[Any]:
     return [
         html.Button(
             [str(condition), html.Span(" ✕", **aria(hidden="true"))],
-            id={"type": "remove-filter", "place": place},
+            id={"type": "remove-filter", "number": number},
             className="chip",
             **aria(label=f"Remove the filter {condition}"),
         )
-        for place, condition in enumerate(view.filters)
+        for number, condition in enumerate(view.filters)
     ]
 
 

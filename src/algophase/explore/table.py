@@ -20,7 +20,7 @@ from algophase.analysis.catalogue import SYMMETRICITY, catalogue, metrics
 from algophase.analysis.verdict.decide import in_order
 from algophase.core.errors import InputError
 from algophase.core.settings import RANGES
-from algophase.explore.state import RUN_ID, Point, View
+from algophase.explore.view import RUN_ID, Point, View
 from algophase.reports.plotly_style import plain
 from algophase.runs.columns import Column, column_of, text_column
 from algophase.runs.overview import NEEDED, describe_outcomes, describe_space, setting_names
@@ -203,11 +203,11 @@ class RunTable:
     def settings(self) -> list[str]:
         return [name for name in setting_names() if name in self.columns]
 
-    def resolve(self, view: View) -> tuple[View, list[str]]:
-        """A view that names only columns of this table, and a message for each name that was
-        dropped.
+    def resolve(self, view: View) -> View:
+        """A view that names only columns of this table, with a problem more for each name that
+        was dropped.
         """
-        problems, filters = [], []
+        problems, filters = list(view.problems), list[Condition]()
         for condition in view.filters:
             try:
                 self._met(condition)
@@ -235,7 +235,7 @@ class RunTable:
             chosen[name] = asked if asked in allowed else usual
         chosen["x_scale"] = view.x_scale or self.usual_scale(chosen["x"])
         chosen["y_scale"] = view.y_scale or self.usual_scale(chosen["y"])
-        return replace(view, filters=tuple(filters), **chosen), problems
+        return replace(view, filters=tuple(filters), problems=tuple(problems), **chosen)
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (a table lives as long as the page)
     def usual_scale(self, column: str) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algophase.core.errors import InputError
-from algophase.explore.state import (
+from algophase.explore.view import (
     MOST_CORNERS,
     MOST_FILTERS,
     SCALES,
@@ -43,18 +43,23 @@ def views(draw: st.DrawFn) -> View:
 
 @given(views())
 def test_an_address_gives_back_its_view(view: View) -> None:
-    assert decode(encode(view)) == (view, [])
+    back = decode(encode(view))
+    assert back == view
+    assert back.problems == ()
 
 
 @given(st.text(max_size=300))
 def test_any_address_is_read_and_what_is_read_is_stable(search: str) -> None:
-    view, _ = decode(search)
-    assert decode(encode(view)) == (view, [])
+    view = decode(search)
+    back = decode(encode(view))
+    assert back == view
+    assert back.problems == ()
 
 
 def test_a_view_with_nothing_chosen_has_no_query() -> None:
     assert encode(View()) == ""
-    assert decode("") == decode(None) == decode("?") == (View(), [])
+    assert decode("") == decode(None) == decode("?") == View()
+    assert decode(None).problems == ()
 
 
 def test_an_address_can_be_read_by_people() -> None:
@@ -88,10 +93,12 @@ def test_an_address_can_be_read_by_people() -> None:
     ],
 )
 def test_what_cannot_be_used_is_left_out_and_told(search: str, problem: str) -> None:
-    view, problems = decode(search)
-    assert len(problems) == 1
-    assert problem in problems[0]
-    assert decode(encode(view)) == (view, [])
+    view = decode(search)
+    assert len(view.problems) == 1
+    assert problem in view.problems[0]
+    back = decode(encode(view))
+    assert back == view
+    assert back.problems == ()
 
 
 def test_a_condition_has_no_control_characters() -> None:
