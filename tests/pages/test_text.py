@@ -1,6 +1,6 @@
 import math
 
-from algophase.pages.text import accuracy_text, aligned, percent
+from algophase.pages.text import accuracy_text, escaped, percent
 
 
 def test_shares_have_two_decimals_and_no_minus_zero() -> None:
@@ -9,6 +9,7 @@ def test_shares_have_two_decimals_and_no_minus_zero() -> None:
     assert accuracy_text(0.99999) == "99.99%"
 
 
-def test_words_line_up_on_the_left_and_numbers_on_the_right() -> None:
-    lines = aligned([["name", "value", ""], ["a", "1", ""], ["longer", "20", "note"]], left=(0, 2))
-    assert lines == ["  name    value", "  a           1", "  longer     20  note"]
+def test_values_on_a_page_are_escaped_and_cut() -> None:
+    assert escaped('<a href="x">&') == "&lt;a href=&quot;x&quot;&gt;&amp;"
+    assert escaped("<<<<", longest=3) == "&lt;&lt;…"
+    assert len(escaped("x" * 1000)) == 600

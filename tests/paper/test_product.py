@@ -1,4 +1,4 @@
-from algophase.paper.product import Claim, Table, overall
+from algophase.paper.product import Claim, overall
 
 
 def test_verdicts_are_counted_in_one_order() -> None:
@@ -8,9 +8,3 @@ def test_verdicts_are_counted_in_one_order() -> None:
     )
     assert overall(claims) == "1 reproduced, 2 supported, 1 differs"
     assert overall(()) == "made; the paper claims no number or rule for it"
-
-
-def test_a_table_is_markdown() -> None:
-    assert (
-        Table(("a", "b"), (("1", "x|y"),)).markdown() == "| a | b |\n| --- | --- |\n| 1 | x\\|y |\n"
-    )

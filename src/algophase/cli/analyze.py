@@ -25,6 +25,7 @@ from algophase.cli.options import (
 from algophase.cli.output import AnalysisBar, Drawer, complain, echo, typed
 from algophase.core.errors import InputError, one_line
 from algophase.core.wording import counted
+from algophase.pages.table import Table
 
 if TYPE_CHECKING:
     from algophase.analysis.hidden.look_inside import HiddenLayer
@@ -266,12 +267,13 @@ def _parquet(columns: dict[str, list[Any]], count: int) -> bytes:
 def _closing_table(analyses: Sequence[tuple[str, "Analysis"]]) -> list[str]:
     """All networks at a glance: name, verdict, accuracy and the paper's three metrics."""
     from algophase.analysis.catalogue import CIRCULARITY, EXACT, IRRELEVANCE, quantity
-    from algophase.pages.text import aligned
 
-    shown = [quantity(name) for name in ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)]
-    rows = [["network", "verdict", *(each.family for each in shown)]]
+    metrics = [quantity(name) for name in ("accuracy", EXACT, IRRELEVANCE, CIRCULARITY)]
+    head = ["network", "verdict", *(metric.family for metric in metrics)]
+    rows = []
     for name, analysis in analyses:
-        values = [each.text(analysis.metrics[each.name]) for each in shown]
+        values = [metric.text(analysis.metrics[metric.name]) for metric in metrics]
         rows.append([name, analysis.label, *values])
     title = counted(len(analyses), "network")
-    return [title, "=" * len(title), *aligned(rows, left=(0, 1))]
+    table = Table(head, rows, numbers=range(2, len(head)))
+    return [title, "=" * len(title), *table.lines(indent=2)]

@@ -1,13 +1,28 @@
 """`algophase check-gradients`: every engine compared with the plain one, printed as a table."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from algophase.cli.options import Device
 from algophase.cli.output import echo
+from algophase.pages.table import text_line
+
+if TYPE_CHECKING:
+    from algophase.training.check.gradient_check import Comparison
 
 EXAMPLE = "algophase check-gradients --device cuda"
+COLUMNS = {  # and their widths
+    "case": 38,
+    "state": 15,
+    "engine": 8,
+    "precision": 9,
+    "error": 8,
+    "allowed": 8,
+    "1 - cosine": 10,
+    "": 7,  # ok or FAILED, after a space more
+    "least agreeing parameter": 0,
+}
 
 
 def check_gradients(
@@ -41,20 +56,35 @@ def check_gradients(
         "*: more than the stated tolerance; twice what one rounding of the parameters does to "
         "the exact gradient is allowed.\n"
     )
-    head = (
-        f"{'case':<38} {'state':<15} {'engine':<8} {'precision':<9} {'error':>8} "
-        f"{'allowed':>8} {'1 - cosine':>10}"
-    )
-    echo(f"{head}  {'':<6} least agreeing parameter")
+    echo(_line(list(COLUMNS)))
     failed = count = 0
     for result in check_all(chosen, small):
         count += 1
         failed += not result.passed
-        verdict = "ok" if result.passed else "FAILED"
-        where = f"{result.case:<38} {result.state:<15} {result.engine:<8} {result.precision:<9}"
-        allowed = f"{result.tolerance:>7.0e}{'*' if result.sensitive else ' '}"
-        numbers = f"{result.found.error:>8.1e} {allowed} {max(0.0, 1 - result.found.cosine):>10.1e}"
-        echo(f"{where} {numbers}  {verdict:<6} {result.found.parameter}")
+        echo(_line(_cells(result)))
     echo(f"\n{count - failed} of {count} comparisons passed")
     if failed:
         raise typer.Exit(1)
+
+
+def _cells(result: "Comparison") -> list[str]:
+    """One comparison, in the order of `COLUMNS`."""
+    agreement = result.found
+    mark = "*" if result.sensitive else " "
+    one_minus_cosine = max(0.0, 1 - agreement.cosine)
+    return [
+        result.case,
+        result.state,
+        result.engine,
+        result.precision,
+        f"{agreement.error:.1e}",
+        f"{result.tolerance:.0e}{mark}",
+        f"{one_minus_cosine:.1e}",
+        " ok" if result.passed else " FAILED",
+        agreement.parameter,
+    ]
+
+
+def _line(cells: list[str]) -> str:
+    """Printed as soon as its comparison is made: the widths cannot wait for the last one."""
+    return text_line(cells, list(COLUMNS.values()), numbers=(4, 5, 6), gap=" ")

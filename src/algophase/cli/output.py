@@ -173,14 +173,3 @@ def describe(progress: "Progress") -> str:
         f"loss {progress.training_loss:.1e}, validation accuracy "
         f"{floored(progress.validation_accuracy, 1)}"
     )
-
-
-def aligned(rows: list[list[str]]) -> list[str]:
-    """Rows of cells as lines: columns aligned on the right, the last one on the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            [*(cell.rjust(width) for cell, width in zip(row[:-1], widths, strict=False)), row[-1]]
-        )
-        for row in rows
-    ]

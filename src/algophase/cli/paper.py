@@ -7,6 +7,7 @@ import typer
 
 from algophase.cli.output import echo, typed
 from algophase.core.errors import InputError
+from algophase.pages.table import text_line
 
 if TYPE_CHECKING:
     from algophase.paper.make import Made
@@ -92,13 +93,14 @@ def paper(
 
 
 def _list(items: list["Item"], sources: "Sources") -> None:
-    wide = max((len(item.label) for item in items), default=5)
+    label_width = max(len(item.label) for item in items)
     for item in items:
         lacking = sources.lacking(item.needs)
         needs = ", ".join(item.needs) or "nothing"
-        echo(f"{item.label:{wide}}  {item.kind:6}  {item.title} ({item.place})")
+        what = f"{item.title} ({item.place})"
+        echo(text_line([item.label, item.kind, what], [label_width, len("figure"), 0]))
         state = f"cannot be made: {'; '.join(lacking)}" if lacking else "can be made"
-        echo(f"{'':{wide}}  needs {needs}: {state}")
+        echo(text_line(["", f"needs {needs}: {state}"], [label_width, 0]))
     echo("\nmake them with: algophase paper LABEL... (or all) --out DIR")
 
 

@@ -12,6 +12,7 @@ from algophase.cli import completion
 from algophase.cli.output import echo
 from algophase.core.errors import InputError
 from algophase.core.wording import plain
+from algophase.pages.table import Table
 
 if TYPE_CHECKING:
     from algophase.runs.selection import Columns
@@ -146,7 +147,7 @@ def runs(
         )
     rows = places[: (SHOWN if limit is None else limit) or None]
     if rows:
-        echo("\n".join(_lines({name: table[name] for name in shown}, rows)))
+        echo(_table({name: table[name] for name in shown}, rows).text())
     if len(rows) < len(places):
         echo(
             f"and {len(places) - len(rows):,} more (--limit 0 shows all, --columns others of "
@@ -157,19 +158,19 @@ def runs(
 def _shipped_tables() -> list[str]:
     """One line for each: its name, its runs, what they learned, what it is."""
     from algophase.core.gallery import default_gallery
-    from algophase.pages.text import aligned
     from algophase.runs.populations import find_sweeps, read_population
 
     gallery = default_gallery()
-    rows = [["table", "runs", "Pizza", "hybrid", "Clock", "what it is"]]
+    head = ["table", "runs", "Pizza", "hybrid", "Clock", "what it is"]
+    rows = []
     for path in [] if gallery is None else find_sweeps(gallery):
         population = read_population(path)
-        counts = [f"{population.counts.get(verdict, 0):,}" for verdict in rows[0][2:5]]
+        counts = [f"{population.counts.get(verdict, 0):,}" for verdict in head[2:5]]
         rows.append([population.name, f"{population.runs:,}", *counts, population.about])
-    if len(rows) == 1:
+    if not rows:
         return ["no table is shipped with this copy of the package"]
     return [
-        *aligned(rows, left=(0, 5)),
+        *Table(head, rows, numbers=(1, 2, 3, 4)).lines(indent=2),
         "",
         "algophase runs NAME lists one, algophase explore NAME opens it in a browser",
     ]
@@ -222,15 +223,14 @@ def _header(path: Path, table: "Columns") -> list[str]:
     return [*lines, *describe_outcomes(table), *describe_origin(sittings)]
 
 
-def _lines(columns: "Columns", places: list[int]) -> list[str]:
-    """Aligned columns, numbers on the right."""
-    shown = []
-    for name, values in columns.items():
-        cells = [_cell(values[place]) for place in places]
-        width = max(len(name), *map(len, cells))
-        text = any(isinstance(values[place], str | list) for place in places)
-        shown.append([cell.ljust(width) if text else cell.rjust(width) for cell in (name, *cells)])
-    return ["  ".join(row).rstrip() for row in zip(*shown, strict=True)]
+def _table(columns: "Columns", rows: list[int]) -> Table:
+    """These rows of the columns, with numbers on the right."""
+    numbers = []
+    for column, values in enumerate(columns.values()):
+        if not any(isinstance(values[row], str | list) for row in rows):
+            numbers.append(column)
+    cells = [[_cell(values[row]) for values in columns.values()] for row in rows]
+    return Table(list(columns), cells, numbers)
 
 
 def _cell(value: Any) -> str:

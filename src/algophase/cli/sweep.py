@@ -12,6 +12,7 @@ from algophase.cli.options import Device, Engine, EnsembleSize, Precision, Stric
 from algophase.cli.output import LiveBar, echo, typed
 from algophase.core.errors import InputError
 from algophase.core.wording import counted, duration
+from algophase.pages.table import Table
 from algophase.training.check.checkers import start_early
 
 if TYPE_CHECKING:
@@ -193,12 +194,13 @@ def sweep(
 
 
 def _list(spaces: list["Space"]) -> None:
-    wide = max(len(space.name) for space in spaces)
-    echo(f"{'space':{wide}}   runs  paper's  what it is, and the paper's figures it is for")
+    rows = []
     for space in spaces:
         paper = "-" if space.paper_runs is None else f"{space.paper_runs:,}"
         figures = f" ({', '.join(space.figures)})" if space.figures else ""
-        echo(f"{space.name:{wide}}  {space.runs:5,}  {paper:>7}  {space.title}{figures}")
+        rows.append([space.name, f"{space.runs:,}", paper, f"{space.title}{figures}"])
+    head = ["space", "runs", "paper's", "what it is, and the paper's figures it is for"]
+    echo(Table(head, rows, numbers=(1, 2)).text())
     echo(
         "paper's: runs with metrics in the authors' released table; it has none of the spaces "
         "marked -"

@@ -19,9 +19,10 @@ from algophase.cli.options import (
     Precision,
     StrictDevice,
 )
-from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, aligned, echo
+from algophase.cli.output import AnalysisBar, Drawer, TrainingBar, echo
 from algophase.core.errors import InputError
 from algophase.core.wording import floored
+from algophase.pages.table import Table
 
 if TYPE_CHECKING:
     from algophase.analysis.dynamics import Moment
@@ -307,16 +308,20 @@ NUMBERS = ["accuracy", "symmetricity", "irrelevance", "circularity", "verdict"]
 
 def _along(moments: list["Moment"]) -> list[str]:
     rows = [[f"{moment.epoch:,}", *_numbers(moment.analysis)] for moment in moments]
-    return (
-        ["", "  along training:", *(f"  {line}" for line in aligned([["epoch", *NUMBERS], *rows]))]
-        if rows
-        else []
-    )
+    if not rows:
+        return []
+    table = _verdict_table(["epoch", *NUMBERS], rows)
+    return ["", "  along training:", *table.lines(indent=2)]
 
 
 def _table(found: list[tuple["RunSettings", "Analysis | None"]]) -> list[str]:
-    rows = [["id", "rate or model", "seed", *NUMBERS]]
+    rows = []
     for run, analysis in found:
         numbers = ["-"] * 4 + [NOTHING] if analysis is None else _numbers(analysis)
         rows.append([run.run_id, _kind(run), str(run.seed), *numbers])
-    return aligned(rows)
+    return _verdict_table(["id", "rate or model", "seed", *NUMBERS], rows).lines()
+
+
+def _verdict_table(head: list[str], rows: list[list[str]]) -> Table:
+    """All columns line up on the right but the last, which is the verdict."""
+    return Table(head, rows, numbers=range(len(head) - 1))

@@ -16,6 +16,7 @@ from algophase.pages.network_text import (
     circle_cells,
     instance_rows,
 )
+from algophase.pages.table import Table
 from algophase.storage.files import clean_id
 
 PAPER = "https://arxiv.org/abs/2306.17844"
@@ -43,19 +44,19 @@ def model_card(
         "",
         *(f"- {reason}" for reason in verdict.general),
         "",
-        *(_table(INSTANCE_HEAD, instances) if instances else []),
+        *([Table(INSTANCE_HEAD, instances).markdown()] if instances else []),
         "",
         f"![Correct logits by a - b and a + b]({PICTURE_FILE})",
         "",
         "## Metrics",
         "",
-        *_table(["metric", "value"], _metrics(analysis)),
+        Table(["metric", "value"], _metrics(analysis)).markdown(),
         "",
     ]
     circles = [[str(circle["frequency"]), *circle_cells(circle)] for circle in record["circles"]]
     if circles:
-        table = _table(["frequency", *CIRCLE_HEAD], circles)
-        lines += ["## Circles in the embedding", "", *table, ""]
+        table = Table(["frequency", *CIRCLE_HEAD], circles)
+        lines += ["## Circles in the embedding", "", table.markdown(), ""]
     lines += [
         f"The metrics are those of [The Clock and the Pizza]({PAPER}) (Zhong, Liu, Tegmark and "
         "Andreas, 2023).",
@@ -133,7 +134,3 @@ def _metrics(analysis: Analysis) -> list[list[str]]:
         name = row.name or name
         rows.append([f"{name}, {row.which}" if row.which else name, row.value])
     return rows
-
-
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]

@@ -4,11 +4,12 @@ what each of them computes.
 HTML with an SVG drawn here: an analysis needs no plotting library to be looked at.
 """
 
-import html
 from collections.abc import Sequence
 
 from algophase.core.palette import FORMS, GREY, kind_of
 from algophase.pages.network_text import INSTANCE_HEAD, NetworkText, instance_rows
+from algophase.pages.table import Table
+from algophase.pages.text import escaped
 from algophase.pictures.program import Profile
 
 COLORED = ("Clock", "Pizza", "hybrid", "short cycle")  # verdicts and forms; the others are grey
@@ -26,23 +27,19 @@ def card(network: NetworkText) -> str:
     record = network.record
     reasons = network.reasons if network.has_verdict else record["paper_reasons"]
     parts = [
-        f"<strong>{_text(record['id'])}: {_text(network.headline)}</strong>",
+        f"<strong>{escaped(record['id'])}: {escaped(network.headline)}</strong>",
         _listed(reasons),
     ]
     if network.instances:
         parts.append(_pictures(network.profiles[:MOST]))
-        parts.append(_table(INSTANCE_HEAD, instance_rows(network.instances)))
+        parts.append(Table(INSTANCE_HEAD, instance_rows(network.instances)).html())
     if network.has_verdict:
-        parts.append(f"<p>{_text(network.certainty)}</p>")
-    parts.append(f"<p>By the paper's rules: {_text(network.paper_title)}.</p>")
-    parts += [f"<p><small>Note: {_text(note)}.</small></p>" for note in record["cautions"]]
+        parts.append(f"<p>{escaped(network.certainty)}</p>")
+    parts.append(f"<p>By the paper's rules: {escaped(network.paper_title)}.</p>")
+    parts += [f"<p><small>Note: {escaped(note)}.</small></p>" for note in record["cautions"]]
     color = _color(record.get("verdict", ""))
     style = f"border-left: 4px solid {color}; padding: 0.2em 1em; max-width: 60em"
     return f'<div style="{style}">{"".join(parts)}</div>'
-
-
-def _text(value: object) -> str:
-    return html.escape(str(value))
 
 
 def _color(form: str) -> str:
@@ -54,19 +51,8 @@ def _color(form: str) -> str:
 
 
 def _listed(lines: Sequence[str]) -> str:
-    items = [f"<li>{_text(line)}</li>" for line in lines]
+    items = [f"<li>{escaped(line)}</li>" for line in lines]
     return f"<ul>{''.join(items)}</ul>"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [_row(row, "td") for row in rows]
-    body = "".join(lines)
-    return f"<table><thead>{_row(head, 'th')}</thead><tbody>{body}</tbody></table>"
-
-
-def _row(cells: Sequence[str], tag: str) -> str:
-    written = [f"<{tag}>{_text(cell)}</{tag}>" for cell in cells]
-    return f"<tr>{''.join(written)}</tr>"
 
 
 def _pictures(profiles: Sequence[Profile]) -> str:
@@ -78,7 +64,7 @@ def _pictures(profiles: Sequence[Profile]) -> str:
     """
     figures = []
     for profile in profiles:
-        label = _text(f"{profile.name}: {profile.form}")
+        label = escaped(f"{profile.name}: {profile.form}")
         caption = f'<figcaption style="font-size: 0.8em">{label}</figcaption>'
         figures.append(f'<figure style="{BESIDE}">{_picture(profile)}{caption}</figure>')
     return f"<div>{''.join(figures)}</div><p><small>{ABOUT_PROFILES}</small></p>"
@@ -102,5 +88,5 @@ def _picture(profile: Profile) -> str:
         'stroke-dasharray="1 3"/>'
     )
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
-    title = f"<title>{_text(profile.name)}: {_text(profile.form)}</title>"
+    title = f"<title>{escaped(profile.name)}: {escaped(profile.form)}</title>"
     return f'<svg role="img" {size}>{title}{axis}{"".join(dots)}</svg>'

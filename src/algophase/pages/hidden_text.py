@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from algophase.pages.network_text import Record, number
-from algophase.pages.text import accuracy_text, aligned
+from algophase.pages.table import Table
+from algophase.pages.text import accuracy_text
 
 CLUSTER_HEAD = [
     "frequency",
@@ -44,12 +45,12 @@ def hidden_lines(
     if geometry is None or neurons is None:
         lines.append("    no hidden units to look at: transformers and linear models have them")
     else:
-        lines += _indented(_cluster_rows(geometry, neurons), left=())
+        lines += _cluster_table(geometry, neurons).lines(indent=4)
         lines.append(_means_line(geometry, neurons))
     if heads is not None:
         lines.append(f"    attention heads: {'; '.join(heads)}")
     if betti:
-        lines += _indented(_betti_rows(betti), left=(1, 2, 6))
+        lines += _betti_table(betti).lines(indent=4)
         lines.append(
             f"    a hole counts if its persistence is above {least_persistence:.2f}; loops of a "
             "smaller radius may be missed"
@@ -61,16 +62,12 @@ def hidden_lines(
     return lines
 
 
-def _indented(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    return [f"  {line}" for line in aligned(rows, left)]
-
-
-def _cluster_rows(geometry: Record, neurons: Record) -> list[list[str]]:
-    """A table of the units of each frequency, under `CLUSTER_HEAD`."""
+def _cluster_table(geometry: Record, neurons: Record) -> Table:
+    """The units of each frequency."""
     errors = {}
     for quadrature in neurons["quadrature"]:
         errors[quadrature["frequency"]] = _decimals(quadrature["error"], 3)
-    rows = [CLUSTER_HEAD]
+    rows = []
     for cluster in geometry["clusters"]:
         names = ("disc", "torus", "circle", "logits_circle")
         likeness = [_decimals(cluster[name], 4) for name in names]
@@ -84,17 +81,17 @@ def _cluster_rows(geometry: Record, neurons: Record) -> list[list[str]]:
                 errors.get(cluster["frequency"], "-"),
             ]
         )
-    return rows
+    return Table(CLUSTER_HEAD, rows, numbers=range(len(CLUSTER_HEAD)))
 
 
-def _betti_rows(betti: Sequence[BettiRow]) -> list[list[str]]:
-    """A table of shapes under `BETTI_HEAD`."""
-    rows = [BETTI_HEAD]
+def _betti_table(betti: Sequence[BettiRow]) -> Table:
+    """The shapes and their Betti numbers."""
+    rows = []
     for row in betti:
         frequency, shape_of, betti_numbers, *numbers, reason = row
         cells = [f"{value:.2f}".replace("nan", "-") for value in numbers]
         rows.append([str(frequency), shape_of, betti_numbers, *cells, reason])
-    return rows
+    return Table(BETTI_HEAD, rows, numbers=(0, 3, 4, 5))
 
 
 def _decimals(value: float | None, digits: int) -> str:

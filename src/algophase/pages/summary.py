@@ -12,7 +12,8 @@ from algophase.pages.network_text import (
     number,
     program_lines,
 )
-from algophase.pages.text import accuracy_text, aligned, percent
+from algophase.pages.table import Table
+from algophase.pages.text import accuracy_text, percent
 
 
 def summary(network: NetworkText, name: str = "") -> str:
@@ -51,7 +52,8 @@ def _instance_lines(network: NetworkText) -> list[str]:
     """The table of instances, with what they leave of the logits as its last line."""
     remainder = round(100 * network.remainder, 1)
     last = ["remainder", "", f"{remainder + 0.0:.1f}%", "", "", ""]  # + 0.0: no minus zero
-    lines = aligned([INSTANCE_HEAD, *instance_rows(network.instances), last], left=(0, 1))
+    rows = [*instance_rows(network.instances), last]
+    lines = Table(INSTANCE_HEAD, rows, numbers=(2, 3, 4, 5)).lines(indent=2)
     if remainder < 0:
         lines[-1] += " (instances overlap)"
     return lines

@@ -1,9 +1,11 @@
-"""Numbers and tables as text."""
+"""Numbers and values as text."""
 
+import html
 import math
-from collections.abc import Collection, Sequence
 
 from algophase.core.wording import floored
+
+LONGEST_TEXT = 600  # characters of a value from a file on a page
 
 
 def percent(share: float | None) -> str:
@@ -18,13 +20,9 @@ def accuracy_text(accuracy: float | None) -> str:
     return "-" if accuracy is None else floored(accuracy)
 
 
-def aligned(rows: Sequence[Sequence[str]], left: Collection[int]) -> list[str]:
-    """A table as lines of text. left: the columns of words; numbers line up on the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = []
-        for column, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            cells.append(cell.ljust(width) if column in left else cell.rjust(width))
-        lines.append("  " + "  ".join(cells).rstrip())
-    return lines
+def escaped(value: object, longest: int = LONGEST_TEXT) -> str:
+    """Any value as escaped HTML text, cut to `longest` characters."""
+    text = str(value)
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    return html.escape(text)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from algophase.core.errors import InputError
+from algophase.pages.table import Table
 from algophase.paper.product import Claim, Item, Product, overall
 from algophase.paper.sources import Sources
 from algophase.pictures.style import house_style
@@ -18,6 +19,7 @@ from algophase.reports.save_figure import save_figure
 from algophase.storage.files import write_atomically
 
 FORMATS = ("png", "svg")
+CLAIM_HEAD = ["claim", "published", "ours", "n", "verdict", "note"]
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def _write(item: Item, product: Product, out: Path) -> tuple[Path, ...]:
         files += [save_figure(figure, out / f"{stem}.{kind}") for kind in FORMATS]
     for name, table in product.tables.items():
         stem = f"{item.label}-{name}" if name else item.label
-        write_atomically(out / f"{stem}.md", table.markdown().encode())
+        write_atomically(out / f"{stem}.md", f"{table.markdown()}\n".encode())
         files.append(out / f"{stem}.md")
     record = {
         "label": item.label,
@@ -127,11 +129,8 @@ def page(results: list[Made], path: Path, command: str) -> str:
         if made.source:
             lines += [f"Data: {made.source}.", ""]
         if made.claims:
-            lines += [
-                "| claim | published | ours | n | verdict | note |",
-                "|---|---|---|---|---|---|",
-            ]
-            lines += [f"| {' | '.join(_cells(claim))} |" for claim in made.claims] + [""]
+            claims = Table(CLAIM_HEAD, [_cells(claim) for claim in made.claims])
+            lines += [claims.markdown(rule="---"), ""]
         for file in made.files:
             where = Path(os.path.relpath(file, path.parent)).as_posix()
             if file.suffix == ".png":
@@ -142,7 +141,8 @@ def page(results: list[Made], path: Path, command: str) -> str:
 
 
 def _cells(claim: Claim) -> list[str]:
-    cells = [
+    """A row of the table of claims, under `CLAIM_HEAD`."""
+    return [
         claim.text,
         claim.published,
         claim.ours,
@@ -150,4 +150,3 @@ def _cells(claim: Claim) -> list[str]:
         claim.verdict,
         claim.note,
     ]
-    return [cell.replace("|", "\\|") for cell in cells]

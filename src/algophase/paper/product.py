@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
+from algophase.pages.table import Table as Table
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -40,24 +42,6 @@ class Claim:
     verdict: Verdict
     sample: int = 1
     note: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns and rows of text, shown in order."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def markdown(self) -> str:
-        lines = [self.columns, tuple("---" for _ in self.columns), *self.rows]
-        return (
-            "\n".join(
-                "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
-                for line in lines
-            )
-            + "\n"
-        )
 
 
 @dataclass(frozen=True)

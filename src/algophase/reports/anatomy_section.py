@@ -6,8 +6,9 @@ import math
 
 from algophase.analysis.hidden.anatomy import Anatomy, PizzaAnatomy
 from algophase.core.wording import floored
+from algophase.pages.table import Table
 from algophase.reports.interactive import line_trace, short_numbers
-from algophase.reports.page import Page, paragraph, table
+from algophase.reports.page import Page, paragraph
 from algophase.reports.plotly_style import Panel, new_figure
 
 MOST_DRAWN = 4
@@ -47,7 +48,8 @@ def add_anatomy(page: Page, anatomy: Anatomy) -> None:
         "hidden units",
         "explained by cos 2t",
     ]
-    page.add(table(head, rows, "Circles of the embedding and of the unembedding", numbers=(0, 3)))
+    circles = Table(head, rows, numbers=(0, 3))
+    page.add(circles.html("Circles of the embedding and of the unembedding"))
     told = []
     if not math.isnan(anatomy.exclusive_share):
         told.append(

@@ -31,6 +31,7 @@ from algophase.pages.network_text import (
     instance_rows,
     program_lines,
 )
+from algophase.pages.table import Link, Table
 from algophase.pages.text import percent
 from algophase.pictures.program import MOST_PROFILES
 from algophase.reports.anatomy_section import add_anatomy
@@ -44,7 +45,7 @@ from algophase.reports.interactive import (
     instance_panel,
     isolated_panel,
 )
-from algophase.reports.page import Link, Page, listed, paragraph, table, text
+from algophase.reports.page import Page, listed, paragraph, text
 from algophase.reports.phase_diagrams import Mark, rate_by_metric, standing_figure
 from algophase.reports.plotly_style import Panel, look
 from algophase.reports.program_panels import program_panels
@@ -197,7 +198,8 @@ def add_index(page: Page, specimens: Sequence[Specimen]) -> None:
             ]
         )
     head = ["", "network", "verdict", "in words", *(each.family for each in shown)]
-    page.add(table(head, rows, "All networks of this page", numbers=(0, *range(4, len(head)))))
+    numbers = (0, *range(4, len(head)))
+    page.add(Table(head, rows, numbers).html("All networks of this page"))
 
 
 def add_population(
@@ -311,14 +313,8 @@ def _add_program(page: Page, item: Specimen) -> None:
     page.heading(3, "Instances")
     if analysis.instances.instances:
         page.add(paragraph(ABOUT_INSTANCES))
-        page.add(
-            table(
-                INSTANCE_TABLE,
-                instance_table(analysis),
-                "Instances of the network",
-                numbers=(2, 3, 4, 5, 6),
-            )
-        )
+        instances = Table(INSTANCE_TABLE, instance_table(analysis), numbers=(2, 3, 4, 5, 6))
+        page.add(instances.html("Instances of the network"))
     else:
         page.add(paragraph("No frequency of the embedding does anything by itself.", "note"))
     page.add(*(paragraph(line, "note") for line in odd_numbers(analysis)))
@@ -359,7 +355,7 @@ def _add_layers(page: Page, item: Specimen) -> None:
         rows.append([place, percent(each.additivity)])
     page.add(
         paragraph(ABOUT_LAYERS),
-        table(["kept apart", "additivity"], rows, "Where the instances mix", numbers=(1,)),
+        Table(["kept apart", "additivity"], rows, numbers=(1,)).html("Where the instances mix"),
     )
 
 
@@ -418,7 +414,7 @@ def _add_metrics(page: Page, item: Specimen, population: Runs | None) -> None:
     for row in metric_rows(item.analysis):
         which = row.which or quantity(row.metric).meaning
         rows.append([row.name, which, row.value, *([places.get(row.metric, "")] if among else [])])
-    page.add(table(head, rows, "Metrics of the network", numbers=(2, 3)))
+    page.add(Table(head, rows, numbers=(2, 3)).html("Metrics of the network"))
     if population is None:
         return
     differ = foreign_settings(item.given, population)
@@ -475,9 +471,5 @@ def _circle_table(circles: Sequence[Mapping[str, Any]]) -> str:
         cells = circle_cells(circle)
         rows.append([circle["frequency"], components, *cells, ", ".join(weights)])
     head = ["frequency", "components", *CIRCLE_HEAD, "weights"]
-    return table(
-        head,
-        rows,
-        "Circles and the variance that each formula explains",
-        numbers=(0, 2, 4, 5, 6, 7),
-    )
+    table = Table(head, rows, numbers=(0, 2, 4, 5, 6, 7))
+    return table.html("Circles and the variance that each formula explains")

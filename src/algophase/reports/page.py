@@ -8,7 +8,6 @@ gives the same bytes: ids are counted, and there is no time in it.
 
 import base64
 import hashlib
-import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
@@ -16,20 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from algophase.core.errors import InputError
+from algophase.pages.text import escaped
 from algophase.reports.plotly_style import Panel, graph_objects
 from algophase.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-LONGEST_CELL = 600
+text = escaped  # a page is full of it
 MOST_WITH_PARTS = 12  # sections whose parts the table of contents lists too
-
-
-def text(value: object, longest: int = LONGEST_CELL) -> str:
-    """Any value as escaped HTML text, cut to `longest` characters."""
-    told = str(value)
-    return html.escape(told if len(told) <= longest else told[: longest - 1] + "…", quote=True)
 
 
 def figure_json(figure: "Figure") -> str:
@@ -40,43 +34,6 @@ def figure_json(figure: "Figure") -> str:
     record["layout"].pop("template", None)  # the page brings its own
     encoded: str = to_json_plotly({"data": record["data"], "layout": record["layout"]})
     return encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[object]], label: str, numbers: Sequence[int] = ()
-) -> str:
-    """A table that scrolls by itself where it is too wide. numbers: columns that line up on the
-    right. Cells are escaped.
-    """
-
-    def cells(row: Sequence[object], tag: str) -> str:
-        scope = ' scope="col"' if tag == "th" else ""
-        kinds = [' class="number"' if column in numbers else "" for column in range(len(row))]
-        return "".join(
-            f"<{tag}{scope}{kind}>{_cell(cell)}</{tag}>"
-            for kind, cell in zip(kinds, row, strict=True)
-        )
-
-    body = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in rows)
-    inside = f"<table><thead><tr>{cells(head, 'th')}</tr></thead><tbody>{body}</tbody></table>"
-    return (
-        f'<div class="table" tabindex="0" role="region" aria-label="{text(label)}">{inside}</div>'
-    )
-
-
-class Link:
-    """A table's cell that leads to a place on this page."""
-
-    def __init__(self, target: str, label: object) -> None:
-        self.target, self.label = target, label
-
-
-def _cell(cell: object) -> str:
-    return (
-        f'<a href="#{text(cell.target)}">{text(cell.label)}</a>'
-        if isinstance(cell, Link)
-        else text(cell)
-    )
 
 
 def listed(lines: Iterable[object]) -> str:
@@ -109,8 +66,8 @@ class Page:
         self.figures = 0
 
     def add(self, *parts: str) -> None:
-        """HTML: what comes from a file has passed through `text`, `table`, `listed`, `paragraph`
-        or `heading`.
+        """HTML: what comes from a file has passed through `text`, a `Table`, `listed`,
+        `paragraph` or `heading`.
         """
         self.parts += parts
 

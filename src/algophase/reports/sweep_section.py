@@ -19,9 +19,10 @@ from algophase.analysis.verdict.decide import in_order
 from algophase.analysis.verdict.thresholds import Thresholds
 from algophase.core.errors import InputError
 from algophase.core.wording import counted
+from algophase.pages.table import Table
 from algophase.reports.by_setting import panel_by_rate, panels_by_setting
 from algophase.reports.moments_section import add_moments, followed_metrics
-from algophase.reports.page import Page, listed, paragraph, table, text
+from algophase.reports.page import Page, listed, paragraph, text
 from algophase.reports.phase_diagrams import (
     compared_shares,
     compared_transition,
@@ -162,13 +163,8 @@ def _add_overview(page: Page, sweep: Sweep) -> None:
                 told,
             ]
         )
-    page.add(
-        table(
-            [population.verdict_name, "share, with 95% Wilson interval", "what it says"],
-            rows,
-            "Shares of the verdicts",
-        )
-    )
+    head = [population.verdict_name, "share, with 95% Wilson interval", "what it says"]
+    page.add(Table(head, rows).html("Shares of the verdicts"))
 
 
 def _holds(runs: Runs, column: str) -> bool:
@@ -266,7 +262,7 @@ def _add_transitions(page: Page, group: Runs, boundaries: Mapping[str, Boundary]
         *(["change per doubling of the width"] if group.continuous_width else []),
         "inside",
     ]
-    page.add(table(head, rows, "Phase transitions"))
+    page.add(Table(head, rows).html("Phase transitions"))
     panels = []
     for measure, boundary in boundaries.items():
         name = quantity(measure).phase
@@ -381,7 +377,7 @@ def _add_kept(page: Page, sweep: Sweep) -> None:
     numbers = tuple(
         place for place, name in enumerate(columns) if name in ("index", "attention_rate", "width")
     )
-    page.add(table(head, rows, "Runs whose networks were kept", numbers=numbers))
+    page.add(Table(head, rows, numbers).html("Runs whose networks were kept"))
     if len(there) > MOST_KEPT:
         page.add(paragraph(f"{len(there) - MOST_KEPT:,} more lie in {directory.networks}.", "note"))
 
@@ -394,13 +390,9 @@ def _add_origin(page: Page, sweep: Sweep) -> None:
     page.add(listed(describe_origin(sittings)))
     columns = [name for name in ORIGIN if any(record.get(name) is not None for record in sittings)]
     rows = [[_told(record.get(name)) for name in columns] for record in sittings[:MOST_SITTINGS]]
-    inside = table(
-        columns,
-        rows,
-        "Sittings",
-        numbers=tuple(i for i, name in enumerate(columns) if name == "runs"),
-    )
-    page.add(f"<details><summary>All sittings</summary>{inside}</details>")
+    numbers = [column for column, name in enumerate(columns) if name == "runs"]
+    table = Table(columns, rows, numbers).html("Sittings")
+    page.add(f"<details><summary>All sittings</summary>{table}</details>")
 
 
 def _told(value: object) -> str:

@@ -1,8 +1,9 @@
 """A comparison in plain words and as data."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from algophase.pages.table import Table
 from algophase.record.layout import Layout, to_record
 from algophase.runs.boundary import FEWEST_OF_EACH
 from algophase.runs.findings import (
@@ -208,20 +209,9 @@ def _where(text: str, group: str) -> str:
     return f"{text}, {group}" if group else text
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
-    """Columns as wide as what they hold; the first `left` flush left, the others right."""
-    everything = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(header))]
-    return [
-        (
-            "  "
-            + "  ".join(
-                f"{cell:<{w}}" if i < left else f"{cell:>{w}}"
-                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-        ).rstrip()
-        for row in everything
-    ]
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The first column is of words, the others of numbers."""
+    return Table(head, rows, numbers=range(1, len(head))).lines(indent=2)
 
 
 def _p(value: float) -> str:
