@@ -117,10 +117,12 @@ def test_all_clusters_at_once_are_each_cluster_by_the_definition(p: int, seed: i
     units = Subject(network).units
     assert units is not None
     assert bool(units.active.all())
-    for place in np.unique(units.place).tolist():
-        shapes, some = ideal_shapes(p, place + 1), pre[:, units.place == place]
+    for frequency in np.unique(units.frequency).tolist():
+        shapes, some = ideal_shapes(p, frequency), pre[:, units.frequency == frequency]
         expected = [linear_cka(some, shapes[name]) for name in ("disc", "torus", "circle")]
-        assert [each[place].item() for each in units.likeness] == pytest.approx(expected, abs=1e-10)
+        assert [likeness[frequency - 1].item() for likeness in units.likeness] == pytest.approx(
+            expected, abs=1e-10
+        )
 
 
 def products(p: int, k: int, size: float) -> Tensor:
@@ -133,7 +135,7 @@ def test_the_share_of_a_product_is_that_of_its_square() -> None:
     units = units_of(products(23, 4, 0.5), 23, None)
     assert units.means.product_share == pytest.approx((0.5**2 / 4) / (1 + 0.5**2 / 4))
     assert units.means.fit == pytest.approx(1 / (1 + 0.5**2 / 4))
-    assert (units.place + 1).tolist() == [4]
+    assert units.frequency.tolist() == [4]
     assert units.mean.tolist() == pytest.approx([3])
 
 

@@ -126,7 +126,7 @@ def neurons_of(subject: Subject) -> Neurons:
     waves = np.stack([units.first, units.second, units.writes])
     # From orthonormal waves to cosines: those of an operand are constant along the other. At p / 2
     # a cosine is twice as large.
-    scale = np.sqrt(wave_counts(p)[units.place] / p)
+    scale = np.sqrt(wave_counts(p)[units.frequency - 1] / p)
     sizes = np.sqrt(np.square(waves).sum(axis=1)) * scale
     sizes[:2] /= math.sqrt(p)
     products = np.square(units.product).sum(axis=(0, 1))
@@ -137,7 +137,7 @@ def neurons_of(subject: Subject) -> Neurons:
     if subject.readout is not None:
         quadrature = _quadratures(units, sizes, layer.activation(pre))
     return Neurons(
-        frequency=units.place + 1,
+        frequency=units.frequency,
         phase_a=phases[0],
         phase_b=phases[1],
         phase_out=phases[2],

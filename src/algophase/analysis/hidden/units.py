@@ -56,10 +56,9 @@ def on_grid(network: Network, tables: tuple[Tensor, Tensor] | None = None) -> tu
 class Units:
     """All hidden units at their own frequencies, on the CPU.
 
-    place: (m,), frequency - 1. mean, variance: (m,), the latter times p^2.
+    frequency: (m,). mean, variance: (m,), the latter times p^2.
     In orthonormal waves, cosine and sine: first, second: (2, m), of each operand; product: (2, 2,
-    m), of both;
-    writes: (2, m), of what a unit writes, NaN where undefined.
+    m), of both; writes: (2, m), of what a unit writes, NaN where undefined.
     sizes: (floor(p / 2),), |X^T X| of the pre-activations of each frequency's cluster without
         silent units.
     active: (m,), not silent; clusters: (m, floor(p / 2)), 1 where an active unit belongs to the
@@ -67,7 +66,7 @@ class Units:
     """
 
     modulus: int
-    place: NDArray[np.int64]
+    frequency: NDArray[np.int64]
     mean: Array
     variance: Array
     first: Array
@@ -106,16 +105,13 @@ class Units:
 
         CKA(X, Y) = |Y^T X|^2 / (|X^T X| |Y^T Y|), columns centred. Without units it is NaN.
         """
-        circle = np.stack(
-            [self.product[0, 0] - self.product[1, 1], self.product[0, 1] + self.product[1, 0]]
-        )
-        disc, around = (np.square(each).sum(axis=0) for each in (self.first + self.second, circle))
+        cosine = self.product[0, 0] - self.product[1, 1]  # of w (a + b)
+        sine = self.product[0, 1] + self.product[1, 0]
+        disc = np.square(self.first + self.second).sum(axis=0)
+        circle = cosine**2 + sine**2
+        shared = np.stack([disc, self.additive, circle]) @ self.clusters  # |Y^T X|^2
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (
-                np.stack([disc, self.additive, around])
-                @ self.clusters
-                / (self.sizes * _ideal_sizes(self.modulus))
-            )
+            return shared / (self.sizes * _ideal_sizes(self.modulus))
 
     @functools.cached_property
     def turned_disc(self) -> Array:
@@ -125,8 +121,10 @@ class Units:
         With z = cosine + i sine of each operand, |Y^T X|^2 = sum |z_a + e^{it} z_b|^2: largest at t
         = -arg sum conj(z_a) z_b.
         """
-        of_a, of_b = (cosine + 1j * sine for cosine, sine in (self.first, self.second))
-        largest = self.additive @ self.clusters + 2 * np.abs((of_a.conj() * of_b) @ self.clusters)
+        of_a = self.first[0] + 1j * self.first[1]
+        of_b = self.second[0] + 1j * self.second[1]
+        in_step = np.abs((of_a.conj() * of_b) @ self.clusters)
+        largest = self.additive @ self.clusters + 2 * in_step
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(largest / (self.sizes * _ideal_sizes(self.modulus)[0]))
 
@@ -136,26 +134,32 @@ class Units:
         """
         counts = self.clusters.sum(axis=0)
         counted = np.where(reaches(counts, LEAST_CLUSTER * counts.sum()), counts, 0.0)
+        total = np.where(counted > 0, values * counted, 0.0).sum(axis=-1)
         with np.errstate(invalid="ignore"):
-            return np.asarray(
-                np.where(counted > 0, values * counted, 0.0).sum(axis=-1) / counted.sum()
-            )
+            return np.asarray(total / counted.sum())
 
     @functools.cached_property
     def means(self) -> "UnitMeans":
         """Of the whole layer. Undefined where no unit varies."""
         first, second, output = self.phases[:, self.active]
         gap = first + second - output
+        count = self.active.sum()
         with np.errstate(invalid="ignore"):
-            fit = (
-                self.additive[self.active] / self.variance[self.active]
-            ).sum() / self.active.sum()
-            resultant = np.hypot(np.cos(gap).sum(), np.sin(gap).sum()) / self.active.sum()
-            product = np.square(self.product).sum() / self.variance.sum()
-        disc, torus, circle, turned = self.over_clusters(
-            np.vstack([self.likeness, self.turned_disc])
-        ).tolist()
-        return UnitMeans(disc, torus, circle, turned, float(product), float(fit), float(resultant))
+            fits = self.additive[self.active] / self.variance[self.active]
+            fit = fits.sum() / count
+            resultant = np.hypot(np.cos(gap).sum(), np.sin(gap).sum()) / count
+            product_share = np.square(self.product).sum() / self.variance.sum()
+        by_cluster = np.vstack([self.likeness, self.turned_disc])
+        disc, torus, circle, turned = self.over_clusters(by_cluster).tolist()
+        return UnitMeans(
+            disc=disc,
+            torus=torus,
+            circle=circle,
+            turned=turned,
+            product_share=float(product_share),
+            fit=float(fit),
+            resultant=float(resultant),
+        )
 
 
 class UnitMeans(NamedTuple):
@@ -318,12 +322,13 @@ def units_of_waves(numbers: Mapping[str, Array], modulus: int) -> Units:
     """From the tensors of `UnitWaves`, as arrays on the CPU."""
     cluster, at_own = numbers["cluster"], numbers["at_own"]
     active = cluster >= 0
-    place = np.where(active, cluster, -1 - cluster).astype(np.int64)
-    clusters = ((place[:, None] == np.arange(modulus // 2)) & active[:, None]).astype(np.float64)
+    frequency = np.where(active, cluster, -1 - cluster).astype(np.int64) + 1
+    belongs = frequency[:, None] == np.arange(1, modulus // 2 + 1)
+    clusters = (belongs & active[:, None]).astype(np.float64)
     first, second = at_own[1:, 0], at_own[0, 1:]
     return Units(
         modulus=modulus,
-        place=place,
+        frequency=frequency,
         mean=numbers["mean"],
         variance=numbers["variance"],
         first=first,
