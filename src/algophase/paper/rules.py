@@ -226,6 +226,20 @@ def printed(claim: Entry, measurement: "Measurement") -> Judgment:
 
 
 @_rule
+def same_circle(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The printed frequency k, or p - k: the same circle, walked the other way."""
+    frequency, modulus = measurement.value, measurement.words["modulus"]
+    said = "" if measurement.comparable else OTHER_NETWORK
+    agrees = claim.agrees(frequency)
+    if not agrees and claim.agrees(modulus - frequency):
+        agrees = True
+        said = f"{claim.published} = {modulus} - {frequency}: the same circle"
+    if not measurement.comparable:
+        return "not tested", said
+    return ("reproduced" if agrees else "differs"), said
+
+
+@_rule
 def other_network(_: Entry, __: "Measurement") -> Judgment:
     """A printed number of a network that nobody has: ours is shown beside it."""
     return "not tested", OTHER_NETWORK
@@ -234,7 +248,7 @@ def other_network(_: Entry, __: "Measurement") -> Judgment:
 @_rule
 def contradicts(_: Entry, measurement: "Measurement") -> Judgment:
     """The paper says two things that cannot both be; ours shows which is so."""
-    return ("paper contradicts itself" if measurement.comparable else "not tested"), ""
+    return ("not tested" if measurement.value is None else "paper contradicts itself"), ""
 
 
 @_rule
