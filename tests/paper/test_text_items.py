@@ -9,14 +9,16 @@ from made_items import claims_of, find, transformers, write_sweep
 from algophase.paper.items import find_items
 from algophase.paper.make import make
 from algophase.paper.product import Claim
-from algophase.paper.published import numbers
+from algophase.paper.published import entries
 from algophase.paper.sources import Sources
-from algophase.paper.text_items import SETTINGS
 
 
 def with_settings(runs: pandas.DataFrame, **changed: object) -> pandas.DataFrame:
     """Made-up runs with the settings that a sweep records."""
-    printed = {column: numbers()[name].value for name, column in SETTINGS.items()}
+    printed = {}
+    for entry in entries()["settings"]:
+        if entry.quantity == "recorded_setting":
+            printed[entry.arguments["column"]] = entry.value
     return runs.assign(**{**printed, **changed})
 
 
