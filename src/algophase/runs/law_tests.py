@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from algophase.core.errors import InputError
 from algophase.core.fourier import folded
 from algophase.core.seeding import generator
+from algophase.runs.boundary import bootstrap_interval
 from algophase.runs.starts import Starts
 from algophase.runs.statistics import Floats
 
@@ -173,11 +174,12 @@ def _bootstrap(
     values: Floats, of: Callable[[Floats], float], random: numpy.random.Generator
 ) -> tuple[float, float]:
     """The middle 95% of a number over resampled networks (the first axis)."""
-    resampled = [
-        of(values[random.integers(len(values), size=len(values))]) for _ in range(RESAMPLES)
-    ]
-    low, high = numpy.quantile(resampled, [0.025, 0.975])
-    return float(low), float(high)
+    count = len(values)
+    resampled = []
+    for _ in range(RESAMPLES):
+        chosen = random.integers(count, size=count)
+        resampled.append(of(values[chosen]))
+    return bootstrap_interval(numpy.array(resampled))
 
 
 def equal_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:

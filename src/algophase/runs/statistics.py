@@ -27,18 +27,10 @@ def wilson(count: int, total: int, confidence: float = CONFIDENCE) -> tuple[floa
     """Wilson's score interval of a share; (0, 1) if nothing was seen."""
     if total == 0:
         return 0.0, 1.0
-    z = _normal_quantile((1 + confidence) / 2)
-    share, weight = count / total, z * z / total
-    middle = (share + weight / 2) / (1 + weight)
-    reach = z / (1 + weight) * math.sqrt(share * (1 - share) / total + weight / (4 * total))
-    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
-    return (0.0 if count == 0 else low), (1.0 if count == total else high)
+    from scipy.stats import binomtest  # here, as it takes a second to import
 
-
-def _normal_quantile(probability: float) -> float:
-    from scipy.special import ndtri  # scipy.stats, which has it as well, takes a second to import
-
-    return float(ndtri(probability))
+    interval = binomtest(count, total).proportion_ci(confidence, method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 @dataclass(frozen=True)
@@ -89,9 +81,10 @@ def tenths(rates: Floats) -> NDArray[numpy.int64]:
     """The tenth of [0, 1] each rate lies in, 0 to 9 (a rate of 1 is in the last); NO_RATE where
     there is none.
     """
-    known = numpy.nan_to_num(rates, nan=0.0)
-    places = numpy.clip(numpy.floor(known * TENTHS), 0, TENTHS - 1).astype(numpy.int64)
-    return numpy.where(numpy.isnan(rates), NO_RATE, places)
+    without_gaps = numpy.nan_to_num(rates, nan=0.0)
+    tenth = numpy.floor(without_gaps * TENTHS).astype(numpy.int64)
+    tenth = numpy.clip(tenth, 0, TENTHS - 1)
+    return numpy.where(numpy.isnan(rates), NO_RATE, tenth)
 
 
 def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
@@ -104,7 +97,8 @@ def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
     """
     from scipy.stats import hypergeom
 
-    distribution, seen, lowest = numpy.ones(1), 0, 0
+    distribution = numpy.ones(1)  # of the sum of our successes, from `lowest` on
+    observed = lowest = 0
     for count, total, other_count, other_total in strata:
         if not total or not other_total:
             continue  # says nothing about a difference
@@ -112,9 +106,11 @@ def equal_shares(strata: Sequence[tuple[int, int, int, int]]) -> float:
         least, most = max(0, successes - other_total), min(successes, total)
         support = numpy.arange(least, most + 1)
         distribution = numpy.convolve(distribution, hypergeom.pmf(support, runs, successes, total))
-        seen, lowest = seen + count, lowest + least
-    likelihood = distribution[seen - lowest]
-    return float(min(1.0, distribution[distribution <= likelihood * (1 + 1e-9)].sum()))
+        observed += count
+        lowest += least
+    likelihood = distribution[observed - lowest]
+    no_likelier = distribution <= likelihood * (1 + 1e-9)
+    return float(min(1.0, distribution[no_likelier].sum()))
 
 
 def same_distribution(ours: Floats, theirs: Floats) -> tuple[float, float]:
@@ -124,9 +120,8 @@ def same_distribution(ours: Floats, theirs: Floats) -> tuple[float, float]:
     from scipy.stats import ks_2samp
 
     exact = max(len(ours), len(theirs)) <= MOST_EXACT
-    with (
-        warnings.catch_warnings()
-    ):  # an exact p-value of 1 can round to more, and is then taken from the limit: 1 as well
+    with warnings.catch_warnings():
+        # An exact p-value of 1 can round to more, and is then taken from the limit: 1 as well.
         warnings.filterwarnings("ignore", message="ks_2samp: Exact calculation unsuccessful")
         result = ks_2samp(ours, theirs, method="exact" if exact else "asymp")
     return float(result.statistic), float(min(1.0, max(0.0, result.pvalue)))
@@ -136,11 +131,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected by Holm's step-down method: below a level, the family-wise error is at
     most that level.
     """
-    count, running = len(p_values), 0.0
+    count = len(p_values)
     corrected = [0.0] * count
-    for rank, index in enumerate(sorted(range(count), key=lambda i: p_values[i])):
-        running = max(running, min(1.0, (count - rank) * p_values[index]))
-        corrected[index] = running
+    largest = 0.0
+    for rank, index in enumerate(sorted(range(count), key=p_values.__getitem__)):
+        bound = (count - rank) * p_values[index]
+        largest = max(largest, min(1.0, bound))
+        corrected[index] = largest
     return corrected
 
 
@@ -152,9 +149,12 @@ def detectable_distance(ours: int, theirs: int, level: float) -> float | None:
     of d by at most a normal quantile of standard deviations, for the worst q; the test asks for
     sqrt(-ln(level/2)/2 (1/n + 1/m)). None if not even d = 1 is sure to be found.
     """
+    from scipy.special import ndtri
+
     distances = numpy.linspace(0, 1, 1001)
     worst = numpy.clip(0.5 + distances * ours / (ours + theirs), distances, 1)
     variance = worst * (1 - worst) / ours + (worst - distances) * (1 - worst + distances) / theirs
+    short_fall = ndtri(POWER) * numpy.sqrt(variance)
     critical = math.sqrt(-math.log(level / 2) / 2 * (1 / ours + 1 / theirs))
-    found = distances[distances - _normal_quantile(POWER) * numpy.sqrt(variance) >= critical]
-    return float(found[0]) if len(found) else None
+    detected = distances[distances - short_fall >= critical]
+    return float(detected[0]) if len(detected) else None
