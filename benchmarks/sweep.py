@@ -16,8 +16,7 @@ from pathlib import Path
 
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
-from algophase.sweeps.field_spaces import find_space
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES, find_space
 from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Options
 

@@ -24,7 +24,7 @@ from algophase.core.palette import COLORS
 from algophase.core.settings import RunSettings, TransformerSettings
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
-from algophase.sweeps.field_spaces import find_space
+from algophase.sweeps.shipped_spaces import find_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

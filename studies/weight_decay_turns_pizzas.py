@@ -27,7 +27,7 @@ from algophase.core.palette import GREY, VERDICTS
 from algophase.networks.stacking import take_out
 from algophase.pictures.style import house_style, new_figure
 from algophase.reports.save_figure import save_figure
-from algophase.sweeps.field_spaces import find_space
+from algophase.sweeps.shipped_spaces import find_space
 from algophase.training.run.optimizer import AdamW
 from algophase.training.run.plan import Group, plan
 from algophase.training.run.threads import threads_for

@@ -3,7 +3,7 @@ from commands import python
 
 from algophase.cli import completion
 from algophase.core.gallery import shipped_sweeps
-from algophase.sweeps.field_spaces import SPACES
+from algophase.sweeps.shipped_spaces import SPACES
 
 CODE = (
     "import sys\nfrom algophase.cli import main\nsys.argv[0] = 'algophase'\n"

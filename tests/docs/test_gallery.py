@@ -12,7 +12,7 @@ import pytest
 from runs_made import TINY, row, sweep_of
 
 from algophase.storage.runs_table import provenance
-from algophase.sweeps.field_spaces import SPACES
+from algophase.sweeps.shipped_spaces import SPACES
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 SITTING = re.compile(r"^\| ([\d,]+) \| `(.+)` \| (\w+) \| (\S+) \|$", re.MULTILINE)

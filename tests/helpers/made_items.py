@@ -17,7 +17,7 @@ from algophase.paper.product import Claim
 from algophase.paper.sources import Sources
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "layers-2": {"layers": 2},

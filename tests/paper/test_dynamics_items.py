@@ -21,7 +21,7 @@ from algophase.paper.product import Claim
 from algophase.paper.sources import Missing, Sources
 from algophase.storage import save
 from algophase.storage.sweep_directory import SweepDirectory
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 
 EPOCHS = (200, 600, 1000, 2000, 20_000)
 # The strongest pair's share of the Pizza along training, by the way a run goes.

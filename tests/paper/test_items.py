@@ -3,7 +3,7 @@ import pytest
 from algophase.core.errors import InputError
 from algophase.paper.items import ITEMS, find_items
 from algophase.paper.sources import ROLES
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 
 
 def test_items_stand_in_the_papers_order_and_need_what_there_can_be() -> None:

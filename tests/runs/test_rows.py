@@ -20,7 +20,7 @@ from algophase.core.settings import (
 from algophase.networks.handmade import handmade_clock, handmade_pizza
 from algophase.runs.rows import analysis_of_row, decided, make_row, run_from_row, settings_columns
 from algophase.storage.runs_table import read_runs, read_table, write_shard
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 from algophase.training.run.train import train
 from algophase.training.run.trained import TrainedRun
 

@@ -27,7 +27,7 @@ def networks_and_sweeps(incomplete: str) -> list[str]:
 
 def spaces(incomplete: str) -> list[str]:
     """The spaces of `algophase sweep`."""
-    from algophase.sweeps.field_spaces import SPACES
+    from algophase.sweeps.shipped_spaces import SPACES
 
     return _beginning(SPACES, incomplete)
 

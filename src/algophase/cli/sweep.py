@@ -135,7 +135,7 @@ def sweep(
     if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
         start_early()  # before PyTorch is imported here
     from algophase.storage.sweep_directory import SweepDirectory
-    from algophase.sweeps.field_spaces import SPACES, find_space
+    from algophase.sweeps.shipped_spaces import SPACES, find_space
     from algophase.sweeps.sweep import Request
     from algophase.sweeps.sweep import sweep as run_sweep
     from algophase.sweeps.work import Options

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from algophase.paper.sources import ROLES, Missing, Sources
 from algophase.runs.statistics import Share
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 
 F = TypeVar("F", bound=Callable[..., Any])
 QUANTITIES: dict[str, Callable[..., Any]] = {}

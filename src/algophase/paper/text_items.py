@@ -19,7 +19,7 @@ from algophase.paper.sources import Exhibit, Sources, optional
 from algophase.runs.boundary import Boundary
 from algophase.runs.runs import Runs
 from algophase.runs.statistics import Share, same_distribution
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import PAPER_SPACES
 
 HOUR, DAY = 3600, 24 * 3600
 

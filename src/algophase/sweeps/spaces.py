@@ -24,7 +24,7 @@ from algophase.core.settings import (
     shown,
     trained_kinds,
 )
-from algophase.sweeps.distributions import Distribution, Fixed, Grid, read_distribution
+from algophase.sweeps.distributions import Distribution, Grid, read_distribution
 
 LARGEST_SEED = 2**48
 MOST_RUNS = (
@@ -248,12 +248,3 @@ def load_space(path: Path) -> Space:
             f"{', '.join(f'[{name}]' for name in SECTIONS)}"
         )
     return space
-
-
-def varying(space: Space) -> list[str]:
-    """The settings that differ between runs, without their sections."""
-    return [
-        name.partition(".")[2]
-        for name, rule in space.settings.items()
-        if not isinstance(rule, Fixed)
-    ]

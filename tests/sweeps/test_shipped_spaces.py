@@ -15,8 +15,7 @@ from algophase.storage import load
 from algophase.storage.runs_table import read_table
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
-from algophase.sweeps.field_spaces import FIELD_SPACES, PER_CELL, find_space
-from algophase.sweeps.paper_spaces import PAPER_SPACES
+from algophase.sweeps.shipped_spaces import OUR_SPACES, PAPER_SPACES, find_space
 from algophase.sweeps.spaces import Space
 from algophase.sweeps.sweep import Request, sweep
 from algophase.sweeps.work import Options
@@ -34,33 +33,31 @@ GOLDEN = {
 }
 
 
-@pytest.mark.parametrize("name", FIELD_SPACES)
+@pytest.mark.parametrize("name", OUR_SPACES)
 def test_first_runs_never_change(name: str) -> None:
-    space = FIELD_SPACES[name]
+    space = OUR_SPACES[name]
     assert [run.run_id for run in space.sample(range(2))] == GOLDEN[name]
     assert Space.from_dict(space.to_dict()).sample(range(3)) == space.sample(range(3))
     assert find_space(name) is space
 
 
 def test_names_are_not_the_papers() -> None:
-    assert not FIELD_SPACES.keys() & PAPER_SPACES.keys()
-    assert not any(space.figures or space.paper_runs for space in FIELD_SPACES.values())
+    assert not OUR_SPACES.keys() & PAPER_SPACES.keys()
+    assert not any(space.figures or space.paper_runs for space in OUR_SPACES.values())
 
 
 def test_every_cell_has_its_hundred_runs() -> None:
-    moduli, data, decay, heads = (
-        FIELD_SPACES[name] for name in ("moduli", "data", "decay", "heads")
-    )
+    moduli, data, decay, heads = (OUR_SPACES[name] for name in ("moduli", "data", "decay", "heads"))
     assert [space.runs for space in (moduli, data, decay, heads)] == [3900, 700, 700, 400]
     runs = moduli.sample(range(moduli.runs))
     cells = Counter((run.task.modulus, run.network.attention_rate) for run in runs)  # type: ignore[attr-defined]
-    assert set(cells.values()) == {PER_CELL}
+    assert set(cells.values()) == {100}
     assert {rate for _, rate in cells} == {0.0, 0.5, 1.0}
     primes = {modulus for modulus, _ in cells if all(modulus % n for n in range(2, modulus))}
     assert {modulus for modulus, _ in cells} - primes == {60, 64, 100}
     assert (min(primes), max(primes), len(primes)) == (17, 127, 10)
-    assert Counter(run.task.training_fraction for run in data.sample(range(700)))[0.3] == PER_CELL
-    assert Counter(run.training.weight_decay for run in decay.sample(range(700)))[0.0] == PER_CELL
+    assert Counter(run.task.training_fraction for run in data.sample(range(700)))[0.3] == 100
+    assert Counter(run.training.weight_decay for run in decay.sample(range(700)))[0.0] == 100
     sizes = {(run.network.heads, run.network.head_size) for run in heads.sample(range(8))}  # type: ignore[attr-defined]
     assert sizes == {(1, 128), (2, 64), (4, 32), (8, 16)}
 
@@ -70,13 +67,13 @@ def test_every_cell_has_its_hundred_runs() -> None:
     [("moduli", 13), ("data", 7), ("decay", 1), ("heads", 4), ("emergence", 1)],
 )
 def test_runs_of_one_shape_train_together(name: str, ensembles: int) -> None:
-    space = FIELD_SPACES[name]
+    space = OUR_SPACES[name]
     groups = plan(space.sample(range(2 * space.cells)), device="cpu", ensemble_size=2 * space.cells)
     assert len(groups) == ensembles
 
 
 def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
-    space = FIELD_SPACES["moduli"]
+    space = OUR_SPACES["moduli"]
     small = {"task.modulus": Fixed(8), "network.width": Fixed(8), "training.epochs": Fixed(3)}
     space = replace(space, settings={**space.settings, **small})
     sweep(Request(space, 3, options=Options(device="cpu")), SweepDirectory(tmp_path))
@@ -91,7 +88,7 @@ def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
 
 
 def test_the_first_epochs_are_looked_at_to_the_end(tmp_path: Path) -> None:
-    space = FIELD_SPACES["emergence"]
+    space = OUR_SPACES["emergence"]
     assert {run.training.epochs for run in space.sample(range(3))} == {600}
     assert max(space.snapshots) < 600
     small = {"task.modulus": Fixed(7), "network.width": Fixed(8), "training.epochs": Fixed(25)}
@@ -155,8 +152,8 @@ def test_a_sweep_looks_inside_hidden_layers_as_analyze_does(tmp_path: Path) -> N
 
 def test_the_space_says_whether_to_look_inside() -> None:
     """A table that says so without the columns would be a trap."""
-    assert Request(FIELD_SPACES["hidden-layer"], 1).options.hidden
-    assert not Request(FIELD_SPACES["heads"], 1, options=Options(hidden=True)).options.hidden
+    assert Request(OUR_SPACES["hidden-layer"], 1).options.hidden
+    assert not Request(OUR_SPACES["heads"], 1, options=Options(hidden=True)).options.hidden
 
 
 def test_the_list_says_whose_they_are() -> None:
