@@ -92,7 +92,7 @@ def test_a_column_that_colours_has_few_colours_and_exact_numbers_on_hover(
     exact = explorer.table.numbers("parameter_norm")
     step = (exact.max() - exact.min()) / COLOUR_STEPS
     for trace in points:
-        places = [explorer.table.places[run_id] for run_id in trace.customdata]
+        places = [explorer.table.rows_by_id[run_id] for run_id in trace.customdata]
         assert list(trace.hovertext) == [f"{exact[place]:.4g}" for place in places]
         assert abs(trace.marker.color - exact[places]).max() <= 0.51 * step
 

@@ -40,7 +40,7 @@ def copy(tiny: Path, tmp_path: Path) -> Path:
 
 
 def run_ids(networks: Networks) -> list[str]:
-    return list(networks.table.places)
+    return list(networks.table.rows_by_id)
 
 
 def test_kept_weights_are_shown_at_once_with_what_the_table_says(
@@ -111,10 +111,10 @@ def test_training_can_be_stopped(
     monkeypatch.setattr(module, "train_again", slow)
     job = networks.train(run_id)
     assert networks.train(run_id) is job  # once is enough
-    while not job.said.startswith("training: epoch"):
-        assert job.state == "active", job.said
+    while not job.status.startswith("training: epoch"):
+        assert job.state == "active", job.status
         time.sleep(0.005)
-    assert job.said == "training: epoch 3 of 1,000, 2:05 left"
+    assert job.status == "training: epoch 3 of 1,000, 2:05 left"
     assert networks.look(run_id).job is job
     networks.stop(run_id)
     look = settled(networks, run_id)
@@ -267,7 +267,7 @@ def test_only_ids_of_the_table_are_looked_for(tiny: Path, tmp_path: Path, run_id
 
 def test_an_id_that_climbs_is_refused_though_the_table_has_it(tiny: Path, tmp_path: Path) -> None:
     table = read_run_table(tiny)
-    table.places["../../secret"] = 0
+    table.rows_by_id["../../secret"] = 0
     networks = Networks(table, tiny, tmp_path)
     assert "an id has 12 hexadecimal digits" in networks.look("../../secret").problems[0]
 
@@ -278,7 +278,7 @@ def test_a_row_whose_settings_are_not_its_ids_is_refused(
     table = read_run_table(tiny)
     row = table.row(0)
     monkeypatch.setattr(table, "row", lambda _place: row | {"width": 16})
-    run_id = next(iter(table.places))
+    run_id = next(iter(table.rows_by_id))
     look = Networks(table, tiny, tmp_path).look(run_id)
     assert "its row was changed" in look.problems[0]
     assert not look.can_train

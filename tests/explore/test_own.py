@@ -49,8 +49,8 @@ class Heard:
     def failed(self, problem: InputError) -> None:
         self.lines.append(str(problem))
 
-    def finished(self, said: str) -> None:
-        self.lines.append(said)
+    def finished(self, summary: str) -> None:
+        self.lines.append(summary)
 
 
 def all_come(directory: Path, cache: Path, watcher: Heard | None = None) -> OwnNetworks:

@@ -89,9 +89,9 @@ class ArrivalBar:
         if self.bar is not None:
             self.bar.complain(problem)
 
-    def finished(self, said: str) -> None:
+    def finished(self, summary: str) -> None:
         self.close()
-        echo(said, err=True)
+        echo(summary, err=True)
 
     def close(self) -> None:
         if self.bar is not None:

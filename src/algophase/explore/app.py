@@ -104,9 +104,8 @@ def make_app(
     def layout() -> object:
         return make_layout(networks.table, behind_a_map=at != "/", growing=growing)
 
-    app.layout = (
-        layout  # made for each that opens the page, with the networks that have come by then
-    )
+    # Made for each that opens the page, with the networks that have come by then.
+    app.layout = layout
     if growing or (table.count and table.axes):
         explorer = Explorer(networks)
         # What is slow the first time is done before anyone waits for it.
@@ -141,24 +140,28 @@ def guard(server: "Flask", hosts: tuple[str, ...], scripts: Sequence[str] = ()) 
     from flask import Response, abort, request
     from werkzeug.exceptions import HTTPException
 
-    policy = (
-        f"default-src 'self'; script-src 'self' 'unsafe-eval' {' '.join(scripts)}; style-src "
-        "'self' 'unsafe-inline'; "
-        "img-src 'self' data: blob:; font-src 'self' data:; worker-src 'self' blob:; object-src "
-        "'none'; base-uri 'none'; "
-        "form-action 'none'; frame-ancestors 'none'"
+    policy = "; ".join(
+        [
+            "default-src 'self'",
+            f"script-src 'self' 'unsafe-eval' {' '.join(scripts)}",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "worker-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+        ]
     )
 
     def refuse_strangers() -> None:
-        name = (
-            request.host.rpartition(":")[0]
-            if request.host.rpartition("]")[2].count(":")
-            else request.host
-        )
+        has_port = ":" in request.host.rpartition("]")[2]
+        name = request.host.rpartition(":")[0] if has_port else request.host
+        if hosts and name.strip("[]") not in hosts:
+            abort(403)
         origin = request.headers.get("Origin")
-        if (hosts and name.strip("[]") not in hosts) or (
-            origin is not None and origin != request.host_url.rstrip("/")
-        ):
+        if origin is not None and origin != request.host_url.rstrip("/"):
             abort(403)
 
     def close_the_page(response: Response) -> Response:

@@ -99,7 +99,7 @@ def click(view: View, table: RunTable, click: object) -> View:
 def open_run(view: View, table: RunTable, run_id: object) -> View:
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
         return view
-    if run_id not in table.places or run_id == view.run:
+    if run_id not in table.rows_by_id or run_id == view.run:
         return view
     return view.with_network("run", run_id)
 

@@ -34,7 +34,7 @@ from algophase.explore.panels import (
     settings_line,
     verdict_box,
 )
-from algophase.explore.table import VERDICT, Places, RunTable
+from algophase.explore.table import VERDICT, Rows, RunTable
 from algophase.explore.view import REST, SIDES, Side, View, encode
 from algophase.runs.csv_text import csv_pieces
 
@@ -158,7 +158,7 @@ class Explorer:
     def specimen(self, view: View, side: Side) -> Specimen | None:
         """A side's network, None where it is not at hand."""
         run = view.run_on(side)
-        if run not in self.table.places:
+        if run not in self.table.rows_by_id:
             return None
         return self.networks.look(run).specimen
 
@@ -181,10 +181,11 @@ class Explorer:
         have come.
         """
         arrivals, table = self.networks.arrivals, self.table
-        text, done, total = "", table.count, table.count
+        text = ""
+        done = total = table.count
         if arrivals is not None:
             done, total = arrivals.done, arrivals.total
-            text = f"{done:,} of {counted(total, 'network')} done; {arrivals.said}."
+            text = f"{done:,} of {counted(total, 'network')} done; {arrivals.status}."
         return ArrivalsPanel(
             arrived=table.count + len(table.problems),
             under_way=arrivals is not None,
@@ -232,7 +233,7 @@ class Explorer:
             download_text=f"Download {count} as CSV",
         )
 
-    def _chosen(self, resolved: View) -> Places:
+    def _chosen(self, resolved: View) -> Rows:
         """The runs of the region, or where there is none all that meet the filters, drawn or
         not.
         """
@@ -264,7 +265,7 @@ class Explorer:
         run, off = view.run_on(side), view.off_on(side)
         if not run:
             return NetworkPanel()
-        row_index = self.table.places.get(run)
+        row_index = self.table.rows_by_id.get(run)
         which = "" if side == "run" else "Pinned: "
         if row_index is None:
             missing = f"There is no run {run} in {self.table.name}."
@@ -305,7 +306,7 @@ class Explorer:
             settings=settings_line(self.table, row_index),
             verdict=row_box(row, verdict),
             metrics=metrics_table(row),
-            job_text=_why_no_weights(row, look) if job is None else job.said,
+            job_text=_why_no_weights(row, look) if job is None else job.status,
             job_hidden=False,
             train_hidden=not look.can_train,
             stop_hidden=job is None or job.kind != "training",
@@ -339,7 +340,7 @@ class Explorer:
         for side in SIDES:
             job = self.networks.job(view.run_on(side))
             if job is not None and job.active:
-                works[side] = Work(_sentences([job.said]), job.epoch, job.epochs)
+                works[side] = Work(_sentences([job.status]), job.epoch, job.epochs)
         return works
 
 

@@ -19,11 +19,11 @@ Kind = Literal["training", "analysing"]
 
 @dataclass
 class Job:
-    """Work on a run's network. said: its progress in words."""
+    """Work on a run's network. status: its progress in words."""
 
     run_id: str
     kind: Kind
-    said: str = "waiting"
+    status: str = "waiting"
     epoch: int = 0
     epochs: int = 0
     state: Literal["active", "done", "failed", "stopped"] = "active"
@@ -43,9 +43,8 @@ class Jobs:
 
     def __init__(self) -> None:
         self.version = 0
-        self.threads = (
-            torch.get_num_threads()
-        )  # for work in the background; the page's own answers take one
+        # For work in the background; the page's own answers take one.
+        self.threads = torch.get_num_threads()
         self._jobs: dict[str, Job] = {}
         self._waiting: dict[Kind, deque[tuple[Job, Callable[[Job], None]]]] = {
             kind: deque() for kind in get_args(Kind)
@@ -63,26 +62,28 @@ class Jobs:
     def start(self, job: Job, work: Callable[[Job], None]) -> Job:
         """The job, or the one that is under way for its run. An InputError where too many wait."""
         with self._lock:
-            held = self._jobs.get(job.run_id)
-            if held is not None and held.active:
-                return held
+            last = self._jobs.get(job.run_id)
+            if last is not None and last.active:
+                return last
             queue = self._waiting[job.kind]
             if len(queue) >= MOST_WAITING:
-                raise InputError(
-                    f"{len(queue)} networks wait for {job.kind} already: try again when they "
-                    "are done"
-                )
-            ended = [run_id for run_id, other in self._jobs.items() if not other.active]
-            for run_id in ended[: max(0, len(self._jobs) - MOST_REMEMBERED)]:
-                del self._jobs[run_id]
+                count = f"{len(queue)} networks wait for {job.kind} already"
+                raise InputError(f"{count}: try again when they are done")
+            self._forget_some()
             self._jobs[job.run_id] = job
             queue.append((job, work))
             if job.kind not in self._workers:
-                self._workers[job.kind] = threading.Thread(
-                    target=self._work_off, args=(job.kind,), daemon=True
-                )
-                self._workers[job.kind].start()
+                worker = threading.Thread(target=self._work_off, args=(job.kind,), daemon=True)
+                self._workers[job.kind] = worker
+                worker.start()
         return job
+
+    def _forget_some(self) -> None:
+        """Of the jobs that ended, the earliest, where there are too many jobs."""
+        ended = [run_id for run_id, job in self._jobs.items() if not job.active]
+        too_many = max(0, len(self._jobs) - MOST_REMEMBERED)
+        for run_id in ended[:too_many]:
+            del self._jobs[run_id]
 
     def stop(self, run_id: str) -> None:
         """Now if it waits, or when its work next looks."""
@@ -92,10 +93,10 @@ class Jobs:
         job.stop.set()
         with self._lock:
             queue = self._waiting[job.kind]
-            waits = [item for item in queue if item[0] is job]
-            for item in waits:
+            waiting = [item for item in queue if item[0] is job]
+            for item in waiting:
                 queue.remove(item)
-        if waits:
+        if waiting:
             self._end(job, "stopped", _stopped(job))
 
     def close(self, seconds: float) -> None:
@@ -125,8 +126,8 @@ class Jobs:
             except Exception as error:  # a thread's error would otherwise be seen by no one
                 self._end(job, "failed", f"{job.kind} failed: {type(error).__name__}: {error}")
 
-    def _end(self, job: Job, state: Literal["done", "failed", "stopped"], said: str) -> None:
-        job.state, job.said = state, said
+    def _end(self, job: Job, state: Literal["done", "failed", "stopped"], status: str) -> None:
+        job.state, job.status = state, status
         with self._lock:
             self.version += 1
 

@@ -14,82 +14,81 @@ from algophase.reports.interactive import SQUARE
 from algophase.runs.selection import OPERATORS
 
 POLL_MILLISECONDS = 700
+HELP = (
+    "Click a point, or a run in the table, to see its network. Drag on the map to select a region, "
+    "double-click to clear it; the scroll wheel zooms. The address holds the view: copy it to "
+    "share or keep it."
+)
 
 
 def make_layout(table: RunTable, behind_a_map: bool = False, *, growing: bool = False) -> Any:
     """growing: networks are still being analyzed, and the page shows them as they come."""
-    home = [html.P(html.A("All populations", href="/"))] if behind_a_map else []
-    about = html.Div(about_lines(table.about, table.problems), id="about")
-    head = html.Header(
-        [*home, html.H1(f"algophase: {table.name}"), about, _arrivals(growing)], className="page"
-    )
+    head = _head(table, behind_a_map, growing)
     if not growing and (not table.count or not table.axes):
-        return html.Div([head, html.Main(html.P("There are no runs to draw."), id="main")])
+        nothing = html.P("There are no runs to draw.")
+        return html.Div([head, html.Main(nothing, id="main")])
+    problems = html.Div(id="problems", role="alert")
+    sections = [_map(table), _network("run"), _network("pin"), _runs(table)]
+    workspace = html.Div(sections, id="workspace", className="workspace")
     return html.Div(
         [
             html.A("Skip to the map", href="#main", className="skip"),
-            dcc.Location(id="url", refresh=False),
-            dcc.Store(id="echo"),
-            dcc.Store(id="region"),
-            dcc.Store(id="map-key"),
-            dcc.Store(id="runs-key"),
-            dcc.Store(id="marks"),
-            dcc.Store(id="version", data=0),
-            *(dcc.Store(id=f"{name}-part") for name in PARTS),
-            dcc.Store(id="arrived"),
-            dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
-            dcc.Interval(id="arrivals-poll", interval=POLL_MILLISECONDS, disabled=not growing),
+            *_stores(growing),
             head,
-            html.Main(
-                [
-                    html.Div(id="problems", role="alert"),
-                    html.Div(
-                        [_map(table), _network("run"), _network("pin"), _region(table)],
-                        id="workspace",
-                        className="workspace",
-                    ),
-                ],
-                id="main",
-            ),
-            html.Footer(
-                "Click a point, or a run in the table, to see its network. Drag on the map to "
-                "select a region, double-click to "
-                "clear it; the scroll wheel zooms. The address holds the view: copy it to share "
-                "or keep it."
-            ),
+            html.Main([problems, workspace], id="main"),
+            html.Footer(HELP),
         ]
     )
+
+
+def _head(table: RunTable, behind_a_map: bool, growing: bool) -> Any:
+    title = html.H1(f"algophase: {table.name}")
+    about = html.Div(about_lines(table.about, table.problems), id="about")
+    parts = [title, about, _arrivals(growing)]
+    if behind_a_map:
+        parts.insert(0, html.P(html.A("All populations", href="/")))
+    return html.Header(parts, className="page")
+
+
+def _stores(growing: bool) -> list[Any]:
+    """What the page remembers and does not show: the address and its parts, keys of what is drawn,
+    and clocks.
+    """
+    keys = [dcc.Store(id=name) for name in ("echo", "region", "map-key", "runs-key", "marks")]
+    parts = [dcc.Store(id=f"{name}-part") for name in PARTS]
+    return [
+        dcc.Location(id="url", refresh=False),
+        *keys,
+        dcc.Store(id="version", data=0),
+        *parts,
+        dcc.Store(id="arrived"),
+        dcc.Interval(id="poll", interval=POLL_MILLISECONDS, disabled=True),
+        dcc.Interval(id="arrivals-poll", interval=POLL_MILLISECONDS, disabled=not growing),
+    ]
 
 
 def about_lines(about: Sequence[str], problems: Sequence[str]) -> list[Any]:
     """A table in words, and what of it could not be read."""
     lines = [html.P(line, className="note") for line in about]
-    return [*lines, *(html.P(line, className="problem", role="alert") for line in problems)]
+    alerts = [html.P(line, className="problem", role="alert") for line in problems]
+    return [*lines, *alerts]
 
 
 def _arrivals(growing: bool) -> Any:
     """How far the analyses of a directory's networks are."""
-    return html.Div(
-        [
-            html.P(id="arrivals-text", role="status", **aria(live="polite")),
-            html.Progress(
-                id="arrivals-progress", max="1", value="0", **aria(label="Networks analyzed")
-            ),
-        ],
-        id="arrivals",
-        className="job",
-        hidden=not growing,
-    )
+    text = html.P(id="arrivals-text", role="status", **aria(live="polite"))
+    name = aria(label="Networks analyzed")
+    progress = html.Progress(id="arrivals-progress", max="1", value="0", **name)
+    return html.Div([text, progress], id="arrivals", className="job", hidden=not growing)
 
 
 def _labelled(text: str, control: Any) -> Any:
     """A control under its label. The label is the group's name as well: a dropdown's button is
     named by its value alone.
     """
-    name = html.Label(text, htmlFor=control.id, id=f"{control.id}-label")
-    return html.Div(
-        [name, control], className="control", role="group", **aria(labelledby=f"{control.id}-label")
-    )
+    label_id = f"{control.id}-label"
+    name = html.Label(text, htmlFor=control.id, id=label_id)
+    return html.Div([name, control], className="control", role="group", **aria(labelledby=label_id))
 
 
 def column_options(columns: Sequence[str]) -> list[Any]:
@@ -105,15 +104,49 @@ def _choice(name: str, text: str, columns: list[str]) -> Any:
 def _axis(name: str, text: str, columns: list[str]) -> Any:
     """Which column an axis shows, and whether on a logarithmic scale."""
     control = _choice(name, text, columns)
-    option = {"label": "log scale", "value": "log"}
-    control.children.append(
-        dcc.Checklist(id=f"{name}-scale", options=[option], value=[], className="scale")
-    )
+    options = [{"label": "log scale", "value": "log"}]
+    scale = dcc.Checklist(id=f"{name}-scale", options=options, value=[], className="scale")
+    control.children.append(scale)
     return control
 
 
+def _actions(*controls: Any) -> Any:
+    """Buttons and links side by side."""
+    return html.Div(list(controls), className="actions")
+
+
 def _map(table: RunTable) -> Any:
-    operators = dcc.Dropdown(
+    axes = html.Div(
+        [
+            _axis("x", "Across", table.axes),
+            _axis("y", "Up", table.axes),
+            _choice("colour", "Colour", table.colours),
+        ],
+        className="controls",
+    )
+    graph = dcc.Graph(id="map", config=MAP_CONFIG, responsive=True, style={"height": HEIGHT})
+    # The points cannot be reached by keyboard.
+    graph_name = "Map of the runs; the table of runs below lists the same ones for the keyboard"
+    return html.Section(
+        [
+            html.H2(f"Map of the {table.noun}s", id="map-title"),
+            axes,
+            _new_filter(table),
+            html.P(id="filter-problem", role="alert", className="problem"),
+            html.Div(
+                id="filters", className="chips", role="group", **aria(label="Filters in force")
+            ),
+            html.P(id="status", role="status", **aria(live="polite")),
+            html.Div(graph, role="group", **aria(label=graph_name)),
+        ],
+        className="map",
+        **aria(labelledby="map-title"),
+    )
+
+
+def _new_filter(table: RunTable) -> Any:
+    """The controls that make a filter: column, operator, and a value, written or chosen."""
+    operator = dcc.Dropdown(
         id="filter-operator", options=list(OPERATORS), value="=", clearable=False, searchable=False
     )
     value = dcc.Input(
@@ -123,75 +156,34 @@ def _map(table: RunTable) -> Any:
         autoComplete="off",
         placeholder="a value, or null",
     )
-    listed = dcc.Dropdown(id="filter-choice", options=[], clearable=False, searchable=False)
-    return html.Section(
+    values = dcc.Dropdown(id="filter-choice", options=[], clearable=False, searchable=False)
+    choice = _labelled("or one of its values", values)
+    return html.Div(
         [
-            html.H2(f"Map of the {table.noun}s", id="map-title"),
-            html.Div(
-                [
-                    _axis("x", "Across", table.axes),
-                    _axis("y", "Up", table.axes),
-                    _choice("colour", "Colour", table.colours),
-                ],
-                className="controls",
-            ),
-            html.Div(
-                [
-                    _choice("filter-column", "Show only runs with", table.filterable),
-                    _labelled("which is", operators),
-                    _labelled("value", value),
-                    html.Div(
-                        _labelled("or one of its values", listed), id="filter-values", hidden=True
-                    ),
-                    html.Button("Add filter", id="add-filter"),
-                ],
-                className="controls filter",
-            ),
-            html.P(id="filter-problem", role="alert", className="problem"),
-            html.Div(
-                id="filters", className="chips", role="group", **aria(label="Filters in force")
-            ),
-            html.P(id="status", role="status", **aria(live="polite")),
-            html.Div(
-                dcc.Graph(id="map", config=MAP_CONFIG, responsive=True, style={"height": HEIGHT}),
-                role="group",
-                **aria(
-                    label="Map of the runs; the table of runs below lists the same ones for the "
-                    "keyboard"
-                ),
-            ),
+            _choice("filter-column", "Show only runs with", table.filterable),
+            _labelled("which is", operator),
+            _labelled("value", value),
+            html.Div(choice, id="filter-values", hidden=True),
+            html.Button("Add filter", id="add-filter"),
         ],
-        className="map",
-        **aria(labelledby="map-title"),
+        className="controls filter",
     )
 
 
-def _region(table: RunTable) -> Any:
+def _runs(table: RunTable) -> Any:
+    """The table of the runs on the map or in its region, and their statistics."""
+    clear = html.Button("Clear the region", id="clear-region", hidden=True)
+    link = f"Download {table.noun}s as CSV"
+    download = html.A(link, id="download", href="runs.csv", download="")
+    earlier = html.Button("Earlier runs", id="earlier")
+    later = html.Button("Later runs", id="later")
     return html.Section(
         [
             html.H2(f"{table.noun.capitalize()}s", id="runs-title"),
-            html.Div(
-                [
-                    html.Button("Clear the region", id="clear-region", hidden=True),
-                    html.A(
-                        f"Download {table.noun}s as CSV",
-                        id="download",
-                        href="runs.csv",
-                        download="",
-                    ),
-                ],
-                className="actions",
-            ),
+            _actions(clear, download),
             html.Div(id="statistics", className="side-by-side"),
             html.Div(id="runs"),
-            html.Div(
-                [
-                    html.Button("Earlier runs", id="earlier"),
-                    html.Button("Later runs", id="later"),
-                    dcc.Store(id="page", data=0),
-                ],
-                className="actions",
-            ),
+            _actions(earlier, later, dcc.Store(id="page", data=0)),
         ],
         className="region",
         **aria(labelledby="runs-title"),
@@ -199,79 +191,22 @@ def _region(table: RunTable) -> Any:
 
 
 def _network(side: Side) -> Any:
-    actions = (
-        [html.Button("Pin for comparison", id="pin"), html.Button("Close", id="close-run")]
-        if side == "run"
-        else [html.Button("Unpin", id="close-pin")]
-    )
-    which = "shown" if side == "run" else "pinned"
-    inside = html.Div(
-        [
-            html.H3("Instances on and off"),
-            html.Fieldset(
-                [
-                    html.Legend(f"Instances of the {which} network that are switched on"),
-                    dcc.Checklist(id=f"{side}-instances", options=[], value=[]),
-                ]
-            ),
-            html.H3("Circles on and off"),
-            html.Fieldset(
-                [
-                    html.Legend(f"Circles of the {which} network that are switched on"),
-                    dcc.Checklist(id=f"{side}-circles", options=[], value=[]),
-                ]
-            ),
-            _labelled(
-                "Keep the first circles",
-                dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0),
-            ),
-            html.P(
-                id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")
-            ),
-            html.Div(
-                dcc.Graph(
-                    id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE}
-                ),
-                role="img",
-                **aria(label="Correct logits by a minus b, rows, and a plus b, columns"),
-            ),
-            html.P(id=f"{side}-order", className="note"),
-            html.H3("Circles in the embedding"),
-            html.Div(id=f"{side}-pictures", className="pictures"),
-        ],
-        id=f"{side}-inside",
-        hidden=True,
-    )
-    job = html.Div(
-        [
-            html.P(id=f"{side}-job-text"),
-            html.Progress(
-                id=f"{side}-progress", hidden=True, **aria(label="Progress of the training")
-            ),
-            html.Div(
-                [
-                    html.Button("Retrain this network", id=f"{side}-train", hidden=True),
-                    html.Button("Stop", id=f"{side}-stop", hidden=True),
-                ],
-                className="actions",
-            ),
-        ],
-        id=f"{side}-job",
-        className="job",
-        hidden=True,
-    )
+    """A network's side of the page, hidden until a run is chosen."""
+    if side == "run":
+        pin = html.Button("Pin for comparison", id="pin")
+        actions = _actions(pin, html.Button("Close", id="close-run"))
+    else:
+        actions = _actions(html.Button("Unpin", id="close-pin"))
+    stores = [dcc.Store(id=f"{side}-{key}") for key in ("shown", "drawn", "settled", "pictured")]
     return html.Section(
         [
-            dcc.Store(id=f"{side}-shown"),
-            dcc.Store(id=f"{side}-drawn"),
-            dcc.Store(id=f"{side}-settled"),
-            dcc.Store(id=f"{side}-pictured"),
+            *stores,
             html.H2(id=f"{side}-title"),
-            html.Div(actions, className="actions"),
+            actions,
             html.P(id=f"{side}-settings", className="note", role="status", **aria(live="polite")),
             html.Div(id=f"{side}-verdict"),
-            job,
-            inside,
+            _job(side),
+            _inside(side),
             html.Div(id=f"{side}-metrics"),
         ],
         id=f"{side}-panel",
@@ -279,3 +214,46 @@ def _network(side: Side) -> Any:
         hidden=True,
         **aria(labelledby=f"{side}-title"),
     )
+
+
+def _job(side: Side) -> Any:
+    """Work on a network in the background, and the offer to train it again."""
+    text = html.P(id=f"{side}-job-text")
+    name = aria(label="Progress of the training")
+    progress = html.Progress(id=f"{side}-progress", hidden=True, **name)
+    train = html.Button("Retrain this network", id=f"{side}-train", hidden=True)
+    stop = html.Button("Stop", id=f"{side}-stop", hidden=True)
+    parts = [text, progress, _actions(train, stop)]
+    return html.Div(parts, id=f"{side}-job", className="job", hidden=True)
+
+
+def _inside(side: Side) -> Any:
+    """Switches of a network, and the pictures that follow them."""
+    keep = dcc.Input(id=f"{side}-keep", type="range", min=0, max=1, step=1, value=0)
+    graph = dcc.Graph(id=f"{side}-logits", config=QUIET, responsive=True, style={"height": SQUARE})
+    graph_name = "Correct logits by a minus b, rows, and a plus b, columns"
+    return html.Div(
+        [
+            html.H3("Instances on and off"),
+            _switches(side, "instances"),
+            html.H3("Circles on and off"),
+            _switches(side, "circles"),
+            _labelled("Keep the first circles", keep),
+            html.P(
+                id=f"{side}-accuracy", className="accuracy", role="status", **aria(live="polite")
+            ),
+            html.Div(graph, role="img", **aria(label=graph_name)),
+            html.P(id=f"{side}-order", className="note"),
+            html.H3("Circles in the embedding"),
+            html.Div(id=f"{side}-pictures", className="pictures"),
+        ],
+        id=f"{side}-inside",
+        hidden=True,
+    )
+
+
+def _switches(side: Side, what: str) -> Any:
+    which = "shown" if side == "run" else "pinned"
+    legend = f"{what.capitalize()} of the {which} network that are switched on"
+    checklist = dcc.Checklist(id=f"{side}-{what}", options=[], value=[])
+    return html.Fieldset([html.Legend(legend), checklist])

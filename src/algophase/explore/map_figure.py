@@ -9,7 +9,7 @@ import numpy
 
 from algophase.analysis.catalogue import catalogue, label
 from algophase.core.palette import COLORS
-from algophase.explore.table import PAPER_LABEL, VERDICT, Places, RunTable
+from algophase.explore.table import PAPER_LABEL, VERDICT, Rows, RunTable
 from algophase.explore.view import SIDES, View
 from algophase.reports.phase_diagrams import PAPER_LINE
 from algophase.reports.plotly_style import GREY, HEATMAP, graph_objects, look, new_figure, plain
@@ -53,35 +53,32 @@ def map_key(view: View) -> str:
 def draw_map(table: RunTable, view: View) -> "Figure":
     """The map of a resolved view. Each point carries its run's id as `customdata`."""
     figure = new_figure(x=plain(label(view.x)), y=plain(label(view.y)), height=HEIGHT)
-    places = table.drawn(view)
-    groups = _groups(table, view, places)
+    drawn = table.drawn(view)
+    by_number = view.colour in table.axes
+    groups = table.by_text(VERDICT if by_number else view.colour, drawn)
     # The largest group is drawn first, so that it hides no other.
-    for name, some in sorted(groups.items(), key=lambda item: -len(item[1])):
-        figure.add_trace(_points(table, view, name, some, len(places)))
+    for name, rows in sorted(groups.items(), key=lambda item: -len(item[1])):
+        figure.add_trace(_points(table, view, name, rows, drawn))
     for axis, scale in (("xaxis", view.x_scale), ("yaxis", view.y_scale)):
         if scale == "log":
             figure.update_layout({axis: {"type": "log", "exponentformat": "power"}})
     upwards = catalogue().get(view.y)
     if upwards is not None and upwards.line is not None:
         figure.add_hline(y=upwards.line.value, line=PAPER_LINE)
-    if table.colours and view.colour != VERDICT and _is_number(table, view.colour):
-        for name, some in groups.items():  # a legend of shapes: colours stand for the column
-            figure.add_trace(_shape(name, len(some)))
+    if by_number:
+        for name, rows in groups.items():  # a legend of shapes: colours stand for the column
+            figure.add_trace(_shape(name, len(rows)))
         title = {"text": plain(label(view.colour)), "side": "right"}
-        figure.update_layout(
-            coloraxis={"colorscale": HEATMAP, "colorbar": {"title": title, "thickness": 12}}
-        )
+        bar = {"title": title, "thickness": 12}
+        figure.update_layout(coloraxis={"colorscale": HEATMAP, "colorbar": bar})
+    legend_below = {"itemsizing": "constant", "yanchor": "top", "y": -0.16}
     figure.update_layout(
         dragmode="select",
         uirevision=map_key(view),
         selectionrevision=map_key(view),
         selections=selections(view),
         annotations=names(table, view),
-        legend={
-            "itemsizing": "constant",
-            "yanchor": "top",
-            "y": -0.16,
-        },  # below, out of the way of the tools
+        legend=legend_below,  # out of the way of the tools
         margin={"t": 34},
         yaxis={"automargin": True},  # its title stays clear of long numbers
         showlegend=True,
@@ -90,65 +87,67 @@ def draw_map(table: RunTable, view: View) -> "Figure":
     return figure
 
 
-def _is_number(table: RunTable, column: str) -> bool:
-    return column in table.axes
-
-
-def _groups(table: RunTable, view: View, places: Places) -> dict[str, Places]:
-    """Runs by verdict, or by the text that colours them."""
-    return table.by_text(VERDICT if _is_number(table, view.colour) else view.colour, places)
-
-
-def _points(table: RunTable, view: View, name: str, places: Places, total: int) -> Any:
-    size = 8 if total <= 500 else 6 if total <= 4000 else 5
-    marker: dict[str, Any] = {"size": size, "opacity": 0.75}
-    verdict = _is_number(table, view.colour) or view.colour in (VERDICT, PAPER_LABEL)
-    if verdict:
-        marker["color"], marker["symbol"] = look(name)
-        marker["opacity"] = (
-            0.4 if name == "non-circular" and view.colour in (VERDICT, PAPER_LABEL) else 0.75
-        )
-    else:
-        order = sorted({*table.columns[view.colour].texts, "none"}).index(name)
-        marker["color"], marker["symbol"] = COLORS[order % 6], SYMBOLS[order % len(SYMBOLS)]
-    extra, more = "", dict[str, Any]()
-    if _is_number(table, view.colour):
-        values = table.numbers(view.colour)
-        marker |= {
-            "color": _stepped(values[places], values[table.drawn(view)]),
-            "coloraxis": "coloraxis",
-        }
-        extra = f"<br>{plain(label(view.colour))} %{{hovertext}}"
-        more["hovertext"] = numpy.array(
-            [f"{value:.4g}" for value in values[places].tolist()], dtype=object
-        )
-    called = "customdata"
+def _points(table: RunTable, view: View, name: str, rows: Rows, drawn: Rows) -> Any:
+    """The points of one verdict or one text. drawn: all points of the map."""
+    by_number = view.colour in table.axes
+    marker = _marker(table, view.colour, name, len(drawn))
+    hover = [f"{table.noun} %{{customdata}}: {plain(name)}"]
+    texts = dict[str, Any]()
     if table.inert_names is not None:
-        called = "text"
-        more["text"] = table.inert_names[places]
+        hover = [f"{table.noun} %{{text}}: {plain(name)}"]
+        texts["text"] = table.inert_names[rows]
+    hover.append(f"{plain(label(view.x))} %{{x:.4g}}")
+    hover.append(f"{plain(label(view.y))} %{{y:.4g}}")
+    if by_number:
+        values = table.numbers(view.colour)
+        marker["color"] = _stepped(values[rows], values[drawn])
+        marker["coloraxis"] = "coloraxis"
+        exact = [f"{value:.4g}" for value in values[rows].tolist()]
+        texts["hovertext"] = numpy.array(exact, dtype=object)
+        hover.append(f"{plain(label(view.colour))} %{{hovertext}}")
     return graph_objects().Scattergl(
-        x=table.numbers(view.x)[places].astype(numpy.float32),
-        y=table.numbers(view.y)[places].astype(numpy.float32),
+        x=table.numbers(view.x)[rows].astype(numpy.float32),
+        y=table.numbers(view.y)[rows].astype(numpy.float32),
         # An array of objects: plotly checks a list item by item, and Dash finds no point in packed
         # numbers.
-        customdata=table.inert_ids[places],
+        customdata=table.inert_ids[rows],
         mode="markers",
-        name=_entry(name, len(places)),
-        showlegend=not _is_number(table, view.colour),
+        name=_entry(name, len(rows)),
+        showlegend=not by_number,
         marker=marker,
         unselected={"marker": {"opacity": 0.12}},
-        hovertemplate=f"{table.noun} %{{{called}}}: {plain(name)}<br>{plain(label(view.x))} "
-        f"%{{x:.4g}}<br>"
-        f"{plain(label(view.y))} %{{y:.4g}}{extra}<extra></extra>",
-        **more,
+        hovertemplate=f"{'<br>'.join(hover)}<extra></extra>",
+        **texts,
     )
+
+
+def _marker(table: RunTable, column: str, name: str, total: int) -> dict[str, Any]:
+    """How the points of one verdict or one text look. column: what colours the map."""
+    marker: dict[str, Any] = {"size": _size(total), "opacity": 0.75}
+    by_verdict = column in (VERDICT, PAPER_LABEL)
+    if by_verdict or column in table.axes:
+        marker["color"], marker["symbol"] = look(name)
+    else:
+        order = sorted({*table.columns[column].texts, "none"}).index(name)
+        marker["color"] = COLORS[order % 6]
+        marker["symbol"] = SYMBOLS[order % len(SYMBOLS)]
+    if by_verdict and name == "non-circular":
+        marker["opacity"] = 0.4
+    return marker
+
+
+def _size(total: int) -> int:
+    """Of a point, in pixels: smaller where there are many."""
+    if total <= 500:
+        return 8
+    return 6 if total <= 4000 else 5
 
 
 def _stepped(values: Floats, drawn: Floats) -> Any:
     """Values in COLOUR_STEPS steps over all that is drawn: with a colour of its own for each of a
     thousand points, plotly's WebGL gives points of a region colours that are not on the scale."""
-    known = drawn[~numpy.isnan(drawn)]
-    low, high = (known.min(), known.max()) if len(known) else (0.0, 0.0)
+    defined = drawn[~numpy.isnan(drawn)]
+    low, high = (defined.min(), defined.max()) if len(defined) else (0.0, 0.0)
     step = (high - low) / COLOUR_STEPS or 1.0
     return (low + numpy.round((values - low) / step) * step).astype(numpy.float32)
 
@@ -174,11 +173,11 @@ def names(table: RunTable, view: View) -> list[dict[str, Any]]:
     """A name at each of the runs shown, with an arrow to its point."""
     annotations = list[dict[str, Any]]()
     for side in SIDES:
-        place = table.places.get(view.run_on(side))
-        if place is None or not view.x or not view.y:
+        row = table.rows_by_id.get(view.run_on(side))
+        if row is None or not view.x or not view.y:
             continue
-        x = on_axis(table.numbers(view.x)[place].item(), view.x_scale)
-        y = on_axis(table.numbers(view.y)[place].item(), view.y_scale)
+        x = on_axis(table.numbers(view.x)[row].item(), view.x_scale)
+        y = on_axis(table.numbers(view.y)[row].item(), view.y_scale)
         if math.isfinite(x) and math.isfinite(y):
             text, ay = ("shown", -36) if side == "run" else ("pinned", 36)
             annotations.append({"x": x, "y": y, "text": text, "ax": -44, "ay": ay, **NAME})

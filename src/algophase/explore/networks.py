@@ -46,22 +46,20 @@ def frequencies(specimen: Specimen) -> list[int]:
     """Of a network's circles, the largest first, then of its instances where they are no
     circles.
     """
-    instances = specimen.analysis.instances.instances
-    every = (
-        [item.circle.frequency for item in specimen.evidence],
-        *(each.frequencies for each in instances),
-    )
-    return list(dict.fromkeys(k for some in every for k in some))
+    in_order = [item.circle.frequency for item in specimen.evidence]
+    for instance in specimen.analysis.instances.instances:
+        in_order += instance.frequencies
+    return list(dict.fromkeys(in_order))
 
 
 def switched_off(specimen: Specimen, off: Collection[int]) -> Answer:
     """A network without these frequencies; with REST among them, without everything that is none
     of `frequencies`.
     """
-    known = frequencies(specimen)
+    circles = frequencies(specimen)
     if REST in off:
-        return specimen.answer(k for k in known if k not in off)
-    return specimen.answer((k for k in known if k in off), drop=True)
+        return specimen.answer(k for k in circles if k not in off)
+    return specimen.answer((k for k in circles if k in off), drop=True)
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,11 @@ class Look:
 
 
 class Arrivals(NamedTuple):
-    """Networks that are being analyzed one after the other. said: what is under way, in words."""
+    """Networks that are being analyzed one after the other. status: what is under way, in words."""
 
     done: int
     total: int
-    said: str
+    status: str
 
 
 class Networks:
@@ -112,9 +110,8 @@ class Networks:
 
     def look(self, run_id: str) -> Look:
         """What there is of a run's network now. Weights that need a new analysis start one."""
-        with (
-            self._loading
-        ):  # callbacks ask for the same network at once: one reads it, the others wait
+        # Callbacks ask for the same network at once: one reads it, the others wait.
+        with self._loading:
             return self._look(run_id)
 
     def _look(self, run_id: str) -> Look:
@@ -125,14 +122,17 @@ class Networks:
             job = self.jobs.get(run_id)
         if job is not None and job.active:
             return Look(job=job)
-        problems = [] if job is None else [job.said]
+        problems = [] if job is None else [job.status]
         try:
             row, run = self._run(run_id)
         except InputError as error:
             return Look(problems=(*problems, str(error)))
-        for place in dict.fromkeys(place for place in (self.kept, self.cache) if place is not None):
+        directories = [self.cache]
+        if self.kept is not None and self.kept != self.cache:
+            directories.insert(0, self.kept)
+        for directory in directories:
             try:
-                network = _load(place, run_id, run)
+                network = _load(directory, run_id, run)
                 specimen = None if network is None else _as_in_the_table(network, row)
             except InputError as error:
                 problems.append(str(error))
@@ -144,13 +144,12 @@ class Networks:
                 return Look(specimen)
             if job is not None and job.kind == "analysing" and job.state == "failed":
                 break  # not again
+            analysing = Job(run_id, "analysing", "analysing its weights")
             try:
-                analysing = Job(run_id, "analysing", "analysing its weights")
-                return Look(
-                    job=self.jobs.start(analysing, functools.partial(self._analyse, network))
-                )
+                job = self.jobs.start(analysing, functools.partial(self._analyse, network))
             except InputError as error:  # too many wait
                 return Look(problems=(*problems, str(error)))
+            return Look(job=job)
         return Look(problems=tuple(problems), can_train=True)
 
     def train(self, run_id: str) -> Job:
@@ -183,20 +182,20 @@ class Networks:
         """A run's row and settings. An id that the table does not have, or that is no id, is
         refused here.
         """
-        place = self.table.places.get(run_id)
-        if place is None:
+        row_index = self.table.rows_by_id.get(run_id)
+        if row_index is None:
             raise InputError(f"there is no run {run_id[:40]!r} in {self.table.name}")
         if not RUN_ID.fullmatch(run_id):
             raise InputError(
                 f"run id is {run_id[:40]!r}; an id has 12 hexadecimal digits: its network "
                 "cannot be looked for"
             )
-        row = self.table.row(place)
+        row = self.table.row(row_index)
         run = run_from_row(row)
-        if run.task.modulus**3 > MOST_LOGITS:
+        modulus = run.task.modulus
+        if modulus**3 > MOST_LOGITS:
             raise InputError(
-                f"modulus is {run.task.modulus}: its {run.task.modulus}^3 logits are too many "
-                "to show here"
+                f"modulus is {modulus}: its {modulus}^3 logits are too many to show here"
             )
         return row, run
 
@@ -215,45 +214,42 @@ class Networks:
 
     def _train(self, job: Job) -> None:
         row, run = self._run(job.run_id)
-        job.epochs, job.said = run.training.epochs, "starting"
+        job.epochs, job.status = run.training.epochs, "starting"
         group, note = choose(run, row, None, None, None)
-        said: list[str] = [] if note is None else [note]
+        notes: list[str] = [] if note is None else [note]
 
         def follow(progress: Progress) -> None:
             if job.stop.is_set():
                 raise Stopped
             job.epoch = progress.epoch
-            left = (
-                ""
-                if math.isnan(progress.seconds_left)
-                else f", {duration(progress.seconds_left)} left"
-            )
-            job.said = f"training: epoch {progress.epoch:,} of {progress.epochs:,}{left}"
-            if progress.epoch >= progress.epochs:
-                job.said = "analysing"
+            status = f"training: epoch {progress.epoch:,} of {progress.epochs:,}"
+            if not math.isnan(progress.seconds_left):
+                status += f", {duration(progress.seconds_left)} left"
+            ended = progress.epoch >= progress.epochs
+            job.status = "analysing" if ended else status
 
-        (made,) = train_again([row], [group], follow)
-        network, diverged_at = made.trained.network, made.trained.diverged_at
-        if network is None or made.analysis is None:
-            diverged = f"training diverged at epoch {diverged_at}: there is no network to show"
+        (retrained,) = train_again([row], [group], follow)
+        network, diverged_at = retrained.trained.network, retrained.trained.diverged_at
+        if network is None or retrained.analysis is None:
+            if retrained.problem is not None and diverged_at is None:
+                raise InputError(retrained.problem)
             raise InputError(
-                diverged if made.problem is None or diverged_at is not None else made.problem
+                f"training diverged at epoch {diverged_at}: there is no network to show"
             )
-        said.append(str(made.difference))
+        notes.append(str(retrained.difference))
         try:
             self._save(network, run.run_id)
         except InputError as error:
-            said.append(f"it could not be saved: {error}")
-        self._keep(job.run_id, Specimen(network, made.analysis, notes=said))
+            notes.append(f"it could not be saved: {error}")
+        self._keep(job.run_id, Specimen(network, retrained.analysis, notes=notes))
 
     def _save(self, network: Network, run_id: str) -> None:
         """Into the cache; where that is the sweep's own directory, as its only writer."""
-        own = self.kept is not None and self.cache.resolve() == self.kept.resolve()
-        with (
-            SweepDirectory(self.sweep).hold(f"retraining run {run_id}")
-            if own
-            else contextlib.nullcontext()
-        ):
+        in_the_sweep = self.kept is not None and self.cache.resolve() == self.kept.resolve()
+        lock: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        if in_the_sweep:
+            lock = SweepDirectory(self.sweep).hold(f"retraining run {run_id}")
+        with lock:
             save(network, self.cache / run_id, overwrite=True)
 
 
@@ -287,36 +283,39 @@ def _as_in_the_table(network: Network, row: Mapping[str, Any]) -> Specimen | Non
     return specimen
 
 
-def _agrees(specimen: Specimen, told: Analysis) -> bool:
+def _agrees(specimen: Specimen, analysis: Analysis) -> bool:
     """Whether a few quick numbers of a network are those of an analysis."""
     for name in (IRRELEVANCE, CIRCULARITY):
         measure = quantity(name).measure
         assert measure is not None
-        measured, there = float(measure(specimen)), told.metrics[name]
-        if not (abs(measured - there) <= AGREE or (math.isnan(measured) and math.isnan(there))):
+        measured, stated = float(measure(specimen)), analysis.metrics[name]
+        both_undefined = math.isnan(measured) and math.isnan(stated)
+        if not both_undefined and not abs(measured - stated) <= AGREE:
             return False
     return True
 
 
 def _unlike(specimen: Specimen, row: Mapping[str, Any]) -> str:
-    """What is to be said of an analysis that was made now."""
-    analysis, told = specimen.analysis, analysis_of_row(row, specimen.circles)
-    column = "paper_label" if row.get("verdict") is None else "verdict"
-    before, here = row.get(column), analysis.label if column == "verdict" else analysis.paper_label
+    """What to say of an analysis that was made now."""
+    in_table = analysis_of_row(row, specimen.circles)
+    label: str = specimen.analysis.label
+    label_in_table = row.get("verdict")
+    if label_in_table is None:
+        label, label_in_table = specimen.analysis.paper_label, row.get("paper_label")
     if row.get("diverged_at") is not None:
         return (
             f"training diverged at epoch {row['diverged_at']}: these are the weights it was "
             "stopped with"
         )
-    if before is None:
+    if label_in_table is None:
         return "the table has no analysis of this run: this one was made now, from its weights"
-    if told is not None and not told.verdict.known and _agrees(specimen, told):
+    if in_table is not None and not in_table.verdict.known and _agrees(specimen, in_table):
         return (
             "the table has the paper's label alone: the verdict was made now, from the same weights"
         )
-    if here == before:
+    if label == label_in_table:
         return (
-            f"not the network of the table, but the same verdict ({before}): training "
+            f"not the network of the table, but the same verdict ({label}): training "
             "amplifies rounding"
         )
-    return f"not the network of the table: it is {here} here, {str(before)[:40]} there"
+    return f"not the network of the table: it is {label} here, {str(label_in_table)[:40]} there"

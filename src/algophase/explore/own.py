@@ -32,7 +32,7 @@ class Watcher(Protocol):
 
     def failed(self, problem: InputError) -> None: ...
 
-    def finished(self, said: str) -> None: ...
+    def finished(self, summary: str) -> None: ...
 
 
 def are_networks(path: Path) -> bool:
@@ -83,17 +83,17 @@ class OwnNetworks(Networks):
         if self._ended.is_set():
             return None
         done = len(self._rows) + len(self._problems)
-        return Arrivals(
-            done, len(self.files), f"analyzing {self._current}" if self._current else "starting"
-        )
+        status = f"analyzing {self._current}" if self._current else "starting"
+        return Arrivals(done, len(self.files), status)
 
     @property
     def table(self) -> RunTable:
         """The networks that have come so far."""
         with self._changing:
-            if self._table_of != len(self._rows) + len(self._problems):
+            done = len(self._rows) + len(self._problems)
+            if self._table_of != done:
                 self._table = self._make_table()
-                self._table_of = len(self._rows) + len(self._problems)
+                self._table_of = done
             return self._table
 
     def _make_table(self) -> RunTable:
@@ -118,9 +118,8 @@ class OwnNetworks(Networks):
                 try:
                     self._add(outcome)
                 except Exception as error:  # the others are still shown
-                    self._add_problem(
-                        InputError(f"{outcome.source} cannot be shown: {one_line(error)}")
-                    )
+                    problem = f"{outcome.source} cannot be shown: {one_line(error)}"
+                    self._add_problem(InputError(problem))
         finally:
             self._ended.set()
         if self.watcher is not None:
@@ -139,12 +138,10 @@ class OwnNetworks(Networks):
 
     def _add(self, outcome: Analysed[Path]) -> None:
         file, network, analysis = outcome.source, outcome.network, outcome.analysis
-        key = hashlib.sha256(str(file).encode()).hexdigest()[
-            :12
-        ]  # as a run has: it stands in the page's address
-        specimen = Specimen(
-            network, analysis, name=file.name, notes=[f"network {analysis.id}, from {file}"]
-        )
+        # An id as a run has: it stands in the page's address.
+        key = hashlib.sha256(str(file).encode()).hexdigest()[:12]
+        notes = [f"network {analysis.id}, from {file}"]
+        specimen = Specimen(network, analysis, name=file.name, notes=notes)
         specimen.forget_logits()
         frequencies = [item.circle.frequency for item in analysis.circles]
         row = {"run_id": key, NAME: file.name, **settings_of(network), "frequencies": frequencies}
@@ -165,15 +162,14 @@ class OwnNetworks(Networks):
     def look(self, run_id: str) -> Look:
         specimen = self.specimens.get(run_id)
         if specimen is None:
-            return Look(
-                problems=(f"there is no network {run_id[:40]!r} in {self.path.resolve().name}",)
-            )
+            problem = f"there is no network {run_id[:40]!r} in {self.path.resolve().name}"
+            return Look(problems=(problem,))
         if not specimen.has_code:
-            reason = (
+            problem = (
                 f"network {specimen.name} was saved without its code: its circles cannot "
-                "be switched off here"
+                "be switched off here; a report shows it"
             )
-            return Look(problems=(f"{reason}; a report shows it",))
+            return Look(problems=(problem,))
         return Look(specimen)
 
     def train(self, run_id: str) -> Job:

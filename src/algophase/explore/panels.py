@@ -13,7 +13,7 @@ from algophase.analysis.result import Analysis
 from algophase.analysis.specimen import Specimen
 from algophase.core.wording import counted, floored, form_name
 from algophase.explore.networks import frequencies, switched_off
-from algophase.explore.table import KEPT, VERDICT, Places, RunTable
+from algophase.explore.table import KEPT, VERDICT, Rows, RunTable
 from algophase.explore.view import REST, RUN_ID, View
 from algophase.pages.network_text import program_lines
 from algophase.reports.figures import drawn_circles
@@ -34,11 +34,8 @@ if TYPE_CHECKING:
 
 PAGE = 25  # runs on one page of the table
 TEXT, GRID, FAINT = "#1c2430", "#d9dde3", "#566173"
-UPLOADS = [
-    "sendChartToCloud",
-    "sendDataToCloud",
-    "editInChartStudio",
-]  # nothing leaves this machine
+# Nothing leaves this machine.
+UPLOADS = ["sendChartToCloud", "sendDataToCloud", "editInChartStudio"]
 CONFIG: Any = {"displaylogo": False, "plotlyServerURL": "", "responsive": True}
 QUIET: Any = {**CONFIG, "displayModeBar": False}
 MAP_CONFIG: Any = {
@@ -58,9 +55,8 @@ def aria(**names: str) -> dict[str, Any]:
 def dressed(figure: "Figure") -> "Figure":
     """A picture in the page's colours."""
     axis = {"gridcolor": GRID, "linecolor": FAINT, "tickcolor": FAINT}
-    figure.update_layout(
-        font={"color": TEXT}, modebar={"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT}
-    )
+    tools = {"bgcolor": "rgba(255,255,255,0.7)", "color": FAINT}
+    figure.update_layout(font={"color": TEXT}, modebar=tools)
     figure.update_xaxes(axis)
     figure.update_yaxes(axis)
     return figure
@@ -68,98 +64,91 @@ def dressed(figure: "Figure") -> "Figure":
 
 def table(head: Sequence[str], rows: Sequence[Sequence[Any]], name: str) -> Any:
     """A table that scrolls by itself where it is too wide."""
+    headings = html.Tr([html.Th(cell, scope="col") for cell in head])
     lines = [html.Tr([html.Td(cell) for cell in row]) for row in rows]
-    inside = html.Table(
-        [
-            html.Caption(name),
-            html.Thead(html.Tr([html.Th(cell, scope="col") for cell in head])),
-            html.Tbody(lines),
-        ]
-    )
-    return html.Div(inside, className="table", tabIndex=0, role="region", **aria(label=name))
+    whole = html.Table([html.Caption(name), html.Thead(headings), html.Tbody(lines)])
+    return html.Div(whole, className="table", tabIndex=0, role="region", **aria(label=name))
 
 
 def filter_chips(view: View) -> list[Any]:
     """The conditions in force, each a button that takes it away."""
-    return [
-        html.Button(
-            [str(condition), html.Span(" ✕", **aria(hidden="true"))],
+    chips = []
+    for number, condition in enumerate(view.filters):
+        cross = html.Span(" ✕", **aria(hidden="true"))
+        chip = html.Button(
+            [str(condition), cross],
             id={"type": "remove-filter", "number": number},
             className="chip",
             **aria(label=f"Remove the filter {condition}"),
         )
-        for number, condition in enumerate(view.filters)
-    ]
+        chips.append(chip)
+    return chips
 
 
-def region_statistics(runs: RunTable, view: View, places: Places) -> list[Any]:
+def _where(view: View) -> str:
+    return "in the region" if view.region else "on the map"
+
+
+def region_statistics(runs: RunTable, view: View, rows: Rows) -> list[Any]:
     """Counts by verdict with their shares and intervals, and medians."""
-    where = "in the region" if view.region else "on the map"
-    if not len(places):
-        return [html.P(f"No {runs.noun}s {where}.")]
-    those = f"{counted(len(places), runs.noun)} {where}"
+    nouns = f"{runs.noun}s"
+    if not len(rows):
+        return [html.P(f"No {nouns} {_where(view)}.")]
+    those = f"{counted(len(rows), runs.noun)} {_where(view)}"
     counts = []
-    for name, share in runs.counts(places):
+    for name, share in runs.counts(rows):
         low, high = share.interval
-        counts.append(
-            [name[:80], f"{share.count:,}", f"{share.value:.1%}", f"{low:.1%} to {high:.1%}"]
-        )
-    medians = [
-        [
-            label(column),
-            value_text(column, middle),
-            f"{value_text(column, low)} to {value_text(column, high)}",
-            f"{count:,}",
-        ]
-        for column, middle, low, high, count in runs.medians(places, (view.x, view.y))
-    ]
+        interval = f"{low:.1%} to {high:.1%}"
+        counts.append([name[:80], f"{share.count:,}", f"{share.value:.1%}", interval])
+    counts_head = [runs.verdict_name, nouns, "share", "95% interval"]
+    medians = []
+    for column, median, lower, upper, count in runs.medians(rows, (view.x, view.y)):
+        middle_half = f"{value_text(column, lower)} to {value_text(column, upper)}"
+        medians.append([label(column), value_text(column, median), middle_half, f"{count:,}"])
+    medians_head = ["", "median", "middle half", nouns]
     return [
-        table(
-            [runs.verdict_name, f"{runs.noun}s", "share", "95% interval"],
-            counts,
-            f"Verdicts of the {those}",
-        ),
-        table(["", "median", "middle half", f"{runs.noun}s"], medians, f"Medians of the {those}"),
+        table(counts_head, counts, f"Verdicts of the {those}"),
+        table(medians_head, medians, f"Medians of the {those}"),
     ]
 
 
-def runs_page(runs: RunTable, view: View, places: Places, page: int) -> tuple[Any, int, int]:
+def runs_page(runs: RunTable, view: View, rows: Rows, page: int) -> tuple[Any, int, int]:
     """One page of the table of runs, which page it is, and how many there are. Each id is a
     button that opens the run.
     """
-    pages = max(1, math.ceil(len(places) / PAGE))
+    pages = max(1, math.ceil(len(rows) / PAGE))
     page = min(max(0, page), pages - 1)
-    shown = list(
-        dict.fromkeys(
-            name for name in (VERDICT, view.x, view.y, view.colour, KEPT) if name in runs.columns
-        )
+    wanted_columns = dict.fromkeys((VERDICT, view.x, view.y, view.colour, KEPT))
+    columns = [column for column in wanted_columns if column in runs.columns]
+    lines = []
+    for row in rows[page * PAGE : (page + 1) * PAGE].tolist():
+        values = [value_text(column, runs.columns[column][row]) for column in columns]
+        lines.append([_run_button(runs, view, row), *values])
+    head = [runs.noun, *(label(column) for column in columns)]
+    name = f"{runs.noun.capitalize()}s {_where(view)}, page {page + 1} of {pages}"
+    return table(head, lines, name), page, pages
+
+
+def _run_button(runs: RunTable, view: View, row: int) -> Any:
+    """A run's name, which opens it; a name alone where its id is none."""
+    run_id, run_name = runs.run_id(row), runs.run_name(row)
+    name = cell_text(run_name) if run_name else f"row {row}"
+    if not RUN_ID.fullmatch(run_id):
+        return name
+    pressed = "true" if run_id in (view.run, view.pin) else "false"
+    return html.Button(
+        name,
+        id={"type": "open-run", "run": run_id},
+        className="link",
+        **aria(label=f"Show {runs.noun} {name}", pressed=pressed),
     )
-    rows = []
-    for place in places[page * PAGE : (page + 1) * PAGE].tolist():
-        run_id, name = runs.run_id(place), runs.run_name(place)
-        opens: Any = cell_text(name) if name else f"row {place}"
-        if RUN_ID.fullmatch(run_id):
-            chosen = run_id in (view.run, view.pin)
-            opens = html.Button(
-                cell_text(name),
-                id={"type": "open-run", "run": run_id},
-                className="link",
-                **aria(
-                    label=f"Show {runs.noun} {cell_text(name)}",
-                    pressed="true" if chosen else "false",
-                ),
-            )
-        rows.append([opens, *(value_text(name, runs.columns[name][place]) for name in shown)])
-    where = "in the region" if view.region else "on the map"
-    name = f"{runs.noun.capitalize()}s {where}, page {page + 1} of {pages}"
-    return table([runs.noun, *map(label, shown)], rows, name), page, pages
 
 
 def verdict_box(analysis: Analysis, *more: Any) -> Any:
     """What a network is and why; then its instances and its program, where they are known."""
-    told, reasons = told_of(analysis)
-    inside = program_box(analysis) if analysis.verdict.known else []
-    return html.Div([_box(told, reasons, *more), *inside])
+    sentence, reasons = told_of(analysis)
+    program = program_box(analysis) if analysis.verdict.known else []
+    return html.Div([_box(sentence, reasons, *more), *program])
 
 
 def program_box(analysis: Analysis) -> list[Any]:
@@ -173,83 +162,82 @@ def program_box(analysis: Analysis) -> list[Any]:
     if not analysis.instances.instances:
         return lines
     instances = table(INSTANCE_TABLE, instance_table(analysis), "Instances, the largest first")
-    pictures = html.Div(
-        [picture(panel) for panel in program_panels(analysis)], className="pictures"
-    )
+    panels = [picture(panel) for panel in program_panels(analysis)]
+    pictures = html.Div(panels, className="pictures")
     return [instances, *lines, html.Details([html.Summary("Profiles and shares"), pictures])]
 
 
 def row_box(row: Mapping[str, Any], verdict: str) -> Any:
     """What the table says about a run whose network is not at hand."""
-    note, analysis = html.P("From the table.", className="note"), analysis_of_row(row)
+    note = html.P("From the table.", className="note")
+    analysis = analysis_of_row(row)
     if analysis is not None:
         return verdict_box(analysis, note)
     reasons = row.get("reasons") or row.get("paper_reasons")
     lines = [str(reason)[:400] for reason in reasons[:20]] if isinstance(reasons, list) else []
-    told = MEANING.get(
-        verdict, BROKEN if verdict == "diverged" else f"The table calls it {verdict[:80]}."
-    )
-    return _box(told, lines, note)
+    if verdict in MEANING:
+        sentence = MEANING[verdict]
+    elif verdict == "diverged":
+        sentence = BROKEN
+    else:
+        sentence = f"The table calls it {verdict[:80]}."
+    return _box(sentence, lines, note)
 
 
-def _box(told: str, reasons: Sequence[str], *more: Any) -> Any:
-    return html.Div(
-        [html.Strong(told), html.Ul([html.Li(reason) for reason in reasons]), *more],
-        className="verdict",
-    )
+def _box(sentence: str, reasons: Sequence[str], *more: Any) -> Any:
+    listed_reasons = html.Ul([html.Li(reason) for reason in reasons])
+    return html.Div([html.Strong(sentence), listed_reasons, *more], className="verdict")
 
 
 def instance_options(specimen: Specimen) -> list[dict[str, Any]]:
-    """One entry per instance, by its place."""
+    """One entry per instance, by its number."""
     analysis = specimen.analysis
     pairs = zip(analysis.instances.instances, analysis.verdict.forms, strict=True)
-    return [
-        {
-            "label": (
-                f"{', '.join(map(str, each.frequencies))}: {form_name(form)}, "
-                f"{each.share:.1%} of the logits"
-            ),
-            "value": place,
-        }
-        for place, (each, form) in enumerate(pairs)
-    ]
+    options = []
+    for number, (instance, form) in enumerate(pairs):
+        members = ", ".join(map(str, instance.frequencies))
+        name = f"{members}: {form_name(form)}, {instance.share:.1%} of the logits"
+        options.append({"label": name, "value": number})
+    return options
 
 
 def instances_on(specimen: Specimen, off: Collection[int]) -> list[int]:
-    """The places of the instances all of whose frequencies are on."""
-    every = specimen.analysis.instances.instances
-    return [place for place, each in enumerate(every) if not set(each.frequencies) & set(off)]
+    """The numbers of the instances all of whose frequencies are on."""
+    on = []
+    for number, instance in enumerate(specimen.analysis.instances.instances):
+        if set(instance.frequencies).isdisjoint(off):
+            on.append(number)
+    return on
 
 
 def metrics_table(values: Mapping[str, Any]) -> Any:
-    rows = [
-        [quantity.label, quantity.text(values.get(quantity.name), "-")]
-        for quantity in listed(values)
-    ]
+    quantities = listed(values)
+    rows = [[item.label, item.text(values.get(item.name), "-")] for item in quantities]
     return table(["metric", "value"], rows, "Metrics")
 
 
-def settings_line(runs: RunTable, place: int) -> str:
+def settings_line(runs: RunTable, row: int) -> str:
     """The settings that differ between runs, and the run's index."""
-    parts = [f"index {cell_text(runs.columns['index'][place])}"] if "index" in runs.columns else []
-    varied = [
-        name for name in runs.settings if name in runs.filterable and runs.columns[name].varies
-    ]
-    parts += [f"{label(name)} {value_text(name, runs.columns[name][place])}" for name in varied]
+    parts = []
+    if "index" in runs.columns:
+        parts.append(f"index {cell_text(runs.columns['index'][row])}")
+    for name in runs.settings:
+        column = runs.columns[name]
+        if column.varies and name in runs.filterable:
+            parts.append(f"{label(name)} {value_text(name, column[row])}")
     return ", ".join(parts)
 
 
 def circle_options(specimen: Specimen) -> list[dict[str, Any]]:
     """One entry per circle, and one for what belongs to none."""
-    circles = {
-        item.circle.frequency: f"{circle_name(item)}, {item.circle.variance_share:.1%}"
-        for item in specimen.evidence
-    }
-    every = frequencies(specimen)
-    found: list[dict[str, Any]] = [
-        {"label": circles.get(k, f"k = {k} (no circle)"), "value": k} for k in every
-    ]
-    return [*found, {"label": "the rest of the embedding", "value": REST}]
+    labels = dict[int, str]()
+    for frequency in frequencies(specimen):
+        labels[frequency] = f"k = {frequency} (no circle)"
+    for item in specimen.evidence:
+        share = item.circle.variance_share
+        labels[item.circle.frequency] = f"{circle_name(item)}, {share:.1%}"
+    labels[REST] = "the rest of the embedding"
+    return [{"label": text, "value": frequency} for frequency, text in labels.items()]
 
 
 def circle_pictures(specimen: Specimen) -> list[Any]:
@@ -259,15 +247,10 @@ def circle_pictures(specimen: Specimen) -> list[Any]:
 
 
 def picture(panel: Panel) -> Any:
-    graph = dcc.Graph(
-        figure=dressed(panel.figure),
-        config=QUIET,
-        responsive=True,
-        style={"height": panel.figure.layout.height},
-    )
-    return html.Figure(
-        [html.Div(graph, role="img", **aria(label=panel.alt)), html.Figcaption(panel.caption)]
-    )
+    figure, style = dressed(panel.figure), {"height": panel.figure.layout.height}
+    graph = dcc.Graph(figure=figure, config=QUIET, responsive=True, style=style)
+    image = html.Div(graph, role="img", **aria(label=panel.alt))
+    return html.Figure([image, html.Figcaption(panel.caption)])
 
 
 class Logits(NamedTuple):
@@ -283,26 +266,30 @@ class Logits(NamedTuple):
 
 def logits_picture(specimen: Specimen, off: Sequence[int]) -> Logits:
     """Correct logits with these circles off."""
-    answer, (order, ordered) = switched_off(specimen, off), main_order(specimen)
-    known = frequencies(specimen)
-    names = [f"k = {frequency}" for frequency in off if frequency in known]
+    answer = switched_off(specimen, off)
+    order, order_name = main_order(specimen)
+    circles = frequencies(specimen)
+    names = [f"k = {frequency}" for frequency in off if frequency in circles]
     if REST in off:
         names.append("what is no circle")
     without = f" without {', '.join(names)}" if names else ", whole network"
-    count = leading(known, off)
-    kept = f"Keep the first {count} of {len(known)} circles, in the order listed"
-    if set(known[count:]) - set(off):
-        kept = (
-            f"Keep the first of {len(known)} circles, in the order listed (now chosen one by one)"
-        )
+    count = leading(circles, off)
+    kept = f"Keep the first {count} of {len(circles)} circles, in the order listed"
+    if set(circles[count:]) - set(off):
+        kept = f"Keep the first of {len(circles)} circles, in the order listed"
+        kept += " (now chosen one by one)"
+    right = "The logit of the right answer for every pair"
     return Logits(
-        dressed(logit_figure(answer, order)),
-        f"Accuracy {floored(answer.accuracy)}{without}.",
-        f"The logit of the right answer for every pair; rows and columns in {ordered}.",
-        kept,
+        figure=dressed(logit_figure(answer, order)),
+        accuracy=f"Accuracy {floored(answer.accuracy)}{without}.",
+        order=f"{right}; rows and columns in {order_name}.",
+        kept=kept,
     )
 
 
-def leading(known: Sequence[int], off: Sequence[int]) -> int:
+def leading(circles: Sequence[int], off: Sequence[int]) -> int:
     """How many circles are on before the first that is off."""
-    return next((place for place, frequency in enumerate(known) if frequency in off), len(known))
+    for number, frequency in enumerate(circles):
+        if frequency in off:
+            return number
+    return len(circles)

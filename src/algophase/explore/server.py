@@ -53,8 +53,9 @@ def serve(
     server = make_server(
         host, taken, answer, threaded=True, request_handler=Quiet, fd=listening.fileno()
     )
+    name = f"[{host}]" if ":" in host else host
     try:
-        started(f"http://{f'[{host}]' if ':' in host else host}:{taken}/")
+        started(f"http://{name}:{taken}/")
         begin()
         server.serve_forever()
     except KeyboardInterrupt:
@@ -72,9 +73,8 @@ def _make(
     if groups_at(directory):
         site = Site(directory, cache, hosts)
         site.show()  # read before anyone waits for it
-        threading.Thread(
-            target=warm, daemon=True
-        ).start()  # and what a sweep's page needs, while the map is looked at
+        # And what a sweep's page needs, while the map is looked at.
+        threading.Thread(target=warm, daemon=True).start()
         return site, lambda: None, site.close
     if directory is None:
         raise InputError(

@@ -31,40 +31,36 @@ SWEEP = re.compile(r"/sweep/([^/]+)(/.*)?", re.DOTALL)
 PROBLEM = "algophase.problem"  # in a request: why the map is shown in place of a sweep's page
 Group = tuple[str, Sequence[Path]]  # a heading, and the sweeps under it
 PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>{icon}<link rel="stylesheet" href="/assets/explore.css">
 <link rel="stylesheet" href="/assets/populations.css"></head>
 <body><a class="skip" href="#main">Skip to the populations</a>{body}</body></html>
 """
-TOLD = (
+ABOUT = (
     "One point per run, by its two metrics; dotted: where the paper draws its lines. Clocks lie "
-    "up on the left, Pizzas down "
-    "on the right. Choose a population to explore its runs and networks."
+    "up on the left, Pizzas down on the right. Choose a population to explore its runs and networks."
 )
 
 
-def groups_at(place: Path | None) -> list[Group]:
+def groups_at(folder: Path | None) -> list[Group]:
     """The sweeps in a folder; without one, those of the current folder and the shipped ones. Empty
     where it holds none itself.
 
     A sweep or a directory of networks is not a folder of sweeps, whatever else is in it.
     """
-    if place is not None:
-        place = shipped(place)
-        if not place.is_dir() or is_sweep(place) or are_networks(place):
+    if folder is not None:
+        folder = shipped(folder)
+        if not folder.is_dir() or is_sweep(folder) or are_networks(folder):
             return []
-        own, gallery = find_sweeps(place), None
-        heading = f"Sweeps in {place}"
-    else:
-        gallery, heading = default_gallery(), "Your sweeps"
-        own = find_sweeps(Path())
+        sweeps = find_sweeps(folder)
+        return [(f"Sweeps in {folder}", sweeps)] if sweeps else []
+    gallery = default_gallery()
     ours = [] if gallery is None else find_sweeps(gallery)
-    known = {path.resolve() for path in ours}
-    found = [
-        (heading, [path for path in own if path.resolve() not in known]),
-        ("Shipped with algophase", ours),
-    ]
-    return [(name, paths) for name, paths in found if paths]
+    shipped_paths = {path.resolve() for path in ours}
+    yours = [path for path in find_sweeps(Path()) if path.resolve() not in shipped_paths]
+    groups = [("Your sweeps", yours), ("Shipped with algophase", ours)]
+    return [(heading, paths) for heading, paths in groups if paths]
 
 
 class Site:
@@ -73,22 +69,21 @@ class Site:
     """
 
     def __init__(
-        self, place: Path | None, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK
+        self, folder: Path | None, cache: Path | None = None, hosts: tuple[str, ...] = LOOPBACK
     ) -> None:
-        self.place, self.cache, self.hosts = place, cache, hosts
-        self._seen: dict[
-            Path, tuple[object, Population]
-        ] = {}  # what was read of a sweep, and of which of its files
+        self.folder, self.cache, self.hosts = folder, cache, hosts
+        # What was read of a sweep, and the stamp of its files then
+        self._populations: dict[Path, tuple[object, Population]] = {}
         self._names: dict[str, Path] = {}  # in addresses
         self._open: dict[str, tuple[object, Answer, Networks]] = {}
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._map = self._make_map()
 
     def __call__(self, environ: dict[str, Any], start: Any) -> Iterable[bytes]:
-        asked = SWEEP.fullmatch(str(environ.get("PATH_INFO", "")))
-        if asked is None:
+        sweep_path = SWEEP.fullmatch(str(environ.get("PATH_INFO", "")))
+        if sweep_path is None:
             return self._map.wsgi_app(environ, start)
-        name, rest = asked[1], asked[2] or "/"
+        name, rest = sweep_path[1], sweep_path[2] or "/"
         try:
             page = self._page(name, fresh=rest == "/")
         except InputError as error:
@@ -101,27 +96,28 @@ class Site:
 
     def populations(self) -> list[tuple[str, list[tuple[str, Population]]]]:
         """Under each heading, the populations as they are now, each with its name in addresses."""
-        return [
-            (head, [(self._name(path), self._read(path)) for path in paths])
-            for head, paths in groups_at(self.place)
-        ]
+        groups = []
+        for heading, paths in groups_at(self.folder):
+            groups.append((heading, [(self._name(path), self._read(path)) for path in paths]))
+        return groups
 
     def _read(self, path: Path) -> Population:
         files = stamp(path)
-        seen, population = self._seen.get(path, (None, None))
-        if population is None or seen != files:
+        files_read, population = self._populations.get(path, (None, None))
+        if population is None or files_read != files:
             population = read_population(path)
-            self._seen[path] = files, population
+            self._populations[path] = files, population
         return population
 
     def _name(self, path: Path) -> str:
         with self._lock:
-            for name, held in self._names.items():
-                if held == path:
+            for name, named_path in self._names.items():
+                if named_path == path:
                     return name
             start = re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip(".-") or "sweep"
-            more = (f"{start}-{number}" for number in range(2, len(self._names) + 3))
-            name = next(name for name in (start, *more) if name not in self._names)
+            name, number = start, 2
+            while name in self._names:
+                name, number = f"{start}-{number}", number + 1
             self._names[name] = path
             return name
 
@@ -135,13 +131,14 @@ class Site:
             raise InputError(f"there is no sweep {shown(name)} here")
         with self._opening:
             files, page, networks = self._open.get(name, (None, None, None))
-            now = stamp(self._names[name]) if fresh else files
-            if page is None or networks is None or (now != files and not networks.busy):
-                app, after = make_app(self._names[name], self.cache, self.hosts, f"/sweep/{name}/")
+            files_now = stamp(self._names[name]) if fresh else files
+            if page is None or networks is None or (files_now != files and not networks.busy):
+                at = f"/sweep/{name}/"
+                app, networks_now = make_app(self._names[name], self.cache, self.hosts, at)
                 if networks is not None:
                     networks.close()
                 page = app.server.wsgi_app
-                self._open[name] = now, page, after
+                self._open[name] = files_now, page, networks_now
             return page
 
     def _make_map(self) -> "Flask":
@@ -157,21 +154,18 @@ class Site:
 
     def show(self, problem: str = "") -> str:
         """The map as a page. problem: what to say above it."""
-        found = self.populations()
-        every = [population for _, some in found for _, population in some]
+        groups = self.populations()
+        every = [population for _, members in groups for _, population in members]
         runs = sum(population.runs for population in every)
-        title = f"algophase: {counted(len(every), 'population')}, {counted(runs, 'run')}"
+        title = text(f"algophase: {counted(len(every), 'population')}, {counted(runs, 'run')}")
         verdicts = dict.fromkeys(verdict for population in every for verdict in population.counts)
-        lists = "".join(
-            f"<h2>{text(head)}</h2><ul "
-            f'class="populations">{"".join(card(each, f"/sweep/{name}/") for name, each in some)}</ul>'
-            for head, some in found
-        )
-        wrong = f'<p class="problem" role="alert">{text(problem)}</p>' if problem else ""
-        head = (
-            f'<header class="page"><h1>{text(title)}</h1>{wrong}<p '
-            f'class="note">{TOLD}</p>{key(verdicts)}</header>'
-        )
-        return PAGE.format(
-            title=text(title), icon=NO_ICON, body=f'{head}<main id="main">{lists}</main>'
-        )
+        alert = f'<p class="problem" role="alert">{text(problem)}</p>' if problem else ""
+        about = f'<p class="note">{ABOUT}</p>{key(verdicts)}'
+        head = f'<header class="page"><h1>{title}</h1>{alert}{about}</header>'
+        lists = []
+        for heading, members in groups:
+            cards = [card(population, f"/sweep/{name}/") for name, population in members]
+            lists.append(f"<h2>{text(heading)}</h2>")
+            lists.append(f'<ul class="populations">{"".join(cards)}</ul>')
+        body = f'{head}<main id="main">{"".join(lists)}</main>'
+        return PAGE.format(title=title, icon=NO_ICON, body=body)

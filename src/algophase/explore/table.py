@@ -40,7 +40,7 @@ from algophase.storage.sweep_directory import SweepDirectory, sittings_of
 if TYPE_CHECKING:
     import pyarrow
 
-Places = NDArray[numpy.int64]  # rows, by their place in the table
+Rows = NDArray[numpy.int64]  # numbers of rows, from 0
 VERDICT, PAPER_LABEL = "verdict", "paper_label"
 KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
 KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
@@ -48,30 +48,23 @@ X = ("attention_rate", "width", SYMMETRICITY)
 MOST_COLOURS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis
 ROW = "row of all shards"  # a column for the time of joining them
-MANY_TIMES = (
-    30  # a positive column whose 5% and 95% quantiles differ by this factor gets a log axis
-)
+# A positive column whose 5% and 95% quantiles differ by this factor gets a log axis.
+MANY_TIMES = 30
 
 
 def wanted_heights() -> list[str]:
     """Default vertical axes, best first: metrics for which the paper draws a line between the
     phases, then the others.
     """
-    shown = [quantity for quantity in metrics() if quantity.shown and not quantity.percent]
-    return [
-        *(quantity.name for quantity in sorted(shown, key=lambda each: each.line is None)),
-        "validation_accuracy",
-    ]
+    quantities = [item for item in metrics() if item.shown and not item.percent]
+    quantities.sort(key=lambda quantity: quantity.line is None)
+    return [*(quantity.name for quantity in quantities), "validation_accuracy"]
 
 
 def wanted_medians() -> list[str]:
     """The columns whose medians a region's statistics list."""
-    return [
-        *X,
-        *(quantity.name for quantity in metrics() if quantity.shown),
-        "validation_accuracy",
-        "parameter_norm",
-    ]
+    quantities = [quantity.name for quantity in metrics() if quantity.shown]
+    return [*X, *quantities, "validation_accuracy", "parameter_norm"]
 
 
 class RunTable:
@@ -112,33 +105,33 @@ class RunTable:
         self.columns[VERDICT] = _outcomes(verdicts, diverged, self.count)
         if has_verdicts and PAPER_LABEL in self.columns:
             self.columns[PAPER_LABEL] = _outcomes(self.columns[PAPER_LABEL], diverged, self.count)
-        self.places = _places(self.columns.get("run_id"))
+        self.rows_by_id = _rows_by_id(self.columns.get("run_id"))
         if kept:
+            rows = [self.rows_by_id[run_id] for run_id in kept if run_id in self.rows_by_id]
             has_weights = numpy.zeros(self.count, dtype=bool)
-            has_weights[[self.places[run_id] for run_id in kept if run_id in self.places]] = True
-            self.columns[KEPT] = Column(
-                "true and false", has_weights, numpy.zeros(self.count, dtype=bool)
-            )
+            has_weights[rows] = True
+            none_missing = numpy.zeros(self.count, dtype=bool)
+            self.columns[KEPT] = Column("true and false", has_weights, none_missing)
         self._read_row = read_row or functools.partial(_row_of, columns)
 
     @functools.lru_cache(maxsize=8)  # noqa: B019  (a table lives as long as the page)
-    def row(self, place: int) -> dict[str, Any]:
+    def row(self, row: int) -> dict[str, Any]:
         """Every column of one run, as its shard has it. An InputError where the shard is not
         what it was.
         """
-        return self._read_row(place)
+        return self._read_row(row)
 
-    def single_values(self, place: int) -> dict[str, Any]:
+    def single_values(self, row: int) -> dict[str, Any]:
         """What is known of a run without its shard."""
-        return {name: column[place] for name, column in self.columns.items()}
+        return {name: column[row] for name, column in self.columns.items()}
 
-    def run_id(self, place: int) -> str:
-        return str(self.columns["run_id"][place]) if "run_id" in self.columns else ""
+    def run_id(self, row: int) -> str:
+        return str(self.columns["run_id"][row]) if "run_id" in self.columns else ""
 
-    def run_name(self, place: int) -> str:
+    def run_name(self, row: int) -> str:
         """What a run is called: its id, or the file it was read from."""
-        name = self.columns[self.named_by][place] if self.named_by in self.columns else None
-        return self.run_id(place) if name is None else str(name)
+        name = self.columns[self.named_by][row] if self.named_by in self.columns else None
+        return self.run_id(row) if name is None else str(name)
 
     @property
     def noun(self) -> str:
@@ -148,7 +141,7 @@ class RunTable:
     @functools.cached_property
     def inert_ids(self) -> NDArray[numpy.object_]:
         """The ids of all runs as texts that a picture may show."""
-        ids = [self.run_id(place) for place in range(self.count)]
+        ids = [self.run_id(row) for row in range(self.count)]
         inert = [run_id if RUN_ID.fullmatch(run_id) else plain(run_id) for run_id in ids]
         return numpy.array(inert, dtype=object)
 
@@ -157,9 +150,8 @@ class RunTable:
         """The same for their names, where those are not their ids."""
         if self.named_by == "run_id":
             return None
-        return numpy.array(
-            [plain(self.run_name(place)) for place in range(self.count)], dtype=object
-        )
+        inert = [plain(self.run_name(row)) for row in range(self.count)]
+        return numpy.array(inert, dtype=object)
 
     def kind(self, column: str) -> str:
         return self.columns[column].kind
@@ -171,12 +163,10 @@ class RunTable:
     @functools.cached_property
     def axes(self) -> list[str]:
         """Columns to draw along: numbers that differ between runs, or all numbers where none do."""
-        numeric = [
-            name
-            for name, column in self.columns.items()
-            if column.kind in ("numbers", "true and false")
-        ]
-        return [name for name in numeric if self.columns[name].varies] or numeric
+        kinds = ("numbers", "true and false")
+        numeric = [name for name, column in self.columns.items() if column.kind in kinds]
+        varied = [name for name in numeric if self.columns[name].varies]
+        return varied or numeric
 
     @functools.cached_property
     def colours(self) -> list[str]:
@@ -194,10 +184,11 @@ class RunTable:
     @functools.cached_property
     def filterable(self) -> list[str]:
         """Columns to filter by, those that differ between runs first."""
-        known = [
-            name for name in self.columns if self.kind(name) != "nothing" and name.isprintable()
-        ]
-        return sorted(known, key=lambda name: not self.columns[name].varies)
+        names = []
+        for name, column in self.columns.items():
+            if column.kind != "nothing" and name.isprintable():
+                names.append(name)
+        return sorted(names, key=lambda name: not self.columns[name].varies)
 
     @functools.cached_property
     def settings(self) -> list[str]:
@@ -215,27 +206,39 @@ class RunTable:
                 problems.append(f"{error}; this filter is left out")
             else:
                 filters.append(condition)
-        chosen = dict[str, Any]()
-        for name, wanted, allowed in (
-            ("x", X, self.axes),
-            ("y", wanted_heights(), self.axes),
-            ("colour", (VERDICT,), self.colours),
-        ):
-            asked = getattr(view, name)
-            if asked and asked not in allowed:
-                problems.append(f"{name} is {asked!r}, which this table cannot be drawn by")
-            # What most runs have comes before what few have: networks of a directory differ in
-            # their settings.
-            fitting = [column for column in wanted if column in allowed]
-            fitting.sort(key=lambda column: 2 * self.columns[column].missing.sum() > self.count)
-            if name == "y":
-                fitting = [*fitting, *allowed]
-                fitting = [column for column in fitting if column != chosen["x"]] or fitting
-            usual = next(iter([*fitting, *allowed]), "")
-            chosen[name] = asked if asked in allowed else usual
-        chosen["x_scale"] = view.x_scale or self.usual_scale(chosen["x"])
-        chosen["y_scale"] = view.y_scale or self.usual_scale(chosen["y"])
-        return replace(view, filters=tuple(filters), problems=tuple(problems), **chosen)
+        for name, columns in (("x", self.axes), ("y", self.axes), ("colour", self.colours)):
+            column = getattr(view, name)
+            if column and column not in columns:
+                problems.append(f"{name} is {column!r}, which this table cannot be drawn by")
+        x = view.x if view.x in self.axes else self._usual(X, self.axes)
+        y = view.y if view.y in self.axes else self._usual(wanted_heights(), self.axes, x)
+        colour = (
+            view.colour if view.colour in self.colours else self._usual([VERDICT], self.colours)
+        )
+        return replace(
+            view,
+            filters=tuple(filters),
+            x=x,
+            y=y,
+            colour=colour,
+            x_scale=view.x_scale or self.usual_scale(x),
+            y_scale=view.y_scale or self.usual_scale(y),
+            problems=tuple(problems),
+        )
+
+    def _usual(self, best: Sequence[str], allowed: Sequence[str], taken: str = "") -> str:
+        """The column that the page chooses by itself, "" where there is none.
+
+        best: what it would choose, the best first. taken: chosen for the other axis already; it
+            is chosen again only where there is no other.
+        """
+        columns = [column for column in best if column in allowed]
+        # What most runs have comes before what few have: networks of a directory differ in their
+        # settings.
+        columns.sort(key=lambda column: 2 * self.columns[column].missing.sum() > self.count)
+        columns += allowed
+        free = [column for column in columns if column != taken]
+        return next(iter(free or columns), "")
 
     @functools.lru_cache(maxsize=256)  # noqa: B019  (a table lives as long as the page)
     def usual_scale(self, column: str) -> str:
@@ -252,91 +255,93 @@ class RunTable:
         return "log" if high >= MANY_TIMES * low else "linear"
 
     @functools.lru_cache(maxsize=64)  # noqa: B019  (a table lives as long as the page)
-    def _met(self, condition: Condition) -> Places:
+    def _met(self, condition: Condition) -> Rows:
         check_columns([condition.column], list(self.columns))
         return numpy.flatnonzero(self.columns[condition.column].meets(condition))
 
-    def where(self, filters: Sequence[Condition]) -> Places:
+    def where(self, filters: Sequence[Condition]) -> Rows:
         """Runs that meet every condition."""
-        places: Places = numpy.arange(self.count, dtype=numpy.int64)
+        rows: Rows = numpy.arange(self.count, dtype=numpy.int64)
         for condition in filters:
-            places = numpy.intersect1d(places, self._met(condition), assume_unique=True)
-        return places
+            rows = numpy.intersect1d(rows, self._met(condition), assume_unique=True)
+        return rows
 
-    def drawn(self, view: View) -> Places:
+    def drawn(self, view: View) -> Rows:
         """Runs of a resolved view that have both its coordinates."""
-        places = self.where(view.filters)
+        rows = self.where(view.filters)
         if not view.x or not view.y:
-            return places[:0]
-        x, y = self._coordinates(view, places)
-        return places[numpy.isfinite(x) & numpy.isfinite(y)]
+            return rows[:0]
+        x, y = self._coordinates(view, rows)
+        return rows[numpy.isfinite(x) & numpy.isfinite(y)]
 
-    def _coordinates(self, view: View, places: Places) -> tuple[Floats, Floats]:
+    def _coordinates(self, view: View, rows: Rows) -> tuple[Floats, Floats]:
         """Where runs are on the map; on a log axis by their logarithm, which only a positive
         number has.
         """
-        x = along_axis(self.numbers(view.x)[places], view.x_scale)
-        y = along_axis(self.numbers(view.y)[places], view.y_scale)
+        x = along_axis(self.numbers(view.x)[rows], view.x_scale)
+        y = along_axis(self.numbers(view.y)[rows], view.y_scale)
         return x, y
 
-    def brushed(self, view: View) -> Places:
+    def brushed(self, view: View) -> Rows:
         """Runs of a resolved view that lie in its region; all that are drawn where there is
         none.
         """
-        places = self.drawn(view)
+        rows = self.drawn(view)
         if not view.region:
-            return places
+            return rows
         # A lasso is drawn on the screen: between its corners it is straight on the axes, not in the
         # numbers.
         corners = numpy.array(view.region, dtype=numpy.float64)
         across = along_axis(corners[:, 0], view.x_scale).clip(min=LOWEST).tolist()
         up = along_axis(corners[:, 1], view.y_scale).clip(min=LOWEST).tolist()
         region = list(zip(across, up, strict=True))
-        return places[inside(region, *self._coordinates(view, places))]
+        x, y = self._coordinates(view, rows)
+        return rows[inside(region, x, y)]
 
-    def counts(self, places: Places) -> list[tuple[str, Share]]:
-        """Runs by verdict, the known ones in their order."""
-        members = self.by_text(VERDICT, places)
-        return [(name, Share(len(members[name]), len(places))) for name in in_order(members)]
+    def counts(self, rows: Rows) -> list[tuple[str, Share]]:
+        """Runs by verdict, those of this package first, in their order."""
+        members = self.by_text(VERDICT, rows)
+        return [(name, Share(len(members[name]), len(rows))) for name in in_order(members)]
 
-    def by_text(self, column: str, places: Places) -> dict[str, Places]:
+    def by_text(self, column: str, rows: Rows) -> dict[str, Rows]:
         """Runs by what a column of text says; "none" where it says nothing."""
         texts = self.columns[column]
-        codes = numpy.where(texts.missing[places], -1, texts.values[places])
-        members = dict[str, Places]()
+        codes = numpy.where(texts.missing[rows], -1, texts.values[rows])
+        members = dict[str, Rows]()
         for code in numpy.unique(codes).tolist():
             name = "none" if code < 0 else texts.texts[code]
-            members[name] = places[codes == code]
+            members[name] = rows[codes == code]
         return members
 
     def medians(
-        self, places: Places, columns: Sequence[str] = ()
+        self, rows: Rows, columns: Sequence[str] = ()
     ) -> list[tuple[str, float, float, float, int]]:
         """Column, median, quartiles and how many runs have a value. columns: those to list
         first.
         """
-        rows = []
+        lines = []
         for column in dict.fromkeys([*columns, *wanted_medians()]):
-            if column in self.axes:
-                values = self.numbers(column)[places]
-                values = values[~numpy.isnan(values)]
-                if len(values):
-                    low, middle, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()
-                    rows.append((column, middle, low, high, len(values)))
-        return rows
+            if column not in self.axes:
+                continue
+            values = self.numbers(column)[rows]
+            values = values[~numpy.isnan(values)]
+            if len(values):
+                low, median, high = numpy.quantile(values, (0.25, 0.5, 0.75)).tolist()
+                lines.append((column, median, low, high, len(values)))
+        return lines
 
 
-def _row_of(columns: Mapping[str, Sequence[Any]], place: int) -> dict[str, Any]:
-    return {name: values[place] for name, values in columns.items()}
+def _row_of(columns: Mapping[str, Sequence[Any]], row: int) -> dict[str, Any]:
+    return {name: values[row] for name, values in columns.items()}
 
 
-def _places(ids: Column | None) -> dict[str, int]:
+def _rows_by_id(ids: Column | None) -> dict[str, int]:
     """Where each run is in the table."""
     if ids is None or ids.kind != "text":
         return {}
-    known = numpy.flatnonzero(~ids.missing)
-    names = [ids.texts[code] for code in ids.values[known].tolist()]
-    return dict(zip(names, known.tolist(), strict=True))
+    rows = numpy.flatnonzero(~ids.missing)
+    names = [ids.texts[code] for code in ids.values[rows].tolist()]
+    return dict(zip(names, rows.tolist(), strict=True))
 
 
 def _has_verdicts(columns: Mapping[str, Column]) -> bool:
@@ -355,16 +360,13 @@ def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> C
     """
     has_diverged = numpy.zeros(count, dtype=bool) if diverged is None else ~diverged.missing
     if verdicts is None or verdicts.kind == "nothing":
-        texts, codes, missing = (
-            list[str](),
-            numpy.zeros(count, dtype=numpy.int64),
-            numpy.ones(count, dtype=bool),
-        )
+        texts = list[str]()
+        codes = numpy.zeros(count, dtype=numpy.int64)
+        missing = numpy.ones(count, dtype=bool)
     else:
         if verdicts.kind != "text":  # of a table from elsewhere
-            verdicts = column_of(
-                [None if value is None else str(value) for value in verdicts.tolist()]
-            )
+            in_words = [None if value is None else str(value) for value in verdicts.tolist()]
+            verdicts = column_of(in_words)
             assert verdicts is not None
         texts, codes = list(verdicts.texts), verdicts.values.astype(numpy.int64)
         is_empty = numpy.array([not text for text in texts], dtype=bool)
@@ -374,14 +376,13 @@ def _outcomes(verdicts: Column | None, diverged: Column | None, count: int) -> C
     return _with_used_texts(names, numpy.where(missing, instead, codes))
 
 
-def _with_used_texts(names: Sequence[str], codes: Places) -> Column:
+def _with_used_texts(names: Sequence[str], codes: Rows) -> Column:
     """A column of text whose `texts` are those that stand in it, each once."""
-    used, places = numpy.unique(codes, return_inverse=True)
-    texts = list(dict.fromkeys(names[code] for code in used.tolist()))
-    codes_of_texts = numpy.array(
-        [texts.index(names[code]) for code in used.tolist()], dtype=numpy.int64
-    )
-    return text_column(texts, codes_of_texts[places] if len(codes) else codes)
+    used, positions = numpy.unique(codes, return_inverse=True)
+    used_names = [names[code] for code in used.tolist()]
+    texts = list(dict.fromkeys(used_names))
+    new_codes = numpy.array([texts.index(name) for name in used_names], dtype=numpy.int64)
+    return text_column(texts, new_codes[positions] if len(codes) else codes)
 
 
 def has_upper_end(column: str) -> bool:
@@ -405,13 +406,16 @@ def inside(region: Sequence[Point], x: Floats, y: Floats) -> NDArray[numpy.bool_
     """Which points lie in a box (two corners) or a polygon (more), by the even-odd rule."""
     if len(region) == 2:
         (x0, y0), (x1, y1) = region
-        return (x >= min(x0, x1)) & (x <= max(x0, x1)) & (y >= min(y0, y1)) & (y <= max(y0, y1))
-    found = numpy.zeros(len(x), dtype=bool)
+        across = (x >= min(x0, x1)) & (x <= max(x0, x1))
+        return across & (y >= min(y0, y1)) & (y <= max(y0, y1))
+    is_inside = numpy.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(region, [*region[1:], region[0]], strict=True):
         if y0 != y1:
+            # A ray to the right of a point crosses the boundary an odd number of times.
             crosses = (y0 > y) != (y1 > y)
-            found ^= crosses & (x < x0 + (y - y0) * ((x1 - x0) / (y1 - y0)))
-    return found
+            x_of_edge = x0 + (y - y0) * ((x1 - x0) / (y1 - y0))
+            is_inside ^= crosses & (x < x_of_edge)
+    return is_inside
 
 
 def read_run_table(path: Path) -> RunTable:
@@ -425,11 +429,9 @@ def read_run_table(path: Path) -> RunTable:
     if not tables:
         return RunTable({}, path.resolve().name, problems)
     table, where = _joined(tables, path)
-    sittings = [
-        sitting
-        for shard, part in tables.items()
-        for sitting in sittings_of(shard, origin(part.schema))
-    ]
+    sittings = []
+    for shard, part in tables.items():
+        sittings += sittings_of(shard, origin(part.schema))
     del tables  # joined, they are in memory twice
     columns = dict(zip(table.column_names, table.columns, strict=True))
     if _kind(columns.get("run_id")) != "text":
@@ -459,15 +461,15 @@ class Whereabouts(NamedTuple):
     """In which shard each run of a table is, and in which of its rows."""
 
     shards: Sequence[Path]
-    shard: Places  # per run, its place among the shards
-    row: Places
+    shard: Rows  # per run, its place among the shards
+    row: Rows
     ids: "pyarrow.ChunkedArray | None"
 
-    def read(self, place: int) -> dict[str, Any]:
+    def read(self, row_of_table: int) -> dict[str, Any]:
         """Every column of one run."""
-        path = self.shards[self.shard[place]]
-        row = read_row(path, int(self.row[place]))
-        if self.ids is not None and row.get("run_id") != self.ids[place].as_py():
+        path = self.shards[self.shard[row_of_table]]
+        row = read_row(path, int(self.row[row_of_table]))
+        if self.ids is not None and row.get("run_id") != self.ids[row_of_table].as_py():
             raise InputError(f"{path} was changed since this page was opened; start it again")
         return row
 
@@ -485,9 +487,9 @@ def _joined(
         table = each_once(numbered)
     except (pyarrow.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{path} holds values that cannot be used: {error}") from None
-    rows: Places = table[ROW].to_numpy()
+    rows: Rows = table[ROW].to_numpy()
     starts = numpy.cumsum([0, *(part.num_rows for part in tables.values())])
-    shard: Places = numpy.searchsorted(starts, rows, side="right") - 1
+    shard: Rows = numpy.searchsorted(starts, rows, side="right") - 1
     ids = table["run_id"] if "run_id" in table.column_names else None
     where = Whereabouts(list(tables), shard, rows - starts[shard], ids)
     return table.drop_columns([ROW]), where
