@@ -17,7 +17,7 @@ from pathlib import Path
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
 from algophase.sweeps.shipped_spaces import PAPER_SPACES, find_space
-from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
 
 FULL = 20_000
@@ -42,7 +42,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as scratch:
             begun = time.monotonic()
             request = Request(space, options.runs, options=Options(device=options.device))
-            outcome = sweep(request, SweepDirectory(Path(scratch)))
+            outcome = sweep_here(request, SweepDirectory(Path(scratch)))
             whole = time.monotonic() - begun
         training, analysis = outcome.training_seconds, outcome.analysis_seconds
         other = (

@@ -20,7 +20,7 @@ from algophase.core.settings import NETWORK_KINDS, RunSettings, TaskSettings, Tr
 from algophase.networks import ARCHITECTURES, add_architecture
 from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
 
 SOURCE = """
@@ -116,7 +116,7 @@ def test_it_is_swept_and_reported(module: ModuleType, tmp_path: Path) -> None:
     )
     directory = tmp_path / "sweep"
     request = Request(space, 4, keep_weights="all", options=Options(device="cpu"))
-    outcome = sweep(request, SweepDirectory(directory))
+    outcome = sweep_here(request, SweepDirectory(directory))
     assert (outcome.ended, outcome.done) == ("complete", 4)
     rows = SweepDirectory(directory).runs()
     assert set(rows["kind"]) == {"deep-mlp"}

@@ -36,6 +36,12 @@ def test_every_name_is_there() -> None:
         assert name in dir(algophase)
 
 
+def test_no_public_name_is_a_folder() -> None:
+    """Importing a folder would put it in place of a function of its name."""
+    folders = {path.stem for path in SOURCE.parent.iterdir()}
+    assert not folders & set(algophase.__all__)
+
+
 def test_other_names_are_not() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'analyse'"):
         _ = algophase.analyse  # type: ignore[attr-defined]

@@ -23,7 +23,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.storage.trained_runs import train_into
 from algophase.sweeps.merge import merge
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
 from algophase.training.run.loop import Watch
 from algophase.training.run.trained import TrainingInterrupted
@@ -55,7 +55,7 @@ WATCH = Watch(history_stride=20, snapshot_epochs=(10,))
 
 def run_sweep(out: Path, **request: Any) -> None:
     asked = Request(SPACE, 4, options=OPTIONS, keep_weights=1, **request)
-    outcome = sweep(asked, SweepDirectory(out))
+    outcome = sweep_here(asked, SweepDirectory(out))
     if outcome.ended == "interrupted":
         raise KeyboardInterrupt
 

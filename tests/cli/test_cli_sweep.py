@@ -88,6 +88,6 @@ def test_more_runs_than_can_be_drawn_are_refused_at_once(space: Path, runs: int)
 
 
 def test_drawing_many_runs_is_announced(space: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("algophase.cli.sweep.MANY", 2)
+    monkeypatch.setattr("algophase.sweeps.make.MANY", 2)
     assert "drawing the settings of 3 runs before the first is trained" in sweep(space, 3).stderr
     assert "drawing the settings" not in sweep(space, 2).stderr

@@ -26,7 +26,7 @@ from algophase.sweeps import ray_cluster, ray_executor, ray_task
 from algophase.sweeps.ray_executor import sweep_on_ray
 from algophase.sweeps.ray_task import Shard
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Finished, Options, Standing
 
 if find_spec("ray") is None:  # not imported yet: it reads its settings when it is
@@ -142,7 +142,7 @@ def test_the_table_is_that_of_a_local_sweep(
     one_thread: None, tmp_path: Path, said: list[str]
 ) -> None:
     request = Request(tiny(50), 12, options=CPU, keep_weights="all")
-    sweep(request, SweepDirectory(tmp_path / "local"))
+    sweep_here(request, SweepDirectory(tmp_path / "local"))
     heard = list[list[str]]()
 
     def listen(standing: Standing) -> None:
@@ -170,7 +170,7 @@ def test_a_killed_worker_and_a_killed_node_leave_no_trace(
     one_thread: None, two_nodes: Any, tmp_path: Path
 ) -> None:
     request = Request(tiny(800), 12, options=CPU)
-    sweep(request, SweepDirectory(tmp_path / "undisturbed"))
+    sweep_here(request, SweepDirectory(tmp_path / "undisturbed"))
     first, second = two_nodes.head_node, two_nodes.worker_nodes.copy().pop()
     killed: list[int] = []
 
@@ -209,7 +209,7 @@ def test_it_stops_and_goes_on(
     request finishes.
     """
     request = Request(tiny(100), 12, options=CPU)
-    sweep(request, SweepDirectory(tmp_path / "local"))
+    sweep_here(request, SweepDirectory(tmp_path / "local"))
     there = SweepDirectory(tmp_path / "ray")
 
     def press(standing: Standing) -> None:

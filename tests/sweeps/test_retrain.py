@@ -17,7 +17,7 @@ from algophase.sweeps.retrain import (
     compare,
     find_run,
     relative_difference,
-    retrain_run,
+    retrain,
     retrain_sample,
     train_again,
 )
@@ -317,19 +317,19 @@ def test_a_run_that_diverges_does_so_again() -> None:
 
 def test_a_run_is_brought_back_into_its_sweep(tiny: Path, tmp_path: Path, said: list[str]) -> None:
     sweep = shutil.copytree(tiny, tmp_path / "sweep")
-    there = retrain_run(sweep, "0")
+    there = retrain(sweep, "0")
     assert there.made is None
     assert there.path is not None
-    assert retrain_run(sweep, "0", tmp_path / "out").copy == tmp_path / "out" / there.path.name
+    assert retrain(sweep, "0", tmp_path / "out").copy == tmp_path / "out" / there.path.name
     assert said == []
-    restored = retrain_run(sweep, "1")
+    restored = retrain(sweep, "1")
     assert restored.index == 1
     assert restored.as_before
     assert restored.path == sweep / "networks" / f"{restored.run_id}.safetensors"
     assert restored.made is not None
     assert restored.made.difference.same
     assert said == ["training 1 network with the grid engine on cpu in float32"]
-    other = retrain_run(sweep, "2", precision="float64")
+    other = retrain(sweep, "2", precision="float64")
     assert other.path == sweep / "retrained" / f"{other.run_id}.safetensors"
     assert not other.as_before
     assert any("rounding differs" in line for line in said)

@@ -17,7 +17,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.distributions import Fixed
 from algophase.sweeps.shipped_spaces import OUR_SPACES, PAPER_SPACES, find_space
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Request, sweep
+from algophase.sweeps.sweep import Request, sweep_here
 from algophase.sweeps.work import Options
 from algophase.training.run.plan import plan
 
@@ -76,7 +76,7 @@ def test_even_and_composite_moduli_get_a_row(tmp_path: Path) -> None:
     space = OUR_SPACES["moduli"]
     small = {"task.modulus": Fixed(8), "network.width": Fixed(8), "training.epochs": Fixed(3)}
     space = replace(space, settings={**space.settings, **small})
-    sweep(Request(space, 3, options=Options(device="cpu")), SweepDirectory(tmp_path))
+    sweep_here(Request(space, 3, options=Options(device="cpu")), SweepDirectory(tmp_path))
     rows = read_table(tmp_path).to_pylist()
     assert [(row["modulus"], row["attention_rate"]) for row in rows] == [
         (8, 0.0),
@@ -93,7 +93,7 @@ def test_the_first_epochs_are_looked_at_to_the_end(tmp_path: Path) -> None:
     assert max(space.snapshots) < 600
     small = {"task.modulus": Fixed(7), "network.width": Fixed(8), "training.epochs": Fixed(25)}
     followed = replace(space, settings={**space.settings, **small}, snapshots=(10,))
-    sweep(
+    sweep_here(
         Request(followed, 3, options=Options(device="cpu", snapshot_epochs=(10,))),
         SweepDirectory(tmp_path),
     )

@@ -27,7 +27,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.budget import TooLong
 from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Outcome, Request, begin, sweep
+from algophase.sweeps.sweep import Outcome, Request, begin, sweep_here
 from algophase.sweeps.work import Finished, Options, Standing
 from algophase.training.run.plan import Group
 from algophase.training.run.trained import Progress
@@ -45,7 +45,7 @@ Watch = Callable[[Standing], None]
 
 
 def run(path: Path, runs: int = 6, **options: object) -> Outcome:
-    return sweep(Request(TINY, runs, **{"options": CPU, **options}), SweepDirectory(path))  # type: ignore[arg-type]
+    return sweep_here(Request(TINY, runs, **{"options": CPU, **options}), SweepDirectory(path))  # type: ignore[arg-type]
 
 
 def test_a_row_has_every_setting_and_what_analyze_prints(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(
         run_id for run_id, _ in directory.finished().values()
     }
     assert left
-    sweep(Request(TINY, 6, part=(2, 2), minutes=60, options=CPU), directory, dawdle)
+    sweep_here(Request(TINY, 6, part=(2, 2), minutes=60, options=CPU), directory, dawdle)
     unfinished = [held for held in directory.checkpoints().pending() if held not in left]
     assert unfinished
     assert run(tmp_path, part=(1, 2)).ended == "complete"
@@ -125,7 +125,7 @@ def test_a_finished_part_leaves_no_checkpoint_of_finished_runs(
 def test_fewer_runs_lose_no_checkpoint_of_others(dawdle: Watch, tmp_path: Path) -> None:
     directory = SweepDirectory(tmp_path)
     run(tmp_path, 2)
-    sweep(Request(TINY, 6, minutes=60, options=CPU), directory, dawdle)
+    sweep_here(Request(TINY, 6, minutes=60, options=CPU), directory, dawdle)
     waiting = directory.checkpoints().pending()
     assert waiting
     assert run(tmp_path, 2).ended == "complete"
@@ -153,12 +153,12 @@ def test_ctrl_c_during_the_analysis_loses_nothing(tmp_path: Path, said: list[str
             os.kill(os.getpid(), signal.SIGINT)
 
     options = Options(device="cpu", ensemble_size=2)
-    outcome = sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press)
+    outcome = sweep_here(Request(TINY, 6, options=options), SweepDirectory(tmp_path), press)
     assert (outcome.ended, outcome.new) == ("interrupted", 2)
     assert any("analysed and saved first" in line for line in said)
     assert len(SweepDirectory(tmp_path).runs()) == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert sweep(Request(TINY, 6, options=options), SweepDirectory(tmp_path)).new == 4
+    assert sweep_here(Request(TINY, 6, options=options), SweepDirectory(tmp_path)).new == 4
 
 
 def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
         if standing.doing.startswith("analysing"):
             os.kill(os.getpid(), signal.SIGINT)
 
-    outcome = sweep(
+    outcome = sweep_here(
         Request(TINY, 6, options=Options(device="cpu", ensemble_size=3)),
         SweepDirectory(tmp_path),
         press,
@@ -177,7 +177,7 @@ def test_ctrl_c_twice_during_the_analysis_ends_at_once(tmp_path: Path) -> None:
 def test_a_time_budget_stops_it_and_nothing_is_lost(dawdle: Watch, tmp_path: Path) -> None:
     first = run(tmp_path / "budget", minutes=1e-6)
     assert (first.ended, first.new) == ("out of time", 0)
-    slow = sweep(
+    slow = sweep_here(
         Request(TINY, 6, minutes=60, options=CPU), SweepDirectory(tmp_path / "budget"), dawdle
     )
     assert (slow.ended, slow.new) == ("out of time", 0)
@@ -208,7 +208,7 @@ def test_an_ensemble_too_long_for_the_budget_is_cut(
         return watch
 
     monkeypatch.setattr("algophase.sweeps.sweep.trial", impatient)
-    outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
+    outcome = sweep_here(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("complete", 6)  # there is time for the others as well
     assert [line for line in said if "in time" in line] == [
         "6 networks would not end in time: training 3 of them"
@@ -239,10 +239,10 @@ def test_an_ensemble_is_cut_twice_at_most(tmp_path: Path, monkeypatch: pytest.Mo
             "algophase.sweeps.sweep.fitting",
             lambda group, standing, _: None if standing.work else group,
         )
-        outcome = sweep(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
+        outcome = sweep_here(Request(same, 6, minutes=5, options=CPU), SweepDirectory(tmp_path))
     assert (outcome.ended, outcome.new) == ("out of time", 4)
     assert SweepDirectory(tmp_path).runs()["index"].tolist() == [0, 1, 2, 3]
-    last = sweep(Request(same, 6, options=CPU), SweepDirectory(tmp_path))
+    last = sweep_here(Request(same, 6, options=CPU), SweepDirectory(tmp_path))
     assert (last.ended, last.new) == ("complete", 2)
 
 
@@ -263,7 +263,9 @@ def test_ensembles_side_by_side_make_the_same_table(
     run(tmp_path / "beside", keep_weights="all", options=options)
     assert kill_sweep.difference(tmp_path / "whole", tmp_path / "beside") is None
     late = SweepDirectory(tmp_path / "late")
-    slow = sweep(Request(TINY, 6, minutes=60, keep_weights="all", options=options), late, dawdle)
+    slow = sweep_here(
+        Request(TINY, 6, minutes=60, keep_weights="all", options=options), late, dawdle
+    )
     assert (slow.ended, slow.new) == ("out of time", 0)
     assert len(late.checkpoints().pending()) == 3  # all that trained
     run(tmp_path / "late", keep_weights="all", options=options)
@@ -277,9 +279,9 @@ def test_ctrl_c_during_the_analysis_saves_those_that_train_beside(tmp_path: Path
             os.kill(os.getpid(), signal.SIGINT)
 
     request = Request(TINY, 6, options=Options(device="cpu", ensemble_size=1))
-    assert sweep(request, SweepDirectory(tmp_path), press).new == 1
+    assert sweep_here(request, SweepDirectory(tmp_path), press).new == 1
     assert [held.epoch for held in SweepDirectory(tmp_path).checkpoints().pending()] == [40, 40]
-    assert sweep(request, SweepDirectory(tmp_path)).new == 5
+    assert sweep_here(request, SweepDirectory(tmp_path)).new == 5
 
 
 @pytest.mark.usefixtures("side_by_side")
@@ -289,7 +291,7 @@ def test_what_is_in_training_counts_once(tmp_path: Path) -> None:
     def report(standing: Standing) -> None:
         seen.append((standing.work + standing.current) / (standing.work + standing.work_left))
 
-    sweep(
+    sweep_here(
         Request(TINY, 6, options=Options(device="cpu", ensemble_size=1)),
         SweepDirectory(tmp_path),
         report,
@@ -306,7 +308,7 @@ def test_it_says_where_it_stands(tmp_path: Path) -> None:
     def report(standing: Standing) -> None:
         seen.append((standing.done, standing.runs, sum(standing.counts.values())))
 
-    sweep(
+    sweep_here(
         Request(TINY, 6, options=Options(device="cpu", ensemble_size=2)),
         SweepDirectory(tmp_path),
         report,
@@ -377,7 +379,9 @@ def test_an_ensemble_that_other_code_began_is_continued_only_when_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dawdle: Watch
 ) -> None:
     request = Request(TINY, 2, minutes=1, options=CPU)
-    assert sweep(request, SweepDirectory(tmp_path), dawdle).done == 0  # out of time: saved as it is
+    assert (
+        sweep_here(request, SweepDirectory(tmp_path), dawdle).done == 0
+    )  # out of time: saved as it is
     monkeypatch.setattr("algophase.sweeps.provenance.version", lambda: "99.0")
     with pytest.raises(InputError, match=r"--mix-versions"):
         run(tmp_path, 2)
@@ -393,7 +397,7 @@ def test_a_directory_takes_only_its_own_space_and_seed(tmp_path: Path) -> None:
         run(tmp_path, 1, seed=1)
     other = Space.from_dict({**TINY.to_dict(), "training": {"epochs": 41}})
     with pytest.raises(InputError, match="another space of that name"):
-        sweep(Request(other, 1, options=CPU), SweepDirectory(tmp_path))
+        sweep_here(Request(other, 1, options=CPU), SweepDirectory(tmp_path))
     (tmp_path / "foreign").mkdir()
     shutil.copy(next(tmp_path.glob("*.parquet")), tmp_path / "foreign")
     with pytest.raises(InputError, match=r"no sweep\.json"):
@@ -429,7 +433,7 @@ def test_a_network_that_diverges_has_a_row_without_metrics(tmp_path: Path) -> No
             "training": {"epochs": 30, "warmup_steps": 0, "learning_rate": {"grid": [1e-3, 1e38]}},
         }
     )
-    outcome = sweep(Request(wild, 2, options=CPU), SweepDirectory(tmp_path))
+    outcome = sweep_here(Request(wild, 2, options=CPU), SweepDirectory(tmp_path))
     calm, lost = SweepDirectory(tmp_path).runs().to_dict("records")
     assert calm["verdict"] is not None
     assert lost["diverged_at"] >= 0
@@ -523,7 +527,7 @@ def test_a_second_process_is_told_who_holds_the_directory(
     with pytest.raises(
         InputError, match=rf"in use by process {first.pid} on \S+ since \S+ \(.*sweep.*tiny\.toml"
     ):
-        sweep(Request(TINY, 1, options=CPU), SweepDirectory(out))
+        sweep_here(Request(TINY, 1, options=CPU), SweepDirectory(out))
     first.send_signal(signal.SIGCONT)
     first.communicate()
     assert first.returncode == 0

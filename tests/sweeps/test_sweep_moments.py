@@ -20,7 +20,7 @@ from algophase.storage.sweep_directory import SweepDirectory
 from algophase.sweeps.merge import merge
 from algophase.sweeps.ray_task import _joined
 from algophase.sweeps.spaces import Space
-from algophase.sweeps.sweep import Outcome, Request, sweep
+from algophase.sweeps.sweep import Outcome, Request, sweep_here
 from algophase.sweeps.work import Finished, Options, finish
 
 TINY = Space.from_dict(
@@ -37,7 +37,7 @@ FOLLOWED = Options(device="cpu", snapshot_epochs=(15, 5))
 def run(
     path: Path, runs: int = 4, options: Options = FOLLOWED, space: Space = TINY, **more: Any
 ) -> Outcome:
-    return sweep(Request(space, runs, options=options, **more), SweepDirectory(path))
+    return sweep_here(Request(space, runs, options=options, **more), SweepDirectory(path))
 
 
 def moments(path: Path) -> list[dict[str, Any]]:

@@ -57,24 +57,17 @@ def compare(
     wrong option.
     """
     if (other is None) == (released is None):
-        given = "neither" if other is None else "both"
+        count = "neither" if other is None else "both"
         raise InputError(
-            f"give another sweep or --released CSV to compare {sweep} with; {given} was given"
+            f"give another sweep or --released CSV to compare {sweep} with; {count} was given"
         )
     from algophase.runs.comparison import compare as compare_populations
-    from algophase.runs.released_table import read_released_table
-    from algophase.storage.runs_table import read_ends
 
     if figure is not None:
         from algophase.pictures.style import check_format
 
         check_format(figure.suffix.removeprefix("."))
-    ours = read_ends(sweep)
-    theirs = read_ends(other) if other is not None else read_released_table(released or "")
-    names = _names(sweep, other)
-    result = compare_populations(
-        ours, theirs, names, level=level, resamples=bootstrap, same_settings=released is not None
-    )
+    result = compare_populations(sweep, other, released=released, level=level, resamples=bootstrap)
     echo(json.dumps(result.to_dict(), indent=2, allow_nan=False) if as_json else str(result))
     if figure is not None:
         from algophase.reports.comparison import draw_comparison
@@ -82,15 +75,3 @@ def compare(
         echo(f"figure: {draw_comparison(result, figure)}", err=True)
     if not result.indistinguishable:
         raise typer.Exit(DIFFER)
-
-
-def _names(sweep: Path, other: Path | None) -> tuple[str, str]:
-    """Short names that tell the two apart."""
-    if other is None:
-        return sweep.resolve().name, "released"
-    names = sweep.resolve().name, other.resolve().name
-    return (
-        names
-        if names[0] != names[1]
-        else (str(sweep), str(other) if str(other) != str(sweep) else f"{other} again")
-    )

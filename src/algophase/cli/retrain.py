@@ -71,7 +71,8 @@ def retrain(
     engine it depends on the machine. Training amplifies rounding. Rows of an engine that is gone
     (fused in tf32) are trained by today's engines, on a GPU in half.
     """
-    from algophase.sweeps.retrain import retrain_run, retrain_sample
+    from algophase.sweeps.retrain import retrain as retrain_run
+    from algophase.sweeps.retrain import retrain_sample
     from algophase.training.run.trained import TrainingInterrupted
 
     if (name is None) == (sample is None):

@@ -1,6 +1,5 @@
 """`algophase sweep`: train and analyse many runs of a space, into a table."""
 
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,13 +15,11 @@ from algophase.pages.table import Table
 from algophase.training.check.checkers import start_early
 
 if TYPE_CHECKING:
-    from algophase.storage.sweep_directory import SweepDirectory
     from algophase.sweeps.spaces import Space
-    from algophase.sweeps.sweep import Outcome, Request
+    from algophase.sweeps.sweep import Outcome
     from algophase.sweeps.work import Standing
 
 EXAMPLE = "algophase sweep fixed-width --out sweeps/fixed-width --minutes 25"
-MANY = 50_000  # runs whose settings take seconds to draw
 
 
 class Executor(StrEnum):
@@ -134,61 +131,41 @@ def sweep(
     """
     if space is not None and not list_spaces and executor is Executor.local and device != "cpu":
         start_early()  # before PyTorch is imported here
-    from algophase.storage.sweep_directory import SweepDirectory
+    from algophase.sweeps.make import sweep as make_sweep
     from algophase.sweeps.shipped_spaces import SPACES, find_space
-    from algophase.sweeps.sweep import Request
-    from algophase.sweeps.sweep import sweep as run_sweep
-    from algophase.sweeps.work import Options
 
     if list_spaces:
         _list(list(SPACES.values()))
         return
     if space is None:
         raise InputError(f"give a space: one of {', '.join(SPACES)}, or a .toml file of your own")
-    if executor is not Executor.ray and (address is not None or shard is not None):
-        given = f"address is {address!r}" if address is not None else f"shard is {shard}"
-        raise InputError(
-            f"{given}, but executor is {executor.value}; --address and --shard go with "
-            "--executor ray"
-        )
     chosen = find_space(space)
-    chosen = replace(chosen, hidden=hidden or chosen.hidden)
-    request = Request(
-        chosen,
-        runs=chosen.runs if runs is None else runs,
-        seed=seed,
-        part=_part(part),
-        keep_weights=int(keep_weights) if keep_weights.isdecimal() else keep_weights,
-        minutes=minutes,
-        options=Options(
+    directory = out or Path("sweeps") / chosen.name
+    with SweepBar() as bar:
+        outcome = make_sweep(
+            chosen,
+            directory,
+            runs=runs,
+            seed=seed,
+            minutes=minutes,
+            part=_part(part),
+            keep_weights=int(keep_weights) if keep_weights.isdecimal() else keep_weights,
+            snapshot_epochs=snapshot or (),
+            hidden=hidden,
             engine=engine,
             device=device,
+            strict_device=strict_device,
             precision=precision,
             ensemble_size=ensemble_size,
             checkpoint_seconds=checkpoint_seconds,
-            snapshot_epochs=tuple(snapshot or chosen.snapshots),
-            strict_device=strict_device,
-        ),
-        command=typed(),
-        mix_versions=mix_versions,
-    )
-    directory = SweepDirectory(out or Path("sweeps") / chosen.name)
-    with SweepBar() as bar:
-        if len(request.indices) > MANY:
-            bar.say(
-                f"drawing the settings of {len(request.indices):,} runs before the first is trained"
-            )
-        if executor is Executor.ray:
-            from algophase.sweeps.ray_executor import sweep_on_ray
-
-            outcome = sweep_on_ray(request, directory, address, shard, bar)
-        else:
-            outcome = run_sweep(request, directory, bar)
-    _conclude(
-        outcome,
-        directory,
-        _lacking(request, directory) if outcome.done and keep_weights == "all" else 0,
-    )
+            executor=executor.value,
+            address=address,
+            shard=shard,
+            mix_versions=mix_versions,
+            command=typed(),
+            progress=bar,
+        )
+    _conclude(outcome, directory)
     if outcome.ended == "interrupted":
         raise typer.Exit(130)
 
@@ -222,19 +199,9 @@ def tally(counts: "dict[str, int]") -> str:
     return ", ".join(f"{name} {counts.get(name, 0):,}" for name in in_order([*ALGORITHMS, *counts]))
 
 
-def _lacking(request: "Request", directory: "SweepDirectory") -> int:
-    """How many of the runs asked for did not diverge and have no network in the directory."""
-    from algophase.sweeps.sweep import outcomes_by_id
-
-    ends, kept = outcomes_by_id(directory), directory.kept()
-    asked = [
-        run_id for index, (run_id, _) in directory.finished().items() if index in request.indices
-    ]
-    return sum(ends[run_id] != "diverged" and run_id not in kept for run_id in asked)
-
-
-def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> None:
+def _conclude(outcome: "Outcome", path: Path) -> None:
     from algophase.runs.overview import unfair_sample
+    from algophase.storage.sweep_directory import SweepDirectory
 
     say = {
         "complete": "complete",
@@ -247,6 +214,7 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> 
     )
     if outcome.done:
         echo(tally(dict(outcome.counts)))
+        directory = SweepDirectory(path)
         unfair = unfair_sample(
             directory.description()["space"], list(directory.finished()), directory.sittings()
         )
@@ -258,12 +226,12 @@ def _conclude(outcome: "Outcome", directory: "SweepDirectory", lacking: int) -> 
             outcome.analysis_seconds / outcome.new,
         )
         echo(f"seconds per run: {training:.3f} training, {analysis:.3f} analysis", err=True)
-    if lacking:
+    if outcome.without_weights:
         echo(
-            f"the weights of {counted(lacking, 'run')} were not kept when they were made; "
+            f"the weights of {counted(outcome.without_weights, 'run')} were not kept when they were made; "
             "`algophase retrain` brings one back"
         )
-    echo(f"the table is in {directory.path}")
+    echo(f"the table is in {path}")
 
 
 class SweepBar(LiveBar):

@@ -17,20 +17,32 @@ FIRST_PORT = 8050
 
 
 def serve(
-    directory: Path | None = None,
+    directory: str | Path | None = None,
     host: str = "127.0.0.1",
     port: int | None = None,
     cache: Path | None = None,
     started: Callable[[str], Any] = print,
     watcher: "Watcher | None" = None,
 ) -> None:
-    """Serve a sweep's page, or the map of a folder's sweeps, until interrupted.
+    """Serve a sweep's page, or the map of a folder's sweeps, to a browser until interrupted.
 
-    directory: None for the map of the current folder's sweeps and the shipped ones.
+    It works without a network connection, and needs the extra `explore`.
+
+    directory: a sweep, a shipped one by its name, a folder of sweeps or of networks; None for the
+        map of the current folder's sweeps and the shipped ones.
+    host: the address to listen at.
+    port: by default 8050, or any free one if that is taken.
+    cache: where retrained networks and analyses are kept; by default ~/.cache/algophase.
     started: called with the address once it answers.
-    port: by default FIRST_PORT, or any free one if that is taken.
     watcher: is told how the analyses of a directory of networks go.
+
+    Returns when it is interrupted (Ctrl-C).
+
+    >>> from algophase import serve
+    >>> serve("fixed-width", port=8050)  # doctest: +SKIP
+    http://127.0.0.1:8050/
     """
+    directory = None if directory is None else Path(directory)
     check_installed()
     import torch
     from werkzeug.serving import WSGIRequestHandler, make_server

@@ -69,17 +69,26 @@ def report(
 
     paths: network files, directories of them, networks themselves, sweeps' directories, Parquet
         files of runs, names of shipped sweeps.
+    out: the page to write.
     population: the sweep whose runs networks are set among; by default the gallery's fixed-width,
         for networks of its kind.
     released: the authors' released table, which sweeps are compared with.
+    title: the page's title; by default its contents.
+    min_accuracy: accuracy from which a network counts as having learned.
     starting: called before a network is analysed with its file, its number from 1, and how many
         there are.
     format, activation, attention_rate, modulus, state: of network files that do not say so
-    themselves (`load`).
+        themselves (`load`).
 
     What cannot be read is logged as an error and the rest is still written.
 
-        report(["networks", "gallery/fixed-width"], "report.html")
+    Returns a `Report`: its `path`, its `contents` in words, and `problems`, why something given is
+    not on the page. It needs the extra `explore`.
+
+    >>> from algophase import handmade_pizza, report
+    >>> page = report([handmade_pizza(7, (1, 2))], directory / "report.html")
+    >>> page.contents, page.problems
+    ('1 network', ())
     """
     out = Path(out)
     if out.suffix.lower() not in (".html", ".htm"):

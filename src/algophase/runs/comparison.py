@@ -4,7 +4,8 @@ are those of docs/method.md.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy
 
@@ -28,6 +29,7 @@ from algophase.runs.findings import (
     tested,
 )
 from algophase.runs.matching import Group, match
+from algophase.runs.released_table import read_released_table
 from algophase.runs.runs import Runs, accurate, circular, metric_boundary, strata, values
 from algophase.runs.statistics import (
     NO_RATE,
@@ -38,10 +40,12 @@ from algophase.runs.statistics import (
     holm,
     same_distribution,
 )
+from algophase.storage.runs_table import read_ends
 
 if TYPE_CHECKING:
     import pandas
 
+Population: TypeAlias = "str | Path | Runs | pandas.DataFrame"
 LEVEL = 0.01
 WIDTH_SLICES = 4
 
@@ -89,21 +93,47 @@ class Comparison:
 
 
 def compare(
-    ours: "pandas.DataFrame",
-    theirs: "pandas.DataFrame",
-    names: tuple[str, str] = ("ours", "theirs"),
+    ours: Population,
+    theirs: "Population | None" = None,
+    names: tuple[str, str] | None = None,
     *,
+    released: str | Path | None = None,
     level: float = LEVEL,
     resamples: int = RESAMPLES,
     same_settings: bool = False,
     seed: int = 0,
 ) -> Comparison:
-    """Compare two tables of runs, in our column names; a column that is missing costs its tests,
-    others are ignored.
+    """Test whether two sets of training runs are the same population.
 
-    same_settings: refuse if a setting has no value in common (for the released table), rather than
-        note it.
+    Tested are the shares of runs at full accuracy and with circles, the metrics in each tenth of
+    the attention rate, by depth and width, and the phase boundaries (docs/method.md). A column that
+    one side lacks is not tested.
+
+    ours, theirs: sweeps' directories, Parquet files of runs, names of shipped sweeps, `Runs`, or
+        tables in our column names.
+    names: what to call the two; by default as their files are called.
+    released: in place of `theirs`, the authors' released table (a CSV file). Settings must then
+        have values in common.
+    level: chance of calling two identical populations different, over all tests.
+    resamples: of the bootstrap, for the interval of each boundary; at least 100.
+    same_settings: refuse if a setting has no value in common, rather than note it.
+    seed: of the bootstrap.
+
+    Returns a `Comparison`: `indistinguishable`, `rejected` (the tests that tell them apart),
+    `boundaries`; `print` says it in plain words.
+
+    >>> from algophase import Runs, compare
+    >>> comparison = compare("fixed-width", "gelu", resamples=100)
+    >>> comparison.indistinguishable, comparison.rejected[0].measure
+    (False, 'gradient_symmetricity')
     """
+    if (theirs is None) == (released is None):
+        raise InputError("give either theirs or released to compare with")
+    if theirs is None:
+        theirs = read_released_table(released or "")
+        names = names or (_name(ours, "ours"), "released")
+        same_settings = True
+    names = names or _distinct_names(ours, theirs)
     if not 0 < level < 1:
         raise InputError(f"level is {level}; choose a number between 0 and 1, such as 0.01")
     if resamples < FEWEST_RESAMPLES:
@@ -111,7 +141,8 @@ def compare(
             f"bootstrap is {resamples}; choose at least {FEWEST_RESAMPLES} resamples, such as "
             f"{RESAMPLES}"
         )
-    matched = match((ours, theirs), names, same_settings=same_settings)
+    tables = (_table(ours), _table(theirs))
+    matched = match(tables, names, same_settings=same_settings)
     findings: list[Finding] = []
     skipped: list[Skipped] = []
     shares: list[ShareRow] = []
@@ -145,6 +176,32 @@ def compare(
         (*matched.notes, *not_tested(matched.sides, matched.groups)),
         matched.groups,
     )
+
+
+def _table(population: Population) -> "pandas.DataFrame":
+    if isinstance(population, Runs):
+        return population.frame
+    if isinstance(population, str | Path):
+        return read_ends(population)
+    return population
+
+
+def _name(population: Population, otherwise: str) -> str:
+    if isinstance(population, Runs):
+        return population.name
+    if isinstance(population, str | Path):
+        return Path(population).resolve().name
+    return otherwise
+
+
+def _distinct_names(ours: Population, theirs: Population) -> tuple[str, str]:
+    """Short names that tell the two apart."""
+    names = (_name(ours, "ours"), _name(theirs, "theirs"))
+    if names[0] != names[1]:
+        return names
+    if isinstance(ours, str | Path) and isinstance(theirs, str | Path):
+        names = (str(ours), str(theirs))
+    return names if names[0] != names[1] else (names[0], f"{names[1]} again")
 
 
 def _completed(test: Finding, corrected: float, single_level: float) -> Finding:

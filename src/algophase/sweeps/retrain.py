@@ -97,9 +97,9 @@ class Restored:
     as_before: bool = True
 
 
-def retrain_run(
+def retrain(
     sweep: str | Path,
-    name: str,
+    run: str | int,
     out: str | Path | None = None,
     *,
     force: bool = False,
@@ -111,36 +111,47 @@ def retrain_run(
 ) -> Restored:
     """Train one run of a sweep again, compare it with its row, and save its network.
 
-    sweep: its directory; name: the run's index, its id, or the beginning of its id.
+    sweep: its directory.
+    run: the run's index, its id, or the beginning of its id.
     out: where to save; by default the sweep's own networks, or beside them if it is another
         network, has other weights than the one that the sweep has kept, or was trained in another
         way.
-    force: train although the network is there. engine, device, precision: by default the table's,
-        where this machine has them.
+    force: train although the network is there.
+    engine, device, precision: by default the table's, where this machine has them.
+    strict_device: a device that is missing is an error; otherwise the CPU takes over and a warning
+        is logged.
+    progress: called with where training stands.
 
-        restored = retrain_run("sweeps/fixed-width", "17")
-        network = algophase.load(restored.path)
+    Returns a `Restored`: `path` is the network's file, for `load`; `made.difference` says whether
+    it is identical to the table's, the same up to rounding, or another network.
+
+    >>> from algophase import Space, load, retrain, sweep
+    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+    >>> _ = sweep(Space.from_dict({"name": "tiny", **settings}), directory, runs=3, device="cpu")
+    >>> restored = retrain(directory, 1)
+    >>> restored.made.difference.same, load(restored.path).id == restored.run_id
+    (True, True)
     """
     directory = SweepDirectory(sweep)
-    row = find_run(directory.path, name)
-    run = run_from_row(row)
+    row = find_run(directory.path, str(run))
+    settings = run_from_row(row)
     target = directory.networks if out is None else Path(out)
     aside = directory.path / ASIDE
     for place in (target, directory.networks, aside):
-        file = place / f"{run.run_id}.safetensors"
+        file = place / f"{settings.run_id}.safetensors"
         if file.exists() and file.with_suffix(".json").exists() and not force:
             elsewhere = out is not None and place != target
-            copy = save(load_network(file), target / run.run_id) if elsewhere else None
-            return Restored(row["index"], run.run_id, file, copy=copy)
+            copy = save(load_network(file), target / settings.run_id) if elsewhere else None
+            return Restored(row["index"], settings.run_id, file, copy=copy)
     if out is not None:
         check_directory(target)
-    group, note = choose(run, row, engine, device, precision, strict_device=strict_device)
+    group, note = choose(settings, row, engine, device, precision, strict_device=strict_device)
     own = target.resolve() == directory.networks.resolve()
-    with directory.hold(f"retraining run {run.run_id}") if own else contextlib.nullcontext():
+    with directory.hold(f"retraining run {settings.run_id}") if own else contextlib.nullcontext():
         if note is not None:
             log.warning(note)
         announce([group])
-        kept = _kept_weights(directory.networks / f"{run.run_id}.safetensors")
+        kept = _kept_weights(directory.networks / f"{settings.run_id}.safetensors")
         (made,) = train_again([row], [group], progress)
         if kept is not None and made.trained.network is not None:
             identical = _same_bits(kept, made.trained.network.state_dict())
@@ -155,8 +166,8 @@ def retrain_run(
         )
         target = target if belongs or not own else aside
         network = made.trained.network
-        path = None if network is None else save(network, target / run.run_id, overwrite=True)
-    return Restored(row["index"], run.run_id, path, made=made, as_before=note is None)
+        path = None if network is None else save(network, target / settings.run_id, overwrite=True)
+    return Restored(row["index"], settings.run_id, path, made=made, as_before=note is None)
 
 
 def _kept_weights(file: Path) -> dict[str, torch.Tensor] | None:
@@ -211,9 +222,20 @@ def retrain_sample(
 ) -> Sample:
     """Train some runs of a sweep again, together, and compare each with its row. Nothing is saved.
 
-    count: how many, drawn at random by the seed. engine, device, precision: as for `retrain_run`.
+    sweep: its directory.
+    count: how many runs, drawn at random.
+    seed: another seed draws other runs.
+    engine, device, precision, strict_device, progress: as for `retrain`.
 
-        print(retrain_sample("sweeps/fixed-width", 16).same)
+    Returns a `Sample`: `identical` and `same` count the runs that are the table's to the bit, and
+    up to rounding; `differences` has each run's.
+
+    >>> from algophase import Space, retrain_sample, sweep
+    >>> settings = {"task": {"modulus": 7}, "network": {"width": 8}, "training": {"epochs": 5}}
+    >>> _ = sweep(Space.from_dict({"name": "tiny", **settings}), directory, runs=3, device="cpu")
+    >>> sample = retrain_sample(directory, 2)
+    >>> len(sample.differences), sample.same
+    (2, 2)
     """
     directory = SweepDirectory(sweep)
     refuse_moments(column_names(directory.path), directory.path)

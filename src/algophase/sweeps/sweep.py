@@ -108,7 +108,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a sitting ended: "complete", "out of time" or "interrupted". new: the runs it added."""
+    """How a sitting ended: "complete", "out of time" or "interrupted".
+
+    runs: asked for; done: in the table, new: added now; counts: runs by outcome, all of the table's
+        that were asked for.
+    without_weights: runs whose networks were to be kept and were not, when they were made earlier.
+    """
 
     ended: str
     runs: int
@@ -118,6 +123,7 @@ class Outcome:
     training_seconds: float
     analysis_seconds: float
     seconds: float
+    without_weights: int = 0
 
 
 @dataclass
@@ -240,11 +246,11 @@ def outcomes_by_id(directory: SweepDirectory) -> dict[str, str]:
     return {row["run_id"]: outcome(row) for row in rows}
 
 
-def sweep(
+def sweep_here(
     request: Request, directory: SweepDirectory, report: Callable[[Standing], None] = ignore
 ) -> Outcome:
-    """Train and analyse the runs that are missing. `report` is called with where the sweep
-    stands.
+    """Train and analyse the runs that are missing, on this machine. `report` is called with where
+    the sweep stands.
     """
     begun = time.monotonic()
     deadline = None if request.minutes is None else begun + 60 * request.minutes
