@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
@@ -25,12 +25,9 @@ Bools = NDArray[numpy.bool_]
 Integers = NDArray[numpy.int64]
 
 DRAWS, SIMULATIONS, POOL, RESAMPLES = 10_000, 400, 20_000, 1000
-CORRELATION, LIKELIER, MORE_PAIRS, AREA = (
-    0.2,
-    1.25,
-    1.25,
-    0.53,
-)  # effects that powers are stated for
+MOST_LEVELS = 13  # values of a setting: more are put together
+# Effects that powers are stated for
+CORRELATION, LIKELIER, MORE_PAIRS, AREA = 0.2, 1.25, 1.25, 0.53
 
 
 @dataclass(frozen=True)
@@ -91,56 +88,85 @@ class KeySets:
 
     def pairs(self, member: Bools, ratio: int = 2) -> Integers:
         """Pairs {k, ratio k} in each set (..., m); frequencies count up to sign."""
-        found: Integers = (member & member[..., self.times(numpy.array([ratio]))[0]]).sum(axis=-1)
-        return found
+        partner = self.times(numpy.array([ratio]))[0]
+        in_both = member & member[..., partner]
+        counts: Integers = in_both.sum(axis=-1)
+        return counts
 
 
 def key_sets(modulus: int, keys: "Sequence[Sequence[int]] | pandas.Series[Any]") -> KeySets:
+    """keys: the key frequencies of each network, from 1 to (modulus - 1) / 2."""
     member = numpy.zeros((len(keys), (modulus - 1) // 2), dtype=bool)
-    for row, each in zip(member, keys, strict=True):
-        if not all(1 <= k <= len(row) for k in each):
-            raise InputError(
-                f"a key frequency modulo {modulus} is one of {list(each)}; it must be from 1 to "
-                f"{len(row)}"
-            )
-        row[[k - 1 for k in each]] = True
+    for row, frequencies in zip(member, keys, strict=True):
+        for frequency in frequencies:
+            if not 1 <= frequency <= len(row):
+                raise InputError(
+                    f"a key frequency modulo {modulus} is one of {list(frequencies)}; it must be "
+                    f"from 1 to {len(row)}"
+                )
+            row[frequency - 1] = True
     return KeySets(modulus, member)
 
 
 def number_law(values: Floats, counts: Integers, setting: str, level: float, seed: int = 0) -> Law:
     """Whether networks with more of a setting have more keys, or fewer."""
-    from scipy.stats import rankdata, spearmanr, t
+    from scipy.stats import rankdata, spearmanr
 
-    words, random = setting.replace("_", " "), generator(seed, "laws", "number", setting)
-    total, x, y = len(values), rankdata(values), rankdata(counts)
-    # Normal pairs of this rank correlation, given the values and counts that there are.
-    pearson = 2 * math.sin(math.pi * CORRELATION / 6)
-    first, noise = random.standard_normal((2, SIMULATIONS, total))
-    second = pearson * first + math.sqrt(1 - pearson**2) * noise
-    made = [
-        numpy.sort(ranks)[each.argsort(axis=1).argsort(axis=1)]
-        for ranks, each in ((x, first), (y, second))
-    ]
-    a, b = (each - each.mean(axis=1, keepdims=True) for each in made)
-    simulated = (a * b).sum(axis=1) / numpy.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1)).clip(
-        min=1e-300
-    )
-    edge = float(t.ppf(1 - level / 2, total - 2))
-    found = spearmanr(values, counts) if len(set(counts)) > 1 else None
-    rho, p_value = (0.0, 1.0) if found is None else (float(found.statistic), float(found.pvalue))
+    words = setting.replace("_", " ")
+    random = generator(seed, "laws", "number", setting)
+    value_ranks, count_ranks = rankdata(values), rankdata(counts)
+    power = _number_power(value_ranks, count_ranks, level, random)
+    rho, p_value = 0.0, 1.0
+    if len(set(counts)) > 1:
+        spearman = spearmanr(values, counts)
+        rho, p_value = float(spearman.statistic), float(spearman.pvalue)
+    ranks = numpy.column_stack([value_ranks, count_ranks])
     return Law(
         name=f"number and {words}",
         null="settings and numbers of keys in a random order",
         effect=f"rank correlation {CORRELATION:g} or {-CORRELATION:g}",
-        power=float((numpy.abs(simulated) > edge / math.sqrt(total - 2 + edge**2)).mean()),
-        runs=total,
+        power=power,
+        runs=len(values),
         measured="rank correlation",
         value=rho,
-        interval=_bootstrap(numpy.column_stack([x, y]), _correlation, random),
+        interval=_bootstrap(ranks, _correlation, random),
         chance=0.0,
         p_value=p_value,
-        details=tuple(f"{words} {part}" for part in _by_level(values, counts, random)),
+        details=tuple(f"{words} {line}" for line in _by_level(values, counts, random)),
     )
+
+
+def _number_power(
+    value_ranks: Floats, count_ranks: Floats, level: float, random: numpy.random.Generator
+) -> float:
+    """How often normal pairs of rank correlation CORRELATION, put at the ranks that there are, give
+    a Spearman correlation that the test rejects.
+    """
+    from scipy.stats import t
+
+    total = len(value_ranks)
+    pearson = 2 * math.sin(math.pi * CORRELATION / 6)  # of normal pairs of this rank correlation
+    first, noise = random.standard_normal((2, SIMULATIONS, total))
+    second = pearson * first + math.sqrt(1 - pearson**2) * noise
+    x = _centered(_in_order_of(first, value_ranks))
+    y = _centered(_in_order_of(second, count_ranks))
+    spread = numpy.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
+    correlations = (x * y).sum(axis=1) / spread.clip(min=1e-300)
+    edge = float(t.ppf(1 - level / 2, total - 2))
+    rejected = numpy.abs(correlations) > edge / math.sqrt(total - 2 + edge**2)
+    return float(rejected.mean())
+
+
+def _in_order_of(simulated: Floats, ranks: Floats) -> Floats:
+    """The given ranks, (n,), in the order of each row of simulated, (simulations, n)."""
+    positions = simulated.argsort(axis=1).argsort(axis=1)
+    ordered: Floats = numpy.sort(ranks)[positions]
+    return ordered
+
+
+def _centered(rows: Floats) -> Floats:
+    centered: Floats = rows - rows.mean(axis=1, keepdims=True)
+    return centered
 
 
 def _correlation(pairs: Floats) -> float:
@@ -148,26 +174,30 @@ def _correlation(pairs: Floats) -> float:
     return float((x * y).sum() / max(math.sqrt((x**2).sum() * (y**2).sum()), 1e-300))
 
 
+def _mean(values: Floats) -> float:
+    return float(values.mean())
+
+
 def _by_level(values: Floats, counts: Integers, random: numpy.random.Generator) -> list[str]:
     """The mean number at each value, or where there are many in each fifth of them."""
     levels = numpy.unique(values)
-    if len(levels) > 13:
+    parts = [values == level for level in levels]
+    if len(levels) > MOST_LEVELS:
         edges = numpy.quantile(values, numpy.linspace(0, 1, 6))
-        parts = [
-            (values >= low) & ((values < high) | (high == edges[-1]))
-            for low, high in pairwise(edges)
-        ]
-    else:
-        parts = [values == each for each in levels]
-    told = []
+        parts = []
+        for low, high in pairwise(edges):
+            below = (values < high) | (high == edges[-1])
+            parts.append((values >= low) & below)
+    lines = []
     for part in parts:
-        low, high = _bootstrap(counts[part].astype(float), lambda some: float(some.mean()), random)
+        low, high = _bootstrap(counts[part].astype(float), _mean, random)
+        # One value where both ends are the same.
         ends = dict.fromkeys([f"{values[part].min():.3g}", f"{values[part].max():.3g}"])
-        told.append(
+        lines.append(
             f"{' to '.join(ends)}: {counts[part].mean():.2f} [{low:.2f}, {high:.2f}] keys in "
             f"{part.sum():,} networks"
         )
-    return told
+    return lines
 
 
 def _bootstrap(
@@ -190,50 +220,60 @@ def equal_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
 
     random = generator(seed, "laws", "equal")
     freedom = sum(group.count - 1 for group in groups)
-
-    def statistic(counts: Sequence[Floats]) -> Floats:
-        """Chi-square over its degrees of freedom, from counts (..., m) of each modulus."""
-        parts = [
-            ((each - (mean := each.mean(axis=-1, keepdims=True))) ** 2 / mean).sum(axis=-1)
-            for each in counts
-        ]
-        return numpy.asarray(sum(parts) / freedom)
-
-    def simulated(likelier: float) -> Floats:
-        """Uniform sets, or half of the frequencies so many times as likely as the others."""
-        found = []
-        for _ in range(SIMULATIONS):
-            halves = [
-                math.log(likelier) * (random.permutation(group.count) < group.count / 2)
-                for group in groups
-            ]
-            sets = [
-                group.drawn(group.sizes, random, half)
-                for group, half in zip(groups, halves, strict=True)
-            ]
-            found.append(statistic([each.sum(axis=0).astype(float) for each in sets]))
-        return numpy.array(found)
-
     # By chance it is as a chi-square, but smaller: no frequency is twice a key of one network.
-    edge = simulated(1.0).mean() * chi2.ppf(1 - level, freedom) / freedom
-    power = float((simulated(LIKELIER) > edge).mean())
-    null = statistic([_turned_counts(group, random) for group in groups])
-    seen = float(statistic([group.member.sum(axis=0).astype(float) for group in groups]))
+    by_chance = _simulated_statistics(groups, 1.0, random)
+    edge = by_chance.mean() * chi2.ppf(1 - level, freedom) / freedom
+    power = float((_simulated_statistics(groups, LIKELIER, random) > edge).mean())
+    null = _statistic([_turned_counts(group, random) for group in groups])
+    value = float(_statistic([_key_counts(group.member) for group in groups]))
     low, high = numpy.quantile(null, [0.025, 0.975])
-    total = sum(len(group.member) for group in groups)
+    as_large = int((null >= value).sum())
     return Law(
         name="equal",
         null="each network's keys times a random unit of its own, up to sign",
         effect=f"half of the frequencies {LIKELIER:g} times as likely as the others",
         power=power,
-        runs=total,
+        runs=sum(len(group.member) for group in groups),
         measured="chi-square per degree of freedom",
-        value=seen,
+        value=value,
         interval=None,
         chance=float(null.mean()),
-        p_value=float((1 + (null >= seen).sum()) / (1 + len(null))),
+        p_value=(1 + as_large) / (1 + len(null)),
         details=(f"by chance it is between {low:.3f} and {high:.3f} in 95 of 100 tables",),
     )
+
+
+def _key_counts(member: Bools) -> Floats:
+    """How often each frequency is a key, (m,), in sets (networks, m)."""
+    return member.sum(axis=0).astype(float)
+
+
+def _statistic(counts: Sequence[Floats]) -> Floats:
+    """Chi-square over its degrees of freedom, from counts (..., m) of each modulus."""
+    chi_square: Floats = numpy.zeros(())
+    freedom = 0
+    for of_modulus in counts:
+        mean = of_modulus.mean(axis=-1, keepdims=True)
+        chi_square = chi_square + ((of_modulus - mean) ** 2 / mean).sum(axis=-1)
+        freedom += of_modulus.shape[-1] - 1
+    return numpy.asarray(chi_square / freedom)
+
+
+def _simulated_statistics(
+    groups: Sequence[KeySets], likelier: float, random: numpy.random.Generator
+) -> Floats:
+    """The statistic of sets in which half of the frequencies are so many times as likely as the
+    others; 1 for uniform sets.
+    """
+    statistics = []
+    for _ in range(SIMULATIONS):
+        halves = [random.permutation(group.count) < group.count / 2 for group in groups]
+        counts = []
+        for group, half in zip(groups, halves, strict=True):
+            member = group.drawn(group.sizes, random, math.log(likelier) * half)
+            counts.append(_key_counts(member))
+        statistics.append(_statistic(counts))
+    return numpy.array(statistics)
 
 
 def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
@@ -241,11 +281,11 @@ def _turned_counts(group: KeySets, random: numpy.random.Generator) -> Floats:
     a unit.
     """
     table = group.times(numpy.arange(1, group.count + 1))
-    network, place = group.member.nonzero()
+    network, key = group.member.nonzero()
     counts = numpy.empty((DRAWS, group.count))
     for row in counts:
         units = random.integers(group.count, size=len(group.member))
-        row[:] = numpy.bincount(table[units[network], place], minlength=group.count)
+        row[:] = numpy.bincount(table[units[network], key], minlength=group.count)
     return counts
 
 
@@ -256,58 +296,86 @@ def doubling_law(groups: Sequence[KeySets], level: float, seed: int = 0) -> Law:
     Some network must have two keys.
     """
     random = generator(seed, "laws", "doubling")
-    shapes, seen, expected = list[tuple[Integers, Floats, int]](), list[Floats](), list[Floats]()
+    shapes, observed, expected = list[PairShape](), list[Floats](), list[Floats]()
     for group in groups:
         for size in numpy.unique(group.sizes):
-            mine = group.sizes == size
+            of_size = group.sizes == size
             pool = group.pairs(group.drawn(numpy.full(POOL, size), random))
             numbers, repeats = numpy.unique(pool, return_counts=True)
-            shapes.append((numbers, repeats / POOL, int(mine.sum())))
-            seen.append(group.pairs(group.member[mine]).astype(float))
-            expected.append(numpy.full(mine.sum(), pool.mean()))
-    chance = sum(float(each.sum()) for each in expected)
-
-    def totals(preference: float, draws: int) -> Integers:
-        """Pairs in all networks, where a set is so many times as likely for each pair that it
-        has.
-        """
-        found = numpy.zeros(draws, dtype=numpy.int64)
-        for numbers, shares, count in shapes:
-            weights = shares * preference**numbers
-            found += random.multinomial(count, weights / weights.sum(), size=draws) @ numbers
-        return found
-
-    def mean(preference: float) -> float:
-        return sum(
-            n * float(numpy.average(numbers, weights=shares * preference**numbers))
-            for numbers, shares, n in shapes
-        )
-
-    null, total = totals(1.0, DRAWS), float(sum(each.sum() for each in seen))
-    low, high = 1.0, 16.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if mean(middle) < MORE_PAIRS * chance else (low, middle)
-    edges = numpy.quantile(null, [level / 2, 1 - level / 2])
-    made = totals(high, SIMULATIONS)
-    power = float(((made < edges[0]) | (made > edges[1])).mean())
-    pairs = numpy.column_stack([numpy.concatenate(seen), numpy.concatenate(expected)])
-    tail = min((1 + (null >= total).sum()), (1 + (null <= total).sum())) / (1 + len(null))
+            shapes.append(PairShape(numbers, repeats / POOL, int(of_size.sum())))
+            observed.append(group.pairs(group.member[of_size]).astype(float))
+            expected.append(numpy.full(of_size.sum(), pool.mean()))
+    chance = sum(float(means.sum()) for means in expected)
+    total = sum(float(pairs.sum()) for pairs in observed)
+    null = _pair_totals(shapes, 1.0, DRAWS, random)
+    preference = _preference_for(shapes, MORE_PAIRS * chance)
+    simulated = _pair_totals(shapes, preference, SIMULATIONS, random)
+    low, high = numpy.quantile(null, [level / 2, 1 - level / 2])
+    power = float(((simulated < low) | (simulated > high)).mean())
+    per_network = numpy.column_stack([numpy.concatenate(observed), numpy.concatenate(expected)])
+    as_many, as_few = int((null >= total).sum()), int((null <= total).sum())
+    tail = (1 + min(as_many, as_few)) / (1 + len(null))
     return Law(
         name="doubling",
         null="uniform sets of the same sizes",
         effect=f"{MORE_PAIRS:g} times as many pairs of k and 2k as by chance",
         power=power,
-        runs=len(pairs),
+        runs=len(per_network),
         measured="pairs of k and 2k, relative to chance",
         value=total / chance,
-        interval=_bootstrap(
-            pairs, lambda some: float(some[:, 0].sum() / max(some[:, 1].sum(), 1e-300)), random
-        ),
+        interval=_bootstrap(per_network, _relative_to_chance, random),
         chance=1.0,
-        p_value=min(1.0, 2 * float(tail)),
+        p_value=min(1.0, 2 * tail),
         details=(f"{total:,.0f} pairs, {chance:,.0f} by chance", *_other_ratios(groups, chance)),
     )
+
+
+class PairShape(NamedTuple):
+    """Networks of one modulus and number of keys. numbers: of pairs that a uniform set can have;
+    shares: how often it has so many; networks: how many there are.
+    """
+
+    numbers: Integers
+    shares: Floats
+    networks: int
+
+    def weights(self, preference: float) -> Floats:
+        """The same where a set is `preference` times as likely for each pair that it has."""
+        weights: Floats = self.shares * preference**self.numbers
+        return weights / weights.sum()
+
+
+def _pair_totals(
+    shapes: Sequence[PairShape], preference: float, draws: int, random: numpy.random.Generator
+) -> Integers:
+    """Pairs in all networks together, (draws,)."""
+    totals = numpy.zeros(draws, dtype=numpy.int64)
+    for shape in shapes:
+        networks = random.multinomial(shape.networks, shape.weights(preference), size=draws)
+        totals += networks @ shape.numbers
+    return totals
+
+
+def _preference_for(shapes: Sequence[PairShape], pairs: float) -> float:
+    """The preference, from 1 to 16, at which so many pairs are expected; by bisection."""
+    low, high = 1.0, 16.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        expected = 0.0
+        for shape in shapes:
+            mean = float(numpy.average(shape.numbers, weights=shape.weights(middle)))
+            expected += shape.networks * mean
+        if expected < pairs:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _relative_to_chance(pairs: Floats) -> float:
+    """pairs: those of each network and those expected, (networks, 2)."""
+    observed, expected = pairs.sum(axis=0)
+    return float(observed / max(expected, 1e-300))
 
 
 def _other_ratios(groups: Sequence[KeySets], chance: float) -> list[str]:
@@ -317,14 +385,13 @@ def _other_ratios(groups: Sequence[KeySets], chance: float) -> list[str]:
     if len(groups) > 1:
         return []
     (group,) = groups
-    half = (
-        group.modulus + 1
-    ) // 2  # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k
-    others = [u for u in range(3, group.count + 1) if u not in (half, group.modulus - half)]
-    found = [group.pairs(group.member, u).sum() / chance for u in others]
+    # k / 2 is half k, and pairs of k and k / 2 are those of 2k and k.
+    half = (group.modulus + 1) // 2
+    ratios = set(range(3, group.count + 1)) - {half, group.modulus - half}
+    relative = [group.pairs(group.member, ratio).sum() / chance for ratio in ratios]
     return [
-        f"pairs of k and uk for every other u, relative to chance: {min(found):.2f} to "
-        f"{max(found):.2f}"
+        f"pairs of k and uk for every other u, relative to chance: {min(relative):.2f} to "
+        f"{max(relative):.2f}"
     ]
 
 
@@ -337,35 +404,27 @@ def start_laws(
     from scipy.stats import norm
 
     random = generator(seed, "laws", "start")
-    sizes = numpy.array([len(each) for each in keys])
-    others = numpy.array([len(next(iter(each.values()))) for each in starts]) - sizes
-    some = others > 0
+    key_counts = numpy.array([len(frequencies) for frequencies in keys])
+    all_counts = numpy.array([len(next(iter(start.values()))) for start in starts])
+    non_key_counts = all_counts - key_counts
+    usable = non_key_counts > 0
+    sizes = numpy.column_stack([key_counts, non_key_counts])[usable]
     # Without a law, an area has mean 1/2 and this variance (Mann and Whitney).
-    spread = (
-        math.sqrt(float(((sizes + others + 1) / (12 * sizes * others.clip(min=1)))[some].sum()))
-        / some.sum()
-    )
-    edge, shift = float(norm.ppf(1 - level / 2)), math.sqrt(2) * float(norm.ppf(AREA))
-    shapes, repeats = numpy.unique(
-        numpy.column_stack([sizes, others])[some], axis=0, return_counts=True
-    )
-    found = numpy.zeros(SIMULATIONS)
-    for (n, m), count in zip(shapes, repeats, strict=True):
-        for place in range(SIMULATIONS):
-            made = _area(random.normal(shift, 1, (count, n)), random.normal(0, 1, (count, m)))
-            found[place] += made.sum() / some.sum()
-    power = float((numpy.abs(found - 0.5) > edge * spread).mean())
+    variances = (sizes.sum(axis=1) + 1) / (12 * sizes.prod(axis=1))
+    spread = math.sqrt(float(variances.sum())) / len(sizes)
+    power = _start_power(sizes, spread, level, random)
+    expected_best = float((key_counts / all_counts).mean())
     laws = []
     for table in starts[0]:
         areas, best = list[float](), 0
-        for start, each in zip(starts, keys, strict=True):
-            chosen = numpy.zeros(len(start[table]), dtype=bool)
-            chosen[[k - 1 for k in each]] = True
-            best += bool(chosen[start[table].argmax()])
-            if not chosen.all():
-                areas.append(float(_area(start[table][chosen], start[table][~chosen])))
+        for start, frequencies in zip(starts, keys, strict=True):
+            powers = start[table]
+            is_key = numpy.zeros(len(powers), dtype=bool)
+            is_key[[frequency - 1 for frequency in frequencies]] = True
+            best += bool(is_key[powers.argmax()])
+            if not is_key.all():
+                areas.append(float(_area(powers[is_key], powers[~is_key])))
         value = float(numpy.mean(areas))
-        top = float((sizes / (sizes + others)).mean())
         laws.append(
             Law(
                 name=f"start of {table}",
@@ -376,16 +435,36 @@ def start_laws(
                 runs=len(areas),
                 measured="area",
                 value=value,
-                interval=_bootstrap(numpy.array(areas), lambda some: float(some.mean()), random),
+                interval=_bootstrap(numpy.array(areas), _mean, random),
                 chance=0.5,
                 p_value=2 * float(norm.sf(abs(value - 0.5) / spread)),
                 details=(
                     f"the strongest frequency of the start is a key in {best / len(keys):.1%}; "
-                    f"by chance {top:.1%}",
+                    f"by chance {expected_best:.1%}",
                 ),
             )
         )
     return laws
+
+
+def _start_power(
+    sizes: Integers, spread: float, level: float, random: numpy.random.Generator
+) -> float:
+    """How often the test sees an area of AREA. sizes: keys and others of each network,
+    (networks, 2); spread: of the mean area by chance.
+    """
+    from scipy.stats import norm
+
+    edge = float(norm.ppf(1 - level / 2))
+    shift = math.sqrt(2) * float(norm.ppf(AREA))  # between two normal variables of this area
+    mean_areas = numpy.zeros(SIMULATIONS)
+    shapes, repeats = numpy.unique(sizes, axis=0, return_counts=True)
+    for (key_count, non_key_count), networks in zip(shapes, repeats, strict=True):
+        for simulation in range(SIMULATIONS):
+            key_powers = random.normal(shift, 1, (networks, key_count))
+            other_powers = random.normal(0, 1, (networks, non_key_count))
+            mean_areas[simulation] += _area(key_powers, other_powers).sum() / len(sizes)
+    return float((numpy.abs(mean_areas - 0.5) > edge * spread).mean())
 
 
 def _area(keys: Floats, others: Floats) -> Floats:

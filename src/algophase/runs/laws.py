@@ -16,12 +16,13 @@ of a stated size.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from algophase.core.errors import InputError
 from algophase.core.progress import Bar
+from algophase.pages.table import text_line
 from algophase.record.layout import to_record
 from algophase.runs.law_tests import Law, doubling_law, equal_law, key_sets, number_law, start_laws
 from algophase.runs.rows import run_from_row
@@ -66,7 +67,7 @@ class Laws:
         return f"<Laws of {self.name}: {len(self.laws)} tests on {self.runs:,} networks>"
 
     def __str__(self) -> str:
-        wide = max(len(law.name) for law in self.laws)
+        width = max(len(law.name) for law in self.laws)
         mean = sum(size * count for size, count in self.sizes.items()) / self.runs
         lines = [
             f"{self.name}: {self.runs:,} accurate networks with {mean:.2f} key frequencies on "
@@ -77,19 +78,21 @@ class Laws:
             "stated before looking: the chance to find an effect of this size, at level "
             f"{self.level:g} over all tests"
         )
-        lines += [
-            f"  {law.name:{wide}}  {law.power:6.1%}  {law.effect} ({law.runs:,} networks)"
-            for law in self.laws
-        ]
+        for law in self.laws:
+            effect = f"{law.effect} ({law.runs:,} networks)"
+            cells = [law.name, f"{law.power:.1%}", effect]
+            lines.append("  " + text_line(cells, [width, 6, 0], numbers=(1,)))
         lines += ["", "found, with 95% intervals; p-values corrected together by Holm's method"]
         for law in self.laws:
-            within = (
-                "" if law.interval is None else f" [{law.interval[0]:.3f}, {law.interval[1]:.3f}]"
-            )
-            seen = f"{law.measured} {law.value:.3f}{within}, by chance {law.chance:.3f}"
-            chance = f"p = {law.corrected:.2g}" if law.corrected > 1e-15 else "p < 1e-15"
-            lines.append(f"  {law.name:{wide}}  {seen}; {chance}: {self.answer(law)}")
-            lines += [f"  {'':{wide}}  {line}" for line in law.details]
+            within = ""
+            if law.interval is not None:
+                low, high = law.interval
+                within = f" [{low:.3f}, {high:.3f}]"
+            value = f"{law.measured} {law.value:.3f}{within}, by chance {law.chance:.3f}"
+            p_value = f"p = {law.corrected:.2g}" if law.corrected > 1e-15 else "p < 1e-15"
+            rows = [[law.name, f"{value}; {p_value}: {self.answer(law)}"]]
+            rows += [["", line] for line in law.details]
+            lines += ["  " + text_line(row, [width, 0]) for row in rows]
         return "\n".join([*lines, *(f"not tested: {note}" for note in self.notes)])
 
     def answer(self, law: Law) -> str:
@@ -118,14 +121,9 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}; it must be between 0 and 1")
     frame, source = with_keys(runs)
-    keys = frame["_keys"]
-    notes, varied = (
-        list[str](),
-        [name for name in SETTINGS if name in frame and frame[name].nunique() > 1],
-    )
-    prime = frame["modulus"].map(
-        lambda p: p >= SMALLEST and all(p % n for n in range(2, math.isqrt(int(p)) + 1))
-    )
+    keys, notes = frame["_keys"], list[str]()
+    varied = [name for name in SETTINGS if name in frame and frame[name].nunique() > 1]
+    prime = frame["modulus"].map(_is_usable_prime)
     if (~prime).any():
         notes.append(
             f"{(~prime).sum():,} networks of a modulus that is composite or below {SMALLEST}: "
@@ -133,38 +131,47 @@ def selection_laws(runs: Runs, *, level: float = 0.01, starts: bool = True, seed
         )
     which = bool(prime.sum() >= FEWEST)
     doubling = which and source == PROGRAM and bool((keys[prime].map(len) > 1).any())
-    each = level / max(
-        1, len(varied) + which * (1 + 3 * starts) + doubling
-    )  # the level of one test
+    tests = len(varied) + which * (1 + 3 * starts) + doubling
+    test_level = level / max(1, tests)
     counts = keys.map(len).to_numpy()
-    laws = [number_law(frame[name].to_numpy(float), counts, name, each, seed) for name in varied]
+    laws = list[Law]()
+    for name in varied:
+        values = frame[name].to_numpy(float)
+        laws.append(number_law(values, counts, name, test_level, seed))
     if which:
-        groups = [
-            key_sets(int(p), some) for p, some in keys[prime].groupby(frame["modulus"][prime])
-        ]
-        laws.append(equal_law(groups, each, seed))
+        groups = []
+        for modulus, modulus_keys in keys[prime].groupby(frame["modulus"][prime]):
+            groups.append(key_sets(int(modulus), modulus_keys))
+        laws.append(equal_law(groups, test_level, seed))
         if doubling:
-            laws.append(doubling_law(groups, each, seed))
+            laws.append(doubling_law(groups, test_level, seed))
         elif source == CIRCLES:
             notes.append(
                 "doubling: a Pizza's companion has twice its frequency, and circles alone do "
                 "not tell it from a key"
             )
         if starts:
-            laws += start_laws(_starts(frame[prime]), list(keys[prime]), each, seed)
+            laws += start_laws(_starts(frame[prime]), list(keys[prime]), test_level, seed)
     corrected = holm([law.p_value for law in laws])
     laws = [replace(law, corrected=p_value) for law, p_value in zip(laws, corrected, strict=True)]
     sizes = {size: int((counts == size).sum()) for size in sorted({*counts.tolist()})}
     return Laws(runs.name, source, len(frame), sizes, level, tuple(laws), tuple(notes))
 
 
+def _is_usable_prime(modulus: int) -> bool:
+    """Whether every frequency of the modulus is as good as another, and doubling is a law."""
+    if modulus < SMALLEST:
+        return False
+    return all(modulus % divisor for divisor in range(2, math.isqrt(int(modulus)) + 1))
+
+
 def _starts(frame: "pandas.DataFrame") -> list[Starts]:
-    found = []
+    starts = []
     with Bar("drawing starts", len(frame)) as bar:
-        for place, row in enumerate(frame.to_dict("records")):
-            bar(place)
-            found.append(initial_powers(run_from_row(row)))
-    return found
+        for done, row in enumerate(frame.to_dict("records")):
+            bar(done)
+            starts.append(initial_powers(run_from_row(row)))
+    return starts
 
 
 def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
@@ -175,20 +182,27 @@ def with_keys(runs: Runs) -> "tuple[pandas.DataFrame, str]":
     """
     frame = runs.accurate.frame
     if PROGRAM in frame and frame[PROGRAM].notna().any():
-        source, some = PROGRAM, frame[frame[PROGRAM].notna()].copy()
-        some["_keys"] = [tuple(sorted(map(int, keys))) for keys in some[PROGRAM]]
+        source = PROGRAM
+        frame = frame[frame[PROGRAM].notna()].copy()
+        frame["_keys"] = [tuple(sorted(map(int, keys))) for keys in frame[PROGRAM]]
     else:
+        source = CIRCLES
         runs.require([CIRCLES, "circles.role"])
-        source, some = CIRCLES, frame[frame[CIRCLES].notna()].copy()
-        pairs = zip(some[CIRCLES], some["circles.role"], strict=True)
-        some["_keys"] = [
-            tuple(sorted({int(k) for k, role in zip(*each, strict=True) if role != "accompanying"}))
-            for each in pairs
-        ]
-    some = some[some["_keys"].map(len) > 0]
-    if len(some) < FEWEST:
+        frame = frame[frame[CIRCLES].notna()].copy()
+        frame["_keys"] = list(map(_keys_of_circles, frame[CIRCLES], frame["circles.role"]))
+    frame = frame[frame["_keys"].map(len) > 0]
+    if len(frame) < FEWEST:
         raise InputError(
-            f"{runs.name} has {len(some)} accurate networks with key frequencies; laws need at "
+            f"{runs.name} has {len(frame)} accurate networks with key frequencies; laws need at "
             f"least {FEWEST}"
         )
-    return some, source
+    return frame, source
+
+
+def _keys_of_circles(frequencies: Sequence[int], roles: Sequence[str]) -> tuple[int, ...]:
+    """The frequencies of one network's circles, but of those that accompany a Pizza."""
+    keys = set()
+    for frequency, role in zip(frequencies, roles, strict=True):
+        if role != "accompanying":
+            keys.add(int(frequency))
+    return tuple(sorted(keys))
