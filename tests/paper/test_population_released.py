@@ -5,28 +5,28 @@ from pathlib import Path
 from made_items import claims_of, write_transformers
 
 from algophase.analysis.catalogue import IRRELEVANCE, SYMMETRICITY
+from algophase.paper.claims import judge
 from algophase.paper.items import find_items
-from algophase.paper.population_released import (
-    printed_share,
-    published_share,
-    released_population,
-    released_shift,
-)
+from algophase.paper.measure import measured
+from algophase.paper.population_released import released_population, released_shift
+from algophase.paper.product import Claim
+from algophase.paper.published import entry
 from algophase.paper.sources import Sources
 from algophase.runs.statistics import Share
 
 
 def test_a_printed_share_is_compared_within_both_sampling_errors() -> None:
-    assert printed_share(Share(343, 1000), "fixed-width").verdict == "reproduced"
-    assert printed_share(Share(450, 1000), "fixed-width").verdict == "differs"
-    assert printed_share(Share(0, 0), "fixed-width").verdict == "not tested"
-    assert (
-        printed_share(Share(2, 16), "layers-4").verdict == "undecided"
-    )  # no difference seen, but a large one might be there
-    assert printed_share(Share(343, 1000), "fixed-width").published == "34.31%"
-    edge = printed_share(
-        Share(643, 1725), "fixed-width"
-    )  # our interval alone leaves the printed share out
+    def judged(name: str, count: int, total: int) -> Claim:
+        return judge(entry(name), measured(Share(count, total), space="s", of_accurate=""))
+
+    one_layer = "share-circular-1-layer"
+    assert judged(one_layer, 343, 1000).verdict == "reproduced"
+    assert judged(one_layer, 450, 1000).verdict == "differs"
+    assert judged(one_layer, 0, 0).verdict == "not tested"
+    # No difference seen, but a large one might be there.
+    assert judged("share-circular-4-layers", 2, 16).verdict == "undecided"
+    assert judged(one_layer, 343, 1000).published == "34.31%"
+    edge = judged(one_layer, 643, 1725)  # our interval alone leaves the printed share out
     assert edge.verdict == "reproduced"
     assert "outside our interval" in edge.note
 
@@ -39,13 +39,15 @@ def test_without_the_authors_table_there_is_nothing_beside_ours(tmp_path: Path) 
 
 def test_released_runs_are_taken_by_their_settings(released: Path) -> None:
     sources = Sources(released=released)
-    for space in ("fixed-width", "layers-2", "layers-3", "layers-4"):
+    for space, name in (
+        ("fixed-width", "share-circular-1-layer"),
+        ("layers-2", "share-circular-2-layers"),
+        ("layers-3", "share-circular-3-layers"),
+        ("layers-4", "share-circular-4-layers"),
+    ):
         runs = released_population(sources, space)
         assert runs is not None
-        assert (runs.circular_share.count, runs.circular_share.total) == (
-            published_share(space).count,
-            published_share(space).total,
-        )
+        assert runs.circular_share == entry(name).share
     shift = released_shift(sources, "equals-sign", SYMMETRICITY)
     assert shift is not None
     assert shift[1] == "gradient symmetricity (without the equals sign)"

@@ -17,6 +17,7 @@ from algophase.paper.populations import (
     LOW,
     PHASES,
     SYMMETRIC,
+    Phases,
     bend,
     bootstrap_difference,
     by_circularity,
@@ -25,7 +26,7 @@ from algophase.paper.populations import (
     pizzas,
     population,
     populations,
-    transition_claim,
+    transition,
     transition_table,
     transitions,
 )
@@ -99,12 +100,9 @@ def test_transitions_are_observed_missing_or_undecided() -> None:
     assert clear[SYMMETRICITY].rate == pytest.approx(0.55, abs=0.05)
     holds = [found[SYMMETRICITY].observed(clear=True) for found in (clear, never, few)]
     assert holds == [True, False, "undecided"]
-    claim = transition_claim("a transition", clear[IRRELEVANCE], clear=True)
-    assert (claim.text, claim.verdict, claim.sample) == (
-        "a transition, by distance irrelevance",
-        "supported",
-        400,
-    )
+    measurement = transition(Phases(made(6), clear), IRRELEVANCE)
+    assert (measurement.sample, measurement.words["phase"]) == (400, "distance irrelevance < 0.6")
+    assert Phases(made(6), never).rates == []
     table = transition_table({"clear": clear, "never": never})
     assert [row[0] for row in table.rows] == ["clear", "clear", "never", "never"]
     assert table.rows[2][3:] == ("-", "-", "-")

@@ -86,26 +86,38 @@ OTHERS: dict[str, Callable[[Sources], Any]] = {
 }
 
 
+# Sweeps that an item is made from, by its label where that is another word.
+SWEEP_OF = {"diff-vocab": "separate-vocabularies", "eqn-sign": "equals-sign"}
+
+
+def _sweep_and_subset(name: str) -> tuple[str, str]:
+    space, _, subset = name.partition(" ")
+    return SWEEP_OF.get(space, space), subset
+
+
 def is_population(name: str) -> bool:
     """Whether a claim may name this population."""
     if ", " in name:
         return all(map(is_population, name.split(", ")))
-    space, _, subset = name.partition(" ")
+    space, subset = _sweep_and_subset(name)
     return name in ROLES or name in OTHERS or (space in PAPER_SPACES and subset in SUBSETS)
 
 
 def find_population(sources: Sources, name: str) -> Any:
     """A network (`model-a`), the runs of a sweep (`fixed-width`) or a part of them (`fixed-width
-    circular`); several, with commas between, as a tuple.
+    circular`); several, with commas between, as a tuple. Each is made once.
     """
     if ", " in name:
         return tuple(find_population(sources, part) for part in name.split(", "))
     if name in ROLES:
         return sources.network(name)
-    if name in OTHERS:
-        return OTHERS[name](sources)
-    space, _, subset = name.partition(" ")
-    return SUBSETS[subset](sources, space)
+    if name not in sources.populations:
+        if name in OTHERS:
+            sources.populations[name] = OTHERS[name](sources)
+        else:
+            space, subset = _sweep_and_subset(name)
+            sources.populations[name] = SUBSETS[subset](sources, space)
+    return sources.populations[name]
 
 
 def measure(sources: Sources, population: str, name: str, **arguments: Any) -> Measurement | None:

@@ -1,11 +1,20 @@
 """The phase space of the main experiments (section 4), unfiltered and deeper (appendix C)."""
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy
 
-from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
+from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT
 from algophase.core.lines import exceeds, falls_short, reaches
+from algophase.paper.measure import (
+    OTHERS,
+    SUBSETS,
+    Measurement,
+    find_population,
+    measure,
+    measured,
+    quantity,
+)
 from algophase.paper.population_figures import (
     by_verdict,
     metrics_figure,
@@ -13,12 +22,7 @@ from algophase.paper.population_figures import (
     rates_figure,
     unfiltered_figure,
 )
-from algophase.paper.population_released import (
-    beside,
-    published_share,
-    released_population,
-    share_claims,
-)
+from algophase.paper.population_released import beside, released_population
 from algophase.paper.populations import (
     ASYMMETRIC,
     BY_DEFINITION,
@@ -28,430 +32,432 @@ from algophase.paper.populations import (
     MEASURES,
     PHASES,
     SYMMETRIC,
+    Phases,
     bend,
     by_circularity,
     is_circular,
     joined,
-    lines_by_width,
+    phases,
     pizzas,
     population,
     populations,
-    transition_claim,
     transition_table,
-    transitions,
 )
-from algophase.paper.product import Claim, Product, Table
-from algophase.paper.published import number
-from algophase.paper.rules import (
-    MOST,
-    NEARLY_ALL,
-    THRESHOLDS,
-    above_zero,
-    apart,
-    decided,
-    points,
-    share_claim,
-    some_claim,
-    statement,
-)
-from algophase.paper.sources import Sources
-from algophase.runs.runs import Runs, inside_phase
+from algophase.paper.product import Product, Table
+from algophase.paper.published import entry
+from algophase.paper.rules import THRESHOLDS, apart, points
+from algophase.paper.sources import Missing, Sources
+from algophase.runs.runs import Runs, inside_phase, metric_boundary
 from algophase.runs.statistics import Share
+
+if TYPE_CHECKING:
+    import pandas
 
 DEEP = {"layers-2": "2 layers", "layers-3": "3 layers", "layers-4": "4 layers"}
 MAIN = {"fixed-width": "width 128", "varying-width": "varying widths", **DEEP}
-STRAIGHT = 0.1  # attention rate
-LOW_RATE, HIGH_RATE = 0.2, 0.8
+SIDES = {"Pizza": (SYMMETRIC, INSIDE), "Clock": (ASYMMETRIC, HIGH)}
+Spaces = dict[str, Runs]  # by the name of the sweep
+
+
+def _main_experiments(sources: Sources) -> Spaces:
+    return populations(sources, *MAIN)
+
+
+def _released(sources: Sources, space: str) -> Runs:
+    runs = released_population(sources, space)
+    if runs is None:
+        raise Missing("the authors' own table is taken with --released DIR")
+    return runs
+
+
+OTHERS["main experiments"] = _main_experiments
+SUBSETS["released"] = _released
 
 
 def _name_of(space: str, runs: Runs) -> str:
     """What a population is called in tables and pictures."""
-    return (
-        f"widths {runs['width'].min():.0f} to {runs['width'].max():.0f}"
-        if space == "varying-width"
-        else MAIN[space]
-    )
+    if space == "varying-width":
+        return f"widths {runs['width'].min():.0f} to {runs['width'].max():.0f}"
+    return MAIN[space]
 
 
-def _not_there(spaces: dict[str, str], found: dict[str, Runs]) -> str:
-    lacking = [space for space in spaces if space not in found]
+def _not_there(spaces: dict[str, str], by_space: Spaces) -> str:
+    lacking = [space for space in spaces if space not in by_space]
     return f"; not there yet: {', '.join(lacking)}" if lacking else ""
 
 
-# --- section 4
-# --------------------------------------------------------------------------------------------------------
+# --- section 4.1: one metric against the other
 
 
-def _symmetric_at_low(runs: Runs, measure: str = IRRELEVANCE) -> Share:
-    low = runs.where(falls_short(runs[measure], LOW.limit))
+def _symmetric_at_low(runs: Runs, metric: str = IRRELEVANCE) -> Share:
+    low = runs.where(falls_short(runs[metric], LOW.limit))
     return low.share(SYMMETRIC.of(low))
 
 
 def metricvs(sources: Sources) -> Product:
     population(sources, "fixed-width", "attention_rate", "pizza_share")
-    found = populations(sources, *MAIN)
-    named = {_name_of(space, one): one for space, one in found.items()}
-    claims = []
-    for name in ("accurate", "circular"):
-        shares = [_symmetric_at_low(getattr(one, name)) for one in named.values()]
-        share = Share(sum(one.count for one in shares), sum(one.total for one in shares))
-        text = (
-            "at low distance irrelevance the gradient symmetricity is almost always close "
-            f"to 1 ({name} runs)"
-        )
-        claims.append(
-            share_claim(
-                text, share, NEARLY_ALL, f"runs with {SYMMETRIC} among {name} runs with {LOW}"
-            )
-        )
-    claims += _typical(joined([one.circular for one in named.values() if "pizza_share" in one]))
-    for name, one in named.items():
-        text = f"majority of the runs reached 100% validation accuracy, {name}"
-        claims.append(
-            share_claim(
-                text, one.accuracy_share, MOST, "appendix F.1; accurate of all finished runs"
-            )
-        )
+    by_space = find_population(sources, "main experiments")
+    named = {_name_of(space, runs): runs for space, runs in by_space.items()}
     rows = []
-    for name, one in named.items():
-        shares = [
-            one.accuracy_share,
-            one.circular_share_of_accurate,
-            _symmetric_at_low(one.accurate),
-        ]
-        rows.append((name, f"{len(one):,}", *map(str, shares)))
-    figures = {"": metrics_figure({name: one.accurate for name, one in named.items()})}
-    tables = {
-        "": Table(
-            (
-                "runs",
-                "finished",
-                "accurate",
-                "circular, of accurate",
-                "symmetric at low irrelevance",
-            ),
-            tuple(rows),
-        )
-    }
-    source = (
-        "; ".join(one.source for one in named.values())
-        + f"; {BY_DEFINITION}{_not_there(MAIN, found)}"
+    for name, runs in named.items():
+        shares = runs.accuracy_share, runs.circular_share_of_accurate
+        at_low = _symmetric_at_low(runs.accurate)
+        rows.append((name, f"{len(runs):,}", *map(str, shares), str(at_low)))
+    columns = (
+        "runs",
+        "finished",
+        "accurate",
+        "circular, of accurate",
+        "symmetric at low irrelevance",
     )
-    theirs = {
-        f"released, {MAIN[space]}": released_population(sources, space)
-        for space in ("fixed-width", *DEEP)
-    }
-    released = {name: one for name, one in theirs.items() if one is not None}
+    figures = {"": metrics_figure({name: runs.accurate for name, runs in named.items()})}
+    tables = {"": Table(columns, tuple(rows))}
+    source = "; ".join(runs.source for runs in named.values())
+    source += f"; {BY_DEFINITION}{_not_there(MAIN, by_space)}"
+    released = {}
+    for space in ("fixed-width", *DEEP):
+        runs_of_authors = released_population(sources, space)
+        if runs_of_authors is not None:
+            released[f"released, {MAIN[space]}"] = runs_of_authors
     if released:
-        figures["released"] = metrics_figure(
-            {name: one.accurate for name, one in released.items()}, WRONG_LOGIT
-        )
-        beside_them = {
-            **{name: one for name, one in named.items() if WRONG_LOGIT in one},
-            **released,
-        }
-        at_low = partial(_symmetric_at_low, measure=WRONG_LOGIT)
-        tables["released"] = Table(
-            ("runs", "symmetric at low irrelevance (wrong logit), accurate", "the same, circular"),
-            tuple(
-                (name, str(at_low(one.accurate)), str(at_low(one.circular)))
-                for name, one in beside_them.items()
-            ),
-        )
+        accurate = {name: runs.accurate for name, runs in released.items()}
+        figures["released"] = metrics_figure(accurate, WRONG_LOGIT)
+        tables["released"] = _wrong_logit_table(named, released)
         source += (
             "; released runs: distance irrelevance of the largest wrong logit, which is "
             "what their table has"
         )
-    return Product(source, figures, tables, tuple(claims))
+    return Product(source, figures, tables)
 
 
-def _typical(known: Runs) -> list[Claim]:
-    """Where the irrelevance of Pizzas and Clocks lies, told apart by their circles alone: a
-    verdict would use irrelevance.
-    """
-    lesser, limit = THRESHOLDS.hybrid_share, number("typical-irrelevance-limit").value
-    clocks = known.where(falls_short(known["pizza_share"], lesser))
-    claims = []
-    share = known["pizza_share"]
-    for name, some, within, printed, sign in (
-        (
-            "Pizza",
-            known.where(exceeds(share, 1 - lesser)),
-            falls_short,
-            f"0 to {limit:g}",
-            f"more than {1 - lesser:.0%}",
-        ),
-        ("Clock", clocks, reaches, f"{limit:g} to 1", f"less than {lesser:.0%}"),
-    ):
-        values = some[IRRELEVANCE]
-        spread = (
-            f"5% to 95% of them: {values.quantile(0.05):.2f} to {values.quantile(0.95):.2f}"
-            if len(some)
-            else "no runs"
-        )
-        what = (
-            f"share within; {spread}; a {name} here has {sign} of its circles' logit "
-            "variance in the Pizza's form"
-        )
-        text = f"typical distance irrelevance of a {name}"
-        claims.append(share_claim(text, some.share(within(values, limit)), MOST, what, printed))
-    highest = f"the highest is {clocks[SYMMETRICITY].max():.3f}" if len(clocks) else "no runs"
-    ruled, what = (
-        clocks.share(ASYMMETRIC.of(clocks)),
-        f"Clocks, as above, with {ASYMMETRIC}; {highest}",
+def _wrong_logit_table(ours: Spaces, released: Spaces) -> Table:
+    """By the metric that the released table has; ours where we have it too."""
+    rows = []
+    for name, runs in {**ours, **released}.items():
+        if WRONG_LOGIT in runs:
+            parts = (runs.accurate, runs.circular)
+            shares = [str(_symmetric_at_low(part, WRONG_LOGIT)) for part in parts]
+            rows.append((name, *shares))
+    columns = (
+        "runs",
+        "symmetric at low irrelevance (wrong logit), accurate",
+        "the same, circular",
     )
-    return [
-        *claims,
-        share_claim(
-            "gradient symmetricity can be used to rule out the Clock", ruled, NEARLY_ALL, what
-        ),
-    ]
+    return Table(columns, tuple(rows))
+
+
+@quantity
+def symmetric_at_low_irrelevance(spaces: Spaces, part: str) -> Share:
+    """Of the accurate or circular runs of low irrelevance, those that are symmetric."""
+    count, total = 0, 0
+    for runs in spaces.values():
+        share = _symmetric_at_low(runs.accurate if part == "accurate" else runs.circular)
+        count += share.count
+        total += share.total
+    return Share(count, total)
+
+
+def _of_algorithm(spaces: Spaces, algorithm: str) -> Runs:
+    """Circular Pizzas or Clocks, told apart by their circles alone: a verdict would use
+    irrelevance.
+    """
+    runs = joined([runs.circular for runs in spaces.values() if "pizza_share" in runs])
+    share, lesser = runs["pizza_share"], THRESHOLDS.hybrid_share
+    if algorithm == "Pizza":
+        return runs.where(exceeds(share, 1 - lesser))
+    return runs.where(falls_short(share, lesser))
+
+
+@quantity
+def typical_irrelevance(spaces: Spaces, algorithm: str, limit: float) -> Measurement:
+    """Pizzas with an irrelevance below the limit, or Clocks with one from it on."""
+    runs = _of_algorithm(spaces, algorithm)
+    values = runs[IRRELEVANCE]
+    within = falls_short(values, limit) if algorithm == "Pizza" else reaches(values, limit)
+    spread = "no runs"
+    if len(runs):
+        low, high = values.quantile(0.05), values.quantile(0.95)
+        spread = f"5% to 95% of them: {low:.2f} to {high:.2f}"
+    return measured(runs.share(within), spread=spread)
+
+
+@quantity
+def asymmetric_clocks(spaces: Spaces) -> Measurement:
+    clocks = _of_algorithm(spaces, "Clock")
+    highest = f"the highest is {clocks[SYMMETRICITY].max():.3f}" if len(clocks) else "no runs"
+    return measured(clocks.share(ASYMMETRIC.of(clocks)), highest=highest)
+
+
+@quantity
+def share_accurate(runs: Runs, space: str) -> Measurement:
+    return measured(runs.accuracy_share, runs=_name_of(space, runs))
+
+
+# --- section 4.2: along the attention rate
 
 
 def onelayer(sources: Sources) -> Product:
-    one = population(sources, "fixed-width", "attention_rate", "paper_label")
-    runs = one.circular
-    found, asymmetric = transitions(runs), ASYMMETRIC.of(runs)
-    loose = runs.share(asymmetric | INSIDE.of(runs))
-    what = f"{ASYMMETRIC} or {LOW} (with the line at {INSIDE.limit:g}: {loose})"
-    text = (
-        "most circular models have low gradient symmetricity (Clock) or low distance "
-        "irrelevance (Pizza)"
-    )
-    clear = "a clear transition from Pizza to Clock with the attention rate"
-    claims = [
-        share_claim(text, runs.share(asymmetric | LOW.of(runs)), MOST, what),
-        *(transition_claim(clear, found[measure], clear=True) for measure in MEASURES),
-        *_dominance(
-            runs, [rate for measure in MEASURES if (rate := found[measure].rate) is not None]
-        ),
-        *_between(runs),
-    ]
-    figures, tables, told = beside(sources, one.frame)
-    figures = {"": rates_figure([("", by_verdict(runs), found)]), **figures}
-    tables = {"": transition_table({"circular": found}), **tables}
+    every = population(sources, "fixed-width", "attention_rate", "paper_label")
+    circular = phases(sources, "fixed-width circular")
+    runs, transitions = circular.runs, circular.transitions
+    figures, tables, beside_it = beside(sources, every.frame)
+    figures = {"": rates_figure([("", by_verdict(runs), transitions)]), **figures}
+    tables = {"": transition_table({"circular": transitions}), **tables}
     source = (
-        f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; "
-        f"{BY_DEFINITION}{told}"
+        f"{every.source}, of which {len(runs):,} circular at 100% validation accuracy; "
+        f"{BY_DEFINITION}{beside_it}"
     )
-    return Product(source, figures, tables, tuple(claims))
+    return Product(source, figures, tables)
 
 
-def _between(runs: Runs) -> list[Claim]:
-    """Networks between the two algorithms, and the way the paper thinks they can be."""
-    what = (
-        "circular runs labelled hybrid: the lesser algorithm has a fifth of the circles' "
-        "logit variance or more"
-    )
-    claims = [
-        some_claim(
-            "networks lie between Clock and Pizza",
-            runs.share(runs["paper_label"] == "hybrid"),
-            what,
-        )
-    ]
-    if "circles.role" in runs:
-        both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles)).astype(bool)
-        text = "some principal components act as the Clock and some as the Pizza"
-        claims.append(
-            some_claim(
-                text, runs.share(both), "circular runs with a circle of either role, hybrid or not"
-            )
-        )
-    return claims
+@quantity
+def asymmetric_or_low(runs: Runs) -> Measurement:
+    """Runs that are a Clock by one metric or a Pizza by the other."""
+    asymmetric = ASYMMETRIC.of(runs)
+    at_other_line = runs.share(asymmetric | INSIDE.of(runs))
+    return measured(runs.share(asymmetric | LOW.of(runs)), at_other_line=at_other_line)
 
 
-def _dominance(runs: Runs, rates: list[float]) -> list[Claim]:
-    """Which algorithm dominates below both transition points and above both: by the two metrics,
-    and by the labels.
+def _beyond_both(population: Phases, algorithm: str) -> tuple[Runs, float] | None:
+    """The runs below both transition points for the Pizza, above both for the Clock, and that
+    rate; None where there are not two.
     """
+    runs, rates = population.runs, population.rates
     if len(rates) < len(MEASURES):
-        return []
-    claims = []
-    low, high = min(rates), max(rates)
-    for name, side, rate, there, sides in (
-        ("Pizza", "below", low, runs.where(runs["_rate"] < low), (SYMMETRIC, INSIDE)),
-        ("Clock", "above", high, runs.where(runs["_rate"] > high), (ASYMMETRIC, HIGH)),
-    ):
-        text, where = (
-            f"the {name} dominates {side} the phase change point",
-            f"at rates {side} {rate:.2f}",
-        )
-        share = there.share(sides[0].of(there) & sides[1].of(there))
-        claims.append(
-            share_claim(
-                f"{text}, by the metrics", share, MOST, f"{sides[0]} and {sides[1]}, {where}"
-            )
-        )
-        own, hybrid = (there.share(there["paper_label"] == verdict) for verdict in (name, "hybrid"))
-        claims.append(
-            share_claim(f"{text}, by the label", own, MOST, f"{where}; hybrid there: {hybrid}")
-        )
-    return claims
+        return None
+    if algorithm == "Pizza":
+        return runs.where(runs["_rate"] < min(rates)), min(rates)
+    return runs.where(runs["_rate"] > max(rates)), max(rates)
+
+
+@quantity
+def dominance_by_metrics(population: Phases, algorithm: str) -> Measurement | None:
+    """On its side of both transition points, the runs with the metrics of an algorithm."""
+    beyond = _beyond_both(population, algorithm)
+    if beyond is None:
+        return None
+    runs, rate = beyond
+    first, second = SIDES[algorithm]
+    return measured(runs.share(first.of(runs) & second.of(runs)), rate=rate)
+
+
+@quantity
+def dominance_by_label(population: Phases, algorithm: str) -> Measurement | None:
+    """On its side of both transition points, the runs labeled as an algorithm."""
+    beyond = _beyond_both(population, algorithm)
+    if beyond is None:
+        return None
+    runs, rate = beyond
+    hybrid = runs.share(runs["paper_label"] == "hybrid")
+    return measured(runs.share(runs["paper_label"] == algorithm), rate=rate, hybrid=hybrid)
+
+
+@quantity
+def circles_of_both_roles(runs: Runs) -> Share | None:
+    if "circles.role" not in runs:
+        return None
+    both = runs["circles.role"].map(lambda roles: {"Clock", "Pizza"} <= set(roles))
+    return runs.share(both.astype(bool))
+
+
+# --- section 4.2: over rate and width
 
 
 def variouswidth(sources: Sources) -> Product:
-    one = population(sources, "varying-width", "attention_rate", "width")
-    runs = one.circular
-    lines, claims, rows = lines_by_width(runs), [], []
-    for measure in MEASURES:
-        line = lines[measure]
-        slope, by = line.slope, label(measure)
-        text = f"the attention rate of the transition increases with width, by {by}"
-        shown = (
-            line.reason or "no boundary" if slope is None else f"{slope} per doubling of the width"
-        )
-        note = f"phase: {PHASES[measure]}; rule: the slope's bootstrap interval lies above 0"
-        claims.append(statement(text, above_zero(slope), shown, note, sample=line.runs))
-        for scale, scaled in (("log2 width", numpy.log2), ("width", numpy.asarray)):
-            curved = bend(runs, measure, scaled)
-            text = f"an almost linear phase boundary in rate and {scale}, by {by}"
-            shown = "no boundary" if curved is None else f"at most {curved.largest} off the line"
-            note = (
-                f"with a quadratic term in {scale}; rule: at most {STRAIGHT:g} of attention "
-                "rate off the straight line"
-            )
-            note += (
-                ""
-                if curved is None
-                else f" (likelihood-ratio test for the term: p = {curved.p:.2g})"
-            )
-            holds = None if curved is None else decided(curved.largest, high=STRAIGHT)
-            claims.append(statement(text, holds, shown, note, sample=line.runs))
-        at = (
-            "-"
-            if line.rate is None or line.width is None
-            else f"{line.rate} at width {line.width:.0f}"
-        )
-        rows.append(
-            (
-                PHASES[measure],
-                at,
-                "-" if slope is None else str(slope),
-                f"{line.inside:,} of {line.runs:,}",
-            )
-        )
-    table = Table(
-        ("phase", "boundary (attention rate)", "change per doubling of the width", "inside"),
-        tuple(rows),
-    )
+    every = population(sources, "varying-width", "attention_rate", "width")
+    runs = find_population(sources, "varying-width circular")
+    lines, rows = {}, []
+    for metric in MEASURES:
+        slope = measure(sources, "varying-width circular", "slope_over_width", metric=metric)
+        assert slope is not None
+        line = lines[metric] = slope.words["boundary"]
+        at = "-"
+        if line.rate is not None and line.width is not None:
+            at = f"{line.rate} at width {line.width:.0f}"
+        change = "-" if line.slope is None else str(line.slope)
+        rows.append((PHASES[metric], at, change, f"{line.inside:,} of {line.runs:,}"))
+    columns = ("phase", "boundary (attention rate)", "change per doubling of the width", "inside")
     source = (
-        f"{one.source}, of which {len(runs):,} circular at 100% validation accuracy; "
+        f"{every.source}, of which {len(runs):,} circular at 100% validation accuracy; "
         f"{BY_DEFINITION}"
     )
-    return Product(source, {"": plane_figure(runs, lines)}, {"": table}, tuple(claims))
+    figures = {"": plane_figure(runs, lines)}
+    return Product(source, figures, {"": Table(columns, tuple(rows))})
+
+
+@quantity
+def slope_over_width(runs: Runs, metric: str) -> Measurement:
+    """How the rate at which a phase ends changes with each doubling of the width."""
+    boundary = metric_boundary(runs.frame, metric, by_width=True)
+    slope = boundary.slope
+    in_words = f"{slope} per doubling of the width"
+    if slope is None:
+        in_words = boundary.reason or "no boundary"
+    return measured(slope, sample=boundary.runs, slope=in_words, boundary=boundary)
+
+
+@quantity
+def bend_over_width(runs: Runs, metric: str, scale: str) -> Measurement:
+    """How far, in attention rate, the boundary is from a straight line over "width" or "log2
+    width".
+    """
+    curved = bend(runs, metric, numpy.log2 if scale == "log2 width" else numpy.asarray)
+    if curved is None:
+        usable = runs["_rate"].notna() & runs[metric].notna()
+        return measured(None, sample=int(usable.sum()), distance="no boundary", test="")
+    return measured(
+        curved.largest,
+        sample=curved.runs,
+        distance=f"at most {curved.largest} off the line",
+        test=f" (likelihood-ratio test for the term: p = {curved.p:.2g})",
+    )
 
 
 # --- appendix C
-# -------------------------------------------------------------------------------------------------------
+
+
+@quantity
+def share_circular(spaces: Spaces, space: str) -> Measurement:
+    """Circular runs of all trained ones; no runs where there is no such sweep."""
+    if space not in spaces:
+        return measured(Share(0, 0), space=space, of_accurate="")
+    runs = spaces[space]
+    of_accurate = f"; of the accurate {runs.circular_share_of_accurate}"
+    if not runs.circular_share.total:
+        of_accurate = ""
+    return measured(runs.circular_share, space=space, of_accurate=of_accurate)
+
+
+@quantity
+def share_circular_as_number(runs: Runs) -> Measurement:
+    """The authors' own share. It comes to its printed digits, so that the denominator is the
+    right one.
+    """
+    share = runs.circular_share
+    return measured(share.value, sample=share.total, circular=share.count)
 
 
 def noncirc2(sources: Sources) -> Product:
-    one = population(sources, "fixed-width", "attention_rate")
+    every = population(sources, "fixed-width", "attention_rate")
     wide = populations(sources, "varying-width").get("varying-width")
-    runs = one.accurate
-    found, rates = transitions(runs), runs["_rate"]
-    low, high = (
-        runs.where(there) for there in (falls_short(rates, LOW_RATE), exceeds(rates, HIGH_RATE))
-    )
-    low_plain, high_plain = (
-        falls_short(some[CIRCULARITY], THRESHOLDS.circularity) for some in (low, high)
-    )
-    shares = low.share(low_plain), high.share(high_plain)
-    above = f"above {HIGH_RATE:g}: {shares[1]}; less that share: {points(apart(*shares))}"
-    claims = [
-        *share_claims(sources, "fixed-width", one),
-        *(_noise(runs, measure, found[measure].rate) for measure in MEASURES),
-        some_claim(
-            "non-circular networks appear at low attention rates",
-            shares[0],
-            f"at rates below {LOW_RATE:g} ({above})",
-        ),
-        some_claim(
-            "the Pizza continues to be observed among them",
-            pizzas(low.where(low_plain)),
-            f"non-circular runs at rates below {LOW_RATE:g} with {SYMMETRIC} and {LOW}",
-        ),
-    ]
+    accurate = phases(sources, "fixed-width accurate")
+    runs, transitions = accurate.runs, accurate.transitions
+    kinds = by_circularity(runs)
     if wide is None:
-        figure, beside_it = (
-            rates_figure([("width 128", by_circularity(runs), found)]),
-            "varying-width is not there yet",
-        )
+        figure = rates_figure([("width 128", kinds, transitions)])
+        beside_it = "varying-width is not there yet"
     else:
-        figure = unfiltered_figure(
-            by_circularity(runs), found, _name_of("varying-width", wide), wide.accurate
-        )
+        name = _name_of("varying-width", wide)
+        figure = unfiltered_figure(kinds, transitions, name, wide.accurate)
         beside_it = f"{wide.source}, of which {len(wide.accurate):,} accurate"
-    tables = {"": transition_table({"all accurate": found, "circular": transitions(one.circular)})}
+    circular = phases(sources, "fixed-width circular").transitions
+    tables = {"": transition_table({"all accurate": transitions, "circular": circular})}
     source = (
-        f"{one.source}, of which {len(runs):,} at 100% validation accuracy; "
+        f"{every.source}, of which {len(runs):,} at 100% validation accuracy; "
         f"{BY_DEFINITION}; {beside_it}"
     )
-    return Product(source, {"": figure}, tables, tuple(claims))
+    return Product(source, {"": figure}, tables)
 
 
-def _noise(runs: Runs, measure: str, rate: float | None) -> Claim:
+@quantity
+def noise_of_non_circular(population: Phases, metric: str) -> Measurement:
     """More noise without the filter: runs that are not circular lie on the wrong side of the
     boundary more often.
     """
-    text = f"more noise with non-circular networks unfiltered, by {label(measure)}"
+    runs, rate = population.runs, population.transitions[metric].rate
     if rate is None:
-        return statement(text, None, "no boundary", "there is no boundary", sample=len(runs))
-    wrong, circular = inside_phase(runs.frame, measure) != (runs["_rate"] < rate), is_circular(runs)
-    shares = [runs.where(some).share(wrong[some]) for some in (~circular, circular)]
-    found = apart(*shares)
-    note = (
-        f"runs on the wrong side of the boundary at {rate:.3f}: not circular {shares[0]}, "
-        f"circular {shares[1]}; "
+        return measured(
+            None, sample=len(runs), points="no boundary", wrong_sides="there is no boundary"
+        )
+    wrong = inside_phase(runs.frame, metric) != (runs["_rate"] < rate)
+    circular = is_circular(runs)
+    of_circular = runs.where(circular).share(wrong[circular])
+    of_others = runs.where(~circular).share(wrong[~circular])
+    difference = apart(of_others, of_circular)
+    wrong_sides = (
+        f"runs on the wrong side of the boundary at {rate:.3f}: not circular {of_others}, "
+        f"circular {of_circular}; rule: the interval of the difference lies above 0"
     )
-    note += "rule: the interval of the difference lies above 0"
-    return statement(text, above_zero(found), points(found), note, sample=len(runs))
+    return measured(
+        difference, sample=len(runs), points=points(difference), wrong_sides=wrong_sides
+    )
+
+
+def _not_circular(runs: Runs) -> "pandas.Series[bool]":
+    outside: pandas.Series[bool] = falls_short(runs[CIRCULARITY], THRESHOLDS.circularity)
+    return outside
+
+
+@quantity
+def non_circular_at_low_rates(runs: Runs, low: float, high: float) -> Measurement:
+    """Of the runs below one rate, those that are not circular; beside those above another."""
+    low_runs = runs.where(falls_short(runs["_rate"], low))
+    high_runs = runs.where(exceeds(runs["_rate"], high))
+    at_low = low_runs.share(_not_circular(low_runs))
+    at_high = high_runs.share(_not_circular(high_runs))
+    return measured(at_low, at_high=at_high, points=points(apart(at_low, at_high)))
+
+
+@quantity
+def non_circular_pizzas_at_low_rates(runs: Runs, low: float) -> Share:
+    """Of the non-circular runs below a rate, those with the metrics of a Pizza."""
+    low_runs = runs.where(falls_short(runs["_rate"], low))
+    return pizzas(low_runs.where(_not_circular(low_runs)))
+
+
+@quantity
+def share_of_pizzas(runs: Runs) -> Share:
+    """Runs with the metrics of a Pizza."""
+    return pizzas(runs)
+
+
+def _one_layer(spaces: Spaces) -> tuple[Share, str]:
+    """The share circular of one layer, and whose it is."""
+    if "fixed-width" in spaces:
+        return spaces["fixed-width"].circular_share, "ours"
+    return entry("share-circular-1-layer").share, "published"
+
+
+@quantity
+def less_circular_than_one_layer(spaces: Spaces, space: str) -> Measurement | None:
+    """The share circular of one layer less that of a deeper network."""
+    if space not in spaces:
+        return None
+    shallow, whose = _one_layer(spaces)
+    share = spaces[space].circular_share
+    difference = apart(shallow, share)
+    return measured(
+        difference,
+        sample=share.total,
+        share=share,
+        points=points(difference),
+        whose=whose,
+        shallow=shallow,
+    )
 
 
 def multilayers(sources: Sources) -> Product:
-    deep = populations(sources, *DEEP)
+    by_space = find_population(sources, "main experiments")
+    deep = {space: by_space[space] for space in DEEP if space in by_space}
     if not deep:
         population(sources, next(iter(DEEP)))  # which says how to make one
-    one = populations(sources, "fixed-width").get("fixed-width")
-    shallow, whose = (
-        (published_share("fixed-width"), "published")
-        if one is None
-        else (one.circular_share, "ours")
-    )
-    order = sorted(DEEP, key=lambda space: space not in deep)  # those that are not there come last
-    claims = [claim for space in order for claim in share_claims(sources, space, deep.get(space))]
-    for space, each in deep.items():
-        found = apart(shallow, each.circular_share)
-        note = (
-            f"one layer ({whose}) {shallow}; rule: the interval of its share circular less "
-            "this one's lies above 0"
-        )
-        text = f"deeper networks are more likely non-circular: {DEEP[space]} against one"
-        shown = f"{each.circular_share}; {points(found)}"
-        claims.append(
-            statement(text, above_zero(found), shown, note, sample=each.circular_share.total)
-        )
-    for space, each in deep.items():
-        text = f"the Pizza continues to be observed, {DEEP[space]}"
-        claims.append(
-            some_claim(text, pizzas(each.accurate), f"accurate runs with {SYMMETRIC} and {LOW}")
-        )
     rows = []
-    for space, each in {**({} if one is None else {"fixed-width": one}), **deep}.items():
-        shares = each.accuracy_share, each.circular_share, each.circular_share_of_accurate
-        rows.append((MAIN[space], f"{len(each):,}", *map(str, shares)))
-    heads = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
-    panels = [
-        (DEEP[space], by_circularity(each.accurate), transitions(each.accurate))
-        for space, each in deep.items()
-    ]
-    figures, tables, told = beside(sources, joined(list(deep.values())).frame)
-    source = "; ".join(each.source for each in deep.values())
-    source += f"; at 100% validation accuracy; {BY_DEFINITION}{told}{_not_there(DEEP, deep)}"
+    for space in ("fixed-width", *DEEP):
+        if space in by_space:
+            runs = by_space[space]
+            shares = runs.accuracy_share, runs.circular_share, runs.circular_share_of_accurate
+            rows.append((MAIN[space], f"{len(runs):,}", *map(str, shares)))
+    columns = ("runs", "finished", "accurate", "circular, of all", "circular, of the accurate")
+    panels = []
+    for space in deep:
+        accurate = phases(sources, f"{space} accurate")
+        panels.append((DEEP[space], by_circularity(accurate.runs), accurate.transitions))
+    figures, tables, beside_it = beside(sources, joined(list(deep.values())).frame)
+    source = "; ".join(runs.source for runs in deep.values())
+    source += f"; at 100% validation accuracy; {BY_DEFINITION}{beside_it}{_not_there(DEEP, deep)}"
     tables = {
-        "": Table(heads, tuple(rows)),
-        "transitions": transition_table({t: f for t, _, f in panels}),
+        "": Table(columns, tuple(rows)),
+        "transitions": transition_table({title: ends for title, _, ends in panels}),
         **tables,
     }
-    return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables, tuple(claims))
+    return Product(source, {"": rates_figure(panels, 2.0), **figures}, tables)

@@ -1,89 +1,25 @@
 """Our populations beside the paper's printed shares and the authors' released runs."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from algophase.analysis.catalogue import BARE, IRRELEVANCE, SYMMETRICITY, WRONG_LOGIT, label
-from algophase.core.lines import stays_within
-from algophase.paper.product import Claim, Table, Verdict
-from algophase.paper.published import number
-from algophase.paper.rules import apart, points
+from algophase.paper.product import Table
 from algophase.paper.sources import Sources
 from algophase.runs.boundary import Boundary, Estimate, difference
 from algophase.runs.comparison import Comparison, compare
 from algophase.runs.findings import measure_name
 from algophase.runs.runs import Runs
-from algophase.runs.statistics import Share
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-PRECISE = 0.1  # a share is told apart from the published one at this distance
-# Runs behind each printed share of circular networks: the released table's counts give the printed
-# digits with these totals.
-SHARES = {
-    "fixed-width": ("share-circular-1-layer", 2381),
-    "layers-2": ("share-circular-2-layers", 844),
-    "layers-3": ("share-circular-3-layers", 805),
-    "layers-4": ("share-circular-4-layers", 822),
-}
-LAYERS = {space: layers for layers, space in enumerate(SHARES, start=1)}
+MAIN_BY_DEPTH = ("fixed-width", "layers-2", "layers-3", "layers-4")
+LAYERS = {space: layers for layers, space in enumerate(MAIN_BY_DEPTH, start=1)}
 VARIANTS = {
     "separate-vocabularies": (True, False),
     "equals-sign": (False, True),
 }  # separate vocabularies, equals sign
-
-
-def published_share(space: str) -> Share:
-    """A printed share as the counts behind it."""
-    name, total = SHARES[space]
-    return Share(round(number(name).value * total), total)
-
-
-def printed_share(share: Share, space: str, also: str = "") -> Claim:
-    """Our share beside a printed one, which is of finitely many runs too: reproduced if no
-    difference is seen, and a difference of more than `PRECISE` would have been."""
-    published, theirs = number(SHARES[space][0]), published_share(space)
-    apart_by = apart(share, theirs)
-    if apart_by is None or apart_by.interval is None:
-        note = f"there is no run of {space} with a circularity"
-        return Claim(published.text, published.printed, str(share), "not tested", 0, note)
-    where = "inside" if share.interval[0] <= published.value <= share.interval[1] else "outside"
-    note = (
-        "rule: the 95% interval of the difference from the published share, itself of "
-        f"{theirs.total:,} runs, holds 0, and "
-        f"nothing beyond {100 * PRECISE:g} points (undecided: it holds both): "
-        f"{points(apart_by)} (taken as exact, it lies {where} our interval); of all trained "
-        f"networks, accurate or not{also}"
-    )
-    verdict: Verdict = "differs"
-    if apart_by.holds(0.0):
-        verdict = (
-            "reproduced" if stays_within(max(map(abs, apart_by.interval)), PRECISE) else "undecided"
-        )
-    return Claim(published.text, published.printed, str(share), verdict, share.total, note)
-
-
-def share_claims(sources: Sources, space: str, ours: Runs | None) -> list[Claim]:
-    """The printed share of circular networks: beside ours, and from the authors' own runs where
-    they are there.
-
-    From theirs it comes to its printed digits, so that the denominator is the right one.
-    """
-    also = "" if ours is None else f"; of the accurate {ours.circular_share_of_accurate}"
-    claims = [printed_share(Share(0, 0) if ours is None else ours.circular_share, space, also)]
-    theirs = released_population(sources, space)
-    if theirs is not None:
-        share = theirs.circular_share
-        note = (
-            f"{share.count:,} of {share.total:,} released runs with a circularity, accurate or not"
-        )
-        claim = number(SHARES[space][0]).claim(
-            share.value, f"{share.value:.2%}", sample=share.total, note=note
-        )
-        claims.append(replace(claim, text=f"{claim.text}, in the authors' released table"))
-    return claims
 
 
 def released_population(sources: Sources, space: str) -> Runs | None:
@@ -141,13 +77,13 @@ def beside(
     if released is None:
         return {}, {}, ""
     comparison = compare(ours, released.frame, ("ours", "released"), same_settings=True)
-    told = (
+    beside_it = (
         f"; beside it {released.source}, of which {len(comparison.sides[1]):,} have these settings"
     )
     return (
         {"released": comparison_figure(comparison)},
         {"released": comparison_table(comparison)},
-        told,
+        beside_it,
     )
 
 

@@ -13,8 +13,9 @@ import numpy
 
 from algophase.analysis.catalogue import CIRCULARITY, IRRELEVANCE, SYMMETRICITY, label, line
 from algophase.core.lines import exceeds, falls_short, reaches, stays_within
-from algophase.paper.product import Claim, Table
-from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated, statement
+from algophase.paper.measure import SUBSETS, Measurement, find_population, measured, quantity
+from algophase.paper.product import Table
+from algophase.paper.rules import MOST, THRESHOLDS, Holds, all_of, decided, estimated
 from algophase.paper.sources import Sources, optional
 from algophase.runs.boundary import FEWEST_OF_EACH, Boundary, Estimate, fit
 from algophase.runs.runs import Runs, inside_phase, metric_boundary
@@ -37,8 +38,12 @@ def population(sources: Sources, space: str, *columns: str) -> Runs:
 
 def populations(sources: Sources, *spaces: str) -> dict[str, Runs]:
     """Those of these sweeps that are there, with their attention rates."""
-    found = {space: optional(population, sources, space, "attention_rate") for space in spaces}
-    return {space: runs for space, runs in found.items() if runs is not None}
+    by_space = {}
+    for space in spaces:
+        runs = optional(population, sources, space, "attention_rate")
+        if runs is not None:
+            by_space[space] = runs
+    return by_space
 
 
 def circles_of(runs: Runs, *names: str) -> list[list[tuple[Any, ...]]]:
@@ -170,43 +175,68 @@ def transitions(runs: Runs) -> dict[str, Transition]:
 
 
 def _transition(runs: Runs, measure: str) -> Transition:
-    found = Transition(measure, runs.boundary(measure))
-    if found.rate is None:
-        return found
-    some = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    inside, low = inside_phase(some.frame, measure), some["_rate"] < found.rate
-    below, above = (some.where(side).share(inside[side]) for side in (low, ~low))
-    return replace(found, below=below, above=above, right=some.share(inside == low))
+    ends = Transition(measure, runs.boundary(measure))
+    if ends.rate is None:
+        return ends
+    measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
+    inside = inside_phase(measurable.frame, measure)
+    low = measurable["_rate"] < ends.rate
+    return replace(
+        ends,
+        below=measurable.where(low).share(inside[low]),
+        above=measurable.where(~low).share(inside[~low]),
+        right=measurable.share(inside == low),
+    )
 
 
-def transition_claim(text: str, found: Transition, *, clear: bool) -> Claim:
-    """clear: also ask that the phase dominates below the boundary and its opposite above."""
-    rule = (
-        f"the fitted share inside the phase lies above {MOST:.0%} at rate 0 and below it at "
-        "rate 1, with its 95% band"
-    )
-    if clear:
-        rule += (
-            ", and so do the shares below and above the boundary; on their side of it: "
-            f"{found.right}"
-        )
-    note = f"phase: {PHASES[found.measure]}; rule: {rule}"
-    text = f"{text}, by {label(found.measure)}"
-    return statement(
-        text, found.observed(clear=clear), str(found), note, sample=found.boundary.runs
-    )
+@dataclass(frozen=True)
+class Phases:
+    """A population and where its phases end, by metric."""
+
+    runs: Runs
+    transitions: dict[str, Transition]
+
+    @property
+    def rates(self) -> list[float]:
+        """Where they end, of those that end within the range of rates."""
+        ends = (transition.rate for transition in self.transitions.values())
+        return [rate for rate in ends if rate is not None]
+
+
+def phases(sources: Sources, population_name: str) -> Phases:
+    """The phases of a part of a sweep: "fixed-width circular"."""
+    result: Phases = find_population(sources, f"{population_name} phases")
+    return result
+
+
+def _phases_of(subset: str) -> Callable[[Sources, str], Phases]:
+    def make(sources: Sources, space: str) -> Phases:
+        runs = find_population(sources, f"{space} {subset}")
+        return Phases(runs, transitions(runs))
+
+    return make
+
+
+SUBSETS["accurate phases"] = _phases_of("accurate")
+SUBSETS["circular phases"] = _phases_of("circular")
+
+
+@quantity
+def transition(population: Phases, metric: str) -> Measurement:
+    """Where the phase by a metric ends along the attention rate."""
+    ends = population.transitions[metric]
+    return measured(ends, sample=ends.boundary.runs, phase=PHASES[metric], on_their_side=ends.right)
 
 
 def transition_table(rows: Mapping[str, Mapping[str, Transition]]) -> Table:
     """One row per population and metric."""
     lines = []
-    for name, found in rows.items():
-        for measure, one in found.items():
-            sides = (
-                str(side) if one.boundary.within else "-"
-                for side in (one.below, one.above, one.right)
-            )
-            lines.append((name, PHASES[measure], str(one.boundary), *sides))
+    for name, transitions_of_runs in rows.items():
+        for measure, ends in transitions_of_runs.items():
+            shares = [str(share) for share in (ends.below, ends.above, ends.right)]
+            if not ends.boundary.within:
+                shares = ["-", "-", "-"]
+            lines.append((name, PHASES[measure], str(ends.boundary), *shares))
     heads = (
         "runs",
         "phase",
@@ -266,16 +296,16 @@ def bend(
     """
     from scipy.stats import chi2
 
-    some = runs.where(runs["_rate"].notna() & runs[measure].notna())
-    inside: Floats = inside_phase(some.frame, measure).to_numpy(float)
-    widths = scale(some["width"].to_numpy(float))
-    if not len(some) or inside.min() == inside.max() or widths.min() == widths.max():
+    measurable = runs.where(runs["_rate"].notna() & runs[measure].notna())
+    inside: Floats = inside_phase(measurable.frame, measure).to_numpy(float)
+    widths = scale(measurable["width"].to_numpy(float))
+    if not len(measurable) or inside.min() == inside.max() or widths.min() == widths.max():
         return None
     x = (widths - (widths.min() + widths.max()) / 2) / (
         (widths.max() - widths.min()) / 2
     )  # -1 to 1
     design = numpy.stack(
-        [numpy.ones(len(x)), some["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1
+        [numpy.ones(len(x)), measurable["_rate"].to_numpy(float) - 0.5, x, x * x], axis=1
     )
     drawn = (
         numpy.random.default_rng(seed)

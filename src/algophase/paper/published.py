@@ -5,11 +5,12 @@ to its own digits.
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
 from algophase.paper.product import Claim, Verdict
+from algophase.runs.statistics import Share
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,8 @@ class Entry:
     item: the paper's label of what it belongs to; text, ours, note: as shown, with the measured
     `value`, the `line` and the words of the measurement in braces; `{rule}` is what the rule says
     of itself. place: where the paper says it, if not where the item stands; published: as printed.
-    value, step: a printed number and one unit of its last digit; about: the paper says "about".
+    value, step: a printed number and one unit of its last digit; about: the paper says "about";
+    total: runs behind a printed share.
     line: what the rule compares with, a number or a name of `rules.LINES`; limits, expected: the
     same for rules that take two numbers or a word. arguments: of the quantity. optional: left out
     where the population is not there.
@@ -36,6 +38,7 @@ class Entry:
     value: float | None = None
     step: float | None = None
     about: bool = False
+    total: int = 0
     line: float | str | None = None
     limits: tuple[float, float] = (0.0, 0.0)
     expected: str = ""
@@ -43,6 +46,11 @@ class Entry:
     ours: str = "{value}"
     note: str = "{rule}"
     optional: bool = False
+
+    @property
+    def share(self) -> Share:
+        """A printed share as the counts behind it."""
+        return Share(round((self.value or 0.0) * self.total), self.total)
 
     def agrees(self, ours: float) -> bool:
         """Equal to the printed digits; where the paper says "about", to one unit of the last."""
@@ -61,13 +69,15 @@ def entries() -> dict[str, list[Entry]]:
 
 def read_entries(text: str) -> dict[str, list[Entry]]:
     """The claims of a file like `claims.toml`. What several items say is written once, under
-    their labels with spaces between.
+    their labels with spaces between; {item} in the name of a population is the label.
     """
     claims: dict[str, list[Entry]] = {}
     for labels, described in tomllib.loads(text).items():
         for label in labels.split():
             for name, fields in described.items():
-                claims.setdefault(label, []).append(Entry(label, name, **fields))
+                claim = Entry(label, name, **fields)
+                population = claim.population.replace("{item}", label)
+                claims.setdefault(label, []).append(replace(claim, population=population))
     return claims
 
 

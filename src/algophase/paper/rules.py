@@ -30,6 +30,11 @@ RARE = 0.05  # what is not found at all is called absent only if its share must 
 # its approximations.
 APPROXIMATES = 0.95
 APPROXIMATION_RULE = f"rule: at least {APPROXIMATES:.0%} of the variance"
+PRECISE = 0.1  # a share is told apart from the published one at this distance
+TRANSITION_RULE = (
+    f"rule: the fitted share inside the phase lies above {MOST:.0%} at rate 0 and below it at rate "
+    "1, with its 95% band"
+)
 # A number of a network of our own is not the published network's: it is shown beside it and not
 # judged.
 OTHER_NETWORK = "another network than the paper's: shown, not judged"
@@ -358,3 +363,48 @@ def interval_above_zero(_: Entry, measurement: "Measurement") -> Judgment:
 def interval_below(claim: Entry, measurement: "Measurement") -> Judgment:
     """The interval of a number lies below the line; above it is not supported, else undecided."""
     return _VERDICTS[decided(measurement.value, high=limit_of(claim))], ""
+
+
+@_rule
+def interval_around_zero(claim: Entry, measurement: "Measurement") -> Judgment:
+    """The interval of a difference lies within the line of zero. A value of False is none."""
+    line = limit_of(claim)
+    if measurement.value is False:
+        return _VERDICTS[False], ""
+    return _VERDICTS[decided(measurement.value, -line, line)], ""
+
+
+@_rule
+def transition(_: Entry, measurement: "Measurement") -> Judgment:
+    """A phase ends within the range of rates."""
+    return _VERDICTS[measurement.value.observed()], TRANSITION_RULE
+
+
+@_rule
+def clear_transition(_: Entry, measurement: "Measurement") -> Judgment:
+    """It also dominates below the boundary, and its opposite above."""
+    said = f"{TRANSITION_RULE}, and so do the shares below and above the boundary"
+    return _VERDICTS[measurement.value.observed(clear=True)], said
+
+
+@_rule
+def printed_share(claim: Entry, measurement: "Measurement") -> Judgment:
+    """Our share beside a printed one, which is of finitely many runs too: reproduced if no
+    difference is seen, and a difference of more than `PRECISE` would have been.
+    """
+    share, theirs = measurement.value, claim.share
+    difference = apart(share, theirs)
+    if difference is None or difference.interval is None:
+        return "not tested", f"there is no run of {measurement.words['space']} with a circularity"
+    low, high = share.interval
+    where = "inside" if low <= (claim.value or 0.0) <= high else "outside"
+    said = (
+        "rule: the 95% interval of the difference from the published share, itself of "
+        f"{theirs.total:,} runs, holds 0, and nothing beyond {100 * PRECISE:g} points (undecided: "
+        f"it holds both): {points(difference)} (taken as exact, it lies {where} our interval); of "
+        "all trained networks, accurate or not"
+    )
+    if not difference.holds(0.0):
+        return "differs", said
+    furthest = max(map(abs, difference.interval))
+    return ("reproduced" if stays_within(furthest, PRECISE) else "undecided"), said

@@ -118,7 +118,9 @@ class Sources:
         self.unused, self.released = dict(self.own), released  # unused: until an item asks
         self._networks: dict[str, Exhibit] = {}
         self._runs: dict[str, Runs] = {}
-        self.measurements: dict[str, Any] = {}  # filled by `paper.measure`
+        # Filled by `paper.measure`.
+        self.populations: dict[str, Any] = {}
+        self.measurements: dict[str, Any] = {}
 
     @cached_property
     def exhibits(self) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from algophase.core.lines import exceeds, falls_short, reaches
 from algophase.networks import Linear, Transformer
 from algophase.paper.measure import Measurement, listed, measure, measured, quantity
 from algophase.paper.population_released import released_population
-from algophase.paper.populations import INSIDE, LOW, MEASURES, circles_of, population, transitions
+from algophase.paper.populations import INSIDE, LOW, Phases, circles_of, population
 from algophase.paper.product import Product, Table
 from algophase.paper.rules import THRESHOLDS
 from algophase.paper.sources import Exhibit, Sources, optional
@@ -191,10 +191,11 @@ def _span(boundary: Boundary) -> str:
 
 
 @quantity
-def spans_of_transitions(runs: Runs) -> Measurement:
-    boundaries = transitions(runs)
-    spans = [f"{_span(boundaries[name].boundary)} by {label(name)}" for name in MEASURES]
-    return measured(", ".join(spans), sample=len(runs))
+def spans_of_transitions(population: Phases) -> Measurement:
+    spans = []
+    for metric, ends in population.transitions.items():
+        spans.append(f"{_span(ends.boundary)} by {label(metric)}")
+    return measured(", ".join(spans), sample=len(population.runs))
 
 
 @quantity
