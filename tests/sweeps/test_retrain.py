@@ -167,10 +167,16 @@ def test_the_same_machine_gives_the_same_network(made: dict[str, Any]) -> None:
     assert difference.differing == {}
     assert difference.compared > 20
     assert difference.outcome == "identical"
-    assert (
-        str(difference)
-        == f"identical: all {difference.compared} numbers in the table are equal to the bit"
-    )
+    assert difference.same_weights is True
+    assert str(difference).startswith(f"identical: all {difference.compared} numbers")
+
+
+def test_the_digest_of_a_row_says_whether_the_weights_are_the_same(made: dict[str, Any]) -> None:
+    other = compare({**made, "weights_digest": "0" * 16}, made, RUN)
+    assert other.same_weights is False
+    assert other.outcome == "rounding"
+    before_digests = {name: value for name, value in made.items() if name != "weights_digest"}
+    assert compare(before_digests, made, RUN).same_weights is None
 
 
 def test_what_differs_is_told(made: dict[str, Any]) -> None:
@@ -209,9 +215,7 @@ def test_rounding_is_not_another_network(made: dict[str, Any], apart: float) -> 
         assert near.outcome == "rounding"
         assert near.largest[0] == "circularity"
         assert near.largest[1] == pytest.approx(apart, rel=1e-2, abs=3e-16)
-        assert str(near).startswith(
-            f"the same network up to rounding: 1 of {near.compared} numbers differ, by at most "
-        )
+        assert f"weights equal to the bit; 1 of {near.compared} numbers differ" in str(near)
         assert str(near).endswith(" of their size (circularity)")
     assert near.same
 

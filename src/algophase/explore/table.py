@@ -43,7 +43,13 @@ if TYPE_CHECKING:
 Rows = NDArray[numpy.int64]  # numbers of rows, from 0
 VERDICT, PAPER_LABEL = "verdict", "paper_label"
 KEPT = "weights_kept"  # whether a run's network lies in the sweep's directory
-KEYS = ("index", "run_id", "space", "seed")  # which run it is rather than what it is
+KEYS = (
+    "index",
+    "run_id",
+    "space",
+    "seed",
+    "weights_digest",
+)  # which run it is rather than what it is
 X = ("attention_rate", "width", SYMMETRICITY)
 MOST_COLOURS = 10  # different texts that still make a legend
 LOWEST = -1e300  # in place of -inf: a corner at 0 of a region on a log axis

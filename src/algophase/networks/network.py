@@ -10,6 +10,7 @@ What an analysis asks of an architecture, the network answers: `jacobians`, `pai
 """
 
 import cmath
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -254,6 +255,21 @@ class Network(nn.Module):
             sequence = tokens(self.task, all_pairs(self.task.modulus)).to(device)
         cache: Cache = {}
         return self(sequence, cache), cache
+
+    def weights_digest(self) -> str:
+        """Names its weights to the bit: 16 hexadecimal digits of a SHA-256 over every tensor, with its
+        name, precision and shape.
+
+        >>> from algophase import handmade_clock
+        >>> handmade_clock(23).weights_digest() == handmade_clock(23).weights_digest()
+        True
+        """
+        digest = hashlib.sha256()
+        for name, tensor in sorted(self.state_dict().items()):
+            values = tensor.detach().cpu().contiguous().numpy()
+            digest.update(f"{name} {values.dtype} {values.shape}".encode())
+            digest.update(values.tobytes())
+        return digest.hexdigest()[:16]
 
     @torch.no_grad()
     def check_finite(self) -> None:

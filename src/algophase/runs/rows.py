@@ -32,6 +32,7 @@ from algophase.record.layout import to_record
 from algophase.storage.runs_table import Row
 from algophase.training.run.trained import CURVES, History, TrainedRun
 
+WEIGHTS = "weights_digest"  # names the network's weights to the bit
 # The columns of a row that its verdict fills.
 DECIDED = (*VERDICT.names, "instances.form", "instances.fit")
 
@@ -52,14 +53,18 @@ def make_row(
     analysis: Analysis | None,
     curves: Mapping[str, float] | None = None,
     hidden: HiddenLayer | None = None,
+    weights_digest: str | None = None,
 ) -> Row:
     """analysis: None for a network that diverged; its metrics are null and `diverged_at` says when.
 
     curves: the history's numbers, by default those after the last epoch. hidden: what was seen
-        inside its hidden layer.
+        inside its hidden layer. weights_digest: of the network, by default the one that training
+        ended with.
     """
     if curves is None:
         curves = _curves_at(trained.history, -1)
+    if weights_digest is None and trained.network is not None:
+        weights_digest = trained.network.weights_digest()
     row: dict[str, Any] = {"space": space, "index": index, "run_id": trained.id}
     row |= settings_columns(trained.run)
     row["engine"] = trained.engine
@@ -67,6 +72,7 @@ def make_row(
     row["precision"] = trained.precision
     row["epochs_trained"] = trained.epochs
     row["diverged_at"] = trained.diverged_at
+    row[WEIGHTS] = weights_digest
     row |= to_record({name: curves.get(name) for name in CURVES})
     if analysis is None:
         return {**row, "verdict": None, "paper_label": None}
@@ -108,7 +114,10 @@ def make_moment(
     curves: dict[str, float] = {}
     if epoch in history.epochs:
         curves = _curves_at(history, history.epochs.index(epoch))
-    row = {**make_row(space, index, trained, analysis, curves), "epoch": epoch}
+    network = trained.snapshots.get(epoch, trained.network)
+    digest = None if network is None else network.weights_digest()
+    of_run = make_row(space, index, trained, analysis, curves, weights_digest=digest)
+    row = {**of_run, "epoch": epoch}
     if details is not None:
         row |= flat_columns(details.to_dict())
     return row

@@ -149,6 +149,7 @@ def known_columns() -> tuple[frozenset[str], frozenset[str]]:
     texts |= {
         "space",
         "run_id",
+        "weights_digest",
         "kind",
         "verdict",
         "paper_label",

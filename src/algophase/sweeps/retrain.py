@@ -30,7 +30,7 @@ from algophase.analysis.result import Analysis
 from algophase.core.devices import choose_device
 from algophase.core.errors import InputError
 from algophase.core.settings import RunSettings
-from algophase.runs.rows import make_row, run_from_row, settings_columns
+from algophase.runs.rows import WEIGHTS, make_row, run_from_row, settings_columns
 from algophase.runs.selection import read_columns
 from algophase.storage.files import check_directory
 from algophase.storage.formats.ours import load_network
@@ -387,8 +387,8 @@ class Difference:
     """A retrained run and its row.
 
     compared: how many values are in both; differing: those that differ, here and in the table.
-    same_weights: whether the weights are those that the sweep has kept, to the bit; None if it kept
-        none.
+    same_weights: whether the weights are those of the table's digest, or those that the sweep has
+        kept, to the bit; None if it has neither.
     """
 
     verdict: str | None
@@ -456,6 +456,8 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     run counts as lacking.
     """
     settings = {"space", "index", "run_id", "engine", "device", "precision", *settings_columns(run)}
+    settings.add(WEIGHTS)  # says by itself whether the weights are the same
+    same_weights = made[WEIGHTS] == row[WEIGHTS] if row.get(WEIGHTS) else None
     analysed = row.get("paper_label") is not None
     lacking = {
         name
@@ -466,7 +468,7 @@ def compare(row: Mapping[str, Any], made: Mapping[str, Any], run: RunSettings) -
     names = [name for name in row if name in made and name not in settings | lacking | SENTENCES]
     differing = {name: (made[name], row[name]) for name in names if made[name] != row[name]}
     column = "verdict" if "verdict" in row else "paper_label"
-    return Difference(made.get(column), row.get(column), len(names), differing)
+    return Difference(made.get(column), row.get(column), len(names), differing, same_weights)
 
 
 def train_again(
