@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from algophase.runs.comparison import Comparison
 
 MOST_NAMED = 4  # tests named in the verdict, or groups where none can be made
-MOST_RATES = 3  # single rates named; more are told by their tenths
+MOST_RATES = 3  # single rates named; of more, their tenths are
 
 
 SHARE_ROW = Layout(
@@ -75,29 +75,23 @@ def not_tested(sides: tuple[Runs, Runs], groups: tuple[Group, ...]) -> list[str]
     """Measures that one side of a group alone has, which are not tested, or has for some of its
     runs only.
     """
-    found = []
+    notes = []
     for group in groups:
         where = f", {group.label}" if group.label else ""
+        both = list(zip(sides, group.runs, strict=True))
         for measure in (*tested(group), *WHOLE_METRICS):
-            without = [
-                side.name
-                for side, runs in zip(sides, group.runs, strict=True)
-                if measure not in runs
-            ]
+            name = measure_name(measure)
+            without = [side.name for side, runs in both if measure not in runs]
             if len(without) == 1:
-                found.append(
-                    f"{measure_name(measure)} is not tested{where}: {without[0]} has no {measure}"
-                )
+                notes.append(f"{name} is not tested{where}: {without[0]} has no {measure}")
             if without or measure not in METRICS:
                 continue
-            for side, runs in zip(sides, group.runs, strict=True):
-                known = accurate(runs)[measure].notna()
-                if not known.all():
-                    some = f"{int(known.sum()):,} of {len(known):,} accurate runs"
-                    found.append(
-                        f"{measure_name(measure)} is known of {some} of {side.name}{where}"
-                    )
-    return found
+            for side, runs in both:
+                has_value = accurate(runs)[measure].notna()
+                if not has_value.all():
+                    count = f"{int(has_value.sum()):,} of {len(has_value):,} accurate runs"
+                    notes.append(f"{name} is known of {count} of {side.name}{where}")
+    return notes
 
 
 def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
@@ -105,59 +99,57 @@ def no_test(matched: Matched, skipped: Sequence[Skipped]) -> str:
     they meet.
     """
     a, b = (side.name for side in matched.sides)
-    sizes = {
-        test.group: test.sizes for test in skipped if (test.among, test.where) == (ALL, ALL_RATES)
-    }
+    sizes = {}
+    for test in skipped:
+        if (test.among, test.where) == (ALL, ALL_RATES):
+            sizes[test.group] = test.sizes
     label, (ours, theirs) = max(sizes.items(), key=lambda item: min(item[1]))
     if min(ours, theirs):
         most = f" ({label}; no other settings have more)" if len(sizes) > 1 else ""
         why = (
             "too few runs for any test: in the tenths of the attention rate that both have, "
-            f"{a} has {ours:,} and {b} "
+            f"{a} has {ours:,} and {b} {theirs:,}{most}, and a test needs {FEWEST} on each side"
         )
-        return "; ".join(
-            [f"{why}{theirs:,}{most}, and a test needs {FEWEST} on each side", *matched.apart]
-        )
-    rates = [
-        (f"{group.label}: " if group.label else "")
-        + f"{_rates(group.runs[0])} in {a}, {_rates(group.runs[1])} in {b}"
-        for group in matched.groups
-    ]
-    more = [f"and {len(rates) - MOST_NAMED} more settings"] if len(rates) > MOST_NAMED else []
-    told = "; ".join(rates[:MOST_NAMED] + more)
-    why = f"no test can be made: {a} and {b} have no tenth of the attention rate in common ({told})"
+        return "; ".join([why, *matched.apart])
+    rates = []
+    for group in matched.groups:
+        settings = f"{group.label}: " if group.label else ""
+        first, second = map(_rates, group.runs)
+        rates.append(f"{settings}{first} in {a}, {second} in {b}")
+    named = rates[:MOST_NAMED]
+    if len(rates) > MOST_NAMED:
+        named.append(f"and {len(rates) - MOST_NAMED} more settings")
+    why = (
+        f"no test can be made: {a} and {b} have no tenth of the attention rate in common "
+        f"({'; '.join(named)})"
+    )
     return "; ".join([why, *matched.apart])
 
 
 def _rates(runs: "pandas.DataFrame") -> str:
     """The attention rates of runs: each if there are a few, or the tenths they lie in."""
     rates = sorted(runs["_rate"].dropna().unique())
-    told = ["none"] if (runs["_tenth"] == NO_RATE).any() else []
+    parts = ["none"] if (runs["_tenth"] == NO_RATE).any() else []
     if len(rates) <= MOST_RATES:
-        return ", ".join(told + [f"{rate:g}" for rate in rates])
-    there = sorted(set(runs["_tenth"]) - {NO_RATE})
-    first = [tenth for tenth in there if tenth - 1 not in there]
-    last = [tenth for tenth in there if tenth + 1 not in there]
-    return ", ".join(
-        told
-        + [
-            f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}"
-            for low, high in zip(first, last, strict=True)
-        ]
-    )
+        return ", ".join(parts + [f"{rate:g}" for rate in rates])
+    tenths = sorted(set(runs["_tenth"]) - {NO_RATE})
+    first = [tenth for tenth in tenths if tenth - 1 not in tenths]
+    last = [tenth for tenth in tenths if tenth + 1 not in tenths]
+    for low, high in zip(first, last, strict=True):
+        parts.append(f"{low / TENTHS:g} to {(high + 1) / TENTHS:g}")
+    return ", ".join(parts)
 
 
 def verdict(comparison: "Comparison") -> str:
     a, b = (side.name for side in comparison.sides)
-    shown = (
-        f"a family-wise level of {100 * comparison.level:.10g}% ({len(comparison.findings)} tests)"
-    )
+    percent = f"{100 * comparison.level:.10g}%"
+    level = f"a family-wise level of {percent} ({len(comparison.findings)} tests)"
     if comparison.indistinguishable:
-        return f"{a} and {b} are indistinguishable at {shown}"
+        return f"{a} and {b} are indistinguishable at {level}"
     rejected = comparison.rejected
     named = "; ".join(str(test) for test in rejected[:MOST_NAMED])
     more = f"; and {len(rejected) - MOST_NAMED} more" if len(rejected) > MOST_NAMED else ""
-    return f"{a} and {b} differ at {shown}: {named}{more}"
+    return f"{a} and {b} differ at {level}: {named}{more}"
 
 
 def tell(comparison: "Comparison") -> str:
@@ -180,29 +172,26 @@ def _boundary_summary(comparison: "Comparison") -> list[str]:
     compared = [row for row in comparison.boundaries if row.agree is not None]
     if not compared:
         return []
-    known = sum(None not in row.sides for row in comparison.boundaries)
-    left = f" ({known - len(compared)} more cannot be compared)" if known > len(compared) else ""
+    of_both = sum(None not in row.sides for row in comparison.boundaries)
+    left = of_both - len(compared)
+    more = f" ({left} more cannot be compared)" if left > 0 else ""
     apart = [row for row in compared if not row.agree]
     if not apart:
-        each = (
-            "both boundaries lie" if len(compared) == 2 else f"all {len(compared)} boundaries lie"
-        )
-        each = "the boundary lies" if len(compared) == 1 else each
-        return [f"{each} within the other side's 95% interval, both ways{left}"]
+        all_of_them = f"all {len(compared)} boundaries lie"
+        which = {1: "the boundary lies", 2: "both boundaries lie"}.get(len(compared), all_of_them)
+        return [f"{which} within the other side's 95% interval, both ways{more}"]
     named = "; ".join(f"{_where(row.phase, row.group)} ({_apart(row)})" for row in apart)
     return [
         f"{len(apart)} of {len(compared)} boundaries not within the other side's 95% interval, "
-        f"both ways: {named}{left}"
+        f"both ways: {named}{more}"
     ]
 
 
 def _apart(row: BoundaryRow) -> str:
-    held = None if row.apart is None else row.apart.holds(0.0)
-    return {
-        True: "but the difference may be 0",
-        False: "and the difference is not 0",
-        None: "difference unknown",
-    }[held]
+    may_be_zero = None if row.apart is None else row.apart.holds(0.0)
+    if may_be_zero is None:
+        return "difference unknown"
+    return "but the difference may be 0" if may_be_zero else "and the difference is not 0"
 
 
 def _where(text: str, group: str) -> str:
@@ -227,12 +216,10 @@ def _shares(comparison: "Comparison") -> list[str]:
     for row in comparison.shares:
         test = tests.get((row.group, row.measure, row.where))
         p = "skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})"
-        name = (
-            measure_name(row.measure)
-            if row.where == ALL_RATES
-            else f"{measure_name(row.measure)}, {row.where}"
-        )
-        rows.append([_where(name, row.group), *(str(share) for share in row.shares), p])
+        name = measure_name(row.measure)
+        if row.where != ALL_RATES:
+            name = f"{name}, {row.where}"
+        rows.append([_where(name, row.group), *map(str, row.shares), p])
     title = (
         "shares, with 95% Wilson intervals; p of an exact test within tenths of the rate "
         "(corrected for all tests)"
@@ -244,30 +231,19 @@ def _boundaries(comparison: "Comparison") -> list[str]:
     if not comparison.boundaries:
         return []
     names = [side.name for side in comparison.sides]
-    widths = {
-        side.width
-        for row in comparison.boundaries
-        for side in row.sides
-        if side is not None and side.width
-    }
-    at = f" at width {widths.pop():.0f}" if widths else ""
+    widths = set()
     rows, slopes = [], []
     for row in comparison.boundaries:
+        name = _where(row.phase, row.group)
         answer = {True: "yes", False: "no", None: "-"}[row.agree]
         apart = "-" if row.apart is None or row.agree is None else str(row.apart)
-        rows.append(
-            [
-                _where(row.phase, row.group),
-                *("no such column" if side is None else str(side) for side in row.sides),
-                apart,
-                answer,
-            ]
-        )
-        if any(side is not None and side.slope is not None for side in row.sides):
-            told = [
-                "-" if side is None or side.slope is None else str(side.slope) for side in row.sides
-            ]
-            slopes.append([_where(row.phase, row.group), *told])
+        rates = ["no such column" if side is None else str(side) for side in row.sides]
+        rows.append([name, *rates, apart, answer])
+        by_width = [None if side is None else side.slope for side in row.sides]
+        if by_width != [None, None]:
+            slopes.append([name, *("-" if slope is None else str(slope) for slope in by_width)])
+        widths |= {side.width for side in row.sides if side is not None and side.width}
+    at = f" at width {widths.pop():.0f}" if widths else ""
     title = (
         f"phase boundaries: the rate{at} at which a logistic fit has half of the runs "
         "inside, with 95% bootstrap intervals"
@@ -292,19 +268,18 @@ def _tests(comparison: "Comparison") -> list[str]:
     lines = []
     for group in comparison.groups:
         for among in (CIRCULAR, NOT_CIRCULAR, ACCURATE):
-            some = [
-                test
-                for test in comparison.findings
-                if (test.group, test.among) == (group.label, among)
-            ]
-            some = [test for test in some if test.measure != "circular"]
-            if not some:
+            tests = []
+            for test in comparison.findings:
+                belongs = (test.group, test.among) == (group.label, among)
+                if belongs and test.measure != "circular":
+                    tests.append(test)
+            if not tests:
                 continue
-            measures = list(dict.fromkeys(test.measure for test in some))
+            measures = list(dict.fromkeys(test.measure for test in tests))
             rows = []
-            for where in dict.fromkeys(test.where for test in some):
-                here = {test.measure: test for test in some if test.where == where}
-                rows.append(_row(where, measures, here))
+            for where in dict.fromkeys(test.where for test in tests):
+                by_measure = {test.measure: test for test in tests if test.where == where}
+                rows.append(_row(where, measures, by_measure))
             title = f"{_where(among, group.label)}: Kolmogorov-Smirnov p (corrected for all tests)"
             header = ["", f"runs: {a}", b, "detectable", *(short_name(name) for name in measures)]
             lines += [title, *_table(header, rows), ""]
@@ -317,29 +292,26 @@ def _tests(comparison: "Comparison") -> list[str]:
     return lines
 
 
-def _row(where: str, measures: list[str], here: dict[str, Finding]) -> list[str]:
-    first = next(iter(here.values()))
-    sizes = tuple(max(test.sizes[side] for test in here.values()) for side in (0, 1))
-    reach = "-" if first.detectable is None else f"{first.detectable:.2f}"
-    cells = [
-        f"{_p(here[name].p)} ({_p(here[name].holm)})" if name in here else "skipped"
-        for name in measures
-    ]
-    return [where, f"{sizes[0]:,}", f"{sizes[1]:,}", reach, *cells]
+def _row(where: str, measures: list[str], by_measure: dict[str, Finding]) -> list[str]:
+    tests = list(by_measure.values())
+    detectable = tests[0].detectable
+    reach = "-" if detectable is None else f"{detectable:.2f}"
+    sizes = [f"{max(test.sizes[side] for test in tests):,}" for side in (0, 1)]
+    p_values = []
+    for name in measures:
+        test = by_measure.get(name)
+        p_values.append("skipped" if test is None else f"{_p(test.p)} ({_p(test.holm)})")
+    return [where, *sizes, reach, *p_values]
 
 
 def _skipped(skipped: Sequence[Skipped]) -> list[str]:
     if not skipped:
         return []
-    places: dict[tuple[str, str, str], list[str]] = {}
+    by_runs: dict[str, list[str]] = {}
     for test in skipped:
-        key = (test.group, test.among, test.where)
-        places.setdefault(key, []).append(
-            f"{short_name(test.measure)} {test.sizes[0]} and {test.sizes[1]}"
-        )
+        runs = _where(f"{test.among}, {test.where}", test.group)
+        ours, theirs = test.sizes
+        by_runs.setdefault(runs, []).append(f"{short_name(test.measure)} {ours} and {theirs}")
     lines = [f"skipped, {len(skipped)} tests with fewer than {FEWEST} runs on a side:"]
-    lines += [
-        f"  {_where(f'{among}, {where}', group)}: {'; '.join(what)}"
-        for (group, among, where), what in places.items()
-    ]
+    lines += [f"  {runs}: {'; '.join(tests)}" for runs, tests in by_runs.items()]
     return [*lines, ""]

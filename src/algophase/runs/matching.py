@@ -27,6 +27,7 @@ from algophase.runs.statistics import same_distribution
 if TYPE_CHECKING:
     import pandas
 
+MOST_LISTED = 5  # values of a setting
 NOTED = ("training_fraction", "heads", "hidden", "epochs", "learning_rate", "weight_decay")
 
 
@@ -73,11 +74,9 @@ def match(
         raise InputError(f"both tables need the column {' or '.join(ACCURACIES)}; {described}")
     sides = tuple(Runs.of(table, name, accuracy) for table, name in zip(tables, names, strict=True))
     a, b = sides[0], sides[1]
-    notes: list[str] = (
-        []
-        if accuracy == ACCURACIES[0]
-        else ["full accuracy is over all pairs: no validation accuracy"]
-    )
+    notes: list[str] = []
+    if accuracy != ACCURACIES[0]:
+        notes.append("full accuracy is over all pairs: no validation accuracy")
     continuous = _continuous_width(a, b)
     if continuous:
         a, b = (side.without(has_width(side.frame), NO_WIDTH) for side in (a, b))
@@ -87,24 +86,25 @@ def match(
         if key == "width" and continuous:
             continue
         if not all(key in side.frame for side in (a, b)):
-            for side, other in ((a, b), (b, a)):
-                if key in other.frame and (held := _values(other.frame[key])) != [NOTHING]:
+            for without, having in ((a, b), (b, a)):
+                values: list[object] = [NOTHING]
+                if key in having.frame:
+                    values = _values(having.frame[key])
+                if values != [NOTHING]:
                     notes.append(
-                        f"{side.name} has no column {key}: taken to be {_listed(held)}, as in "
-                        f"{other.name}"
+                        f"{without.name} has no column {key}: taken to be {_listed(values)}, as in "
+                        f"{having.name}"
                     )
             continue
-        values = tuple(_values(side.frame[key]) for side in (a, b))
-        common = set(values[0]) & set(values[1])
+        ours, theirs = (_values(side.frame[key]) for side in (a, b))
+        common = set(ours) & set(theirs)
         if not common:
-            described = (
-                f"{_listed(values[0], key)} in {a.name}, {_listed(values[1], key)} in {b.name}"
-            )
+            described = f"{_listed(ours, key)} in {a.name}, {_listed(theirs, key)} in {b.name}"
             if same_settings:
                 raise InputError(f"no runs to compare: {key} is {described}")
             apart.append(f"{key} differs: {described}")
             continue
-        a, b = (_keep(side, key, common, other.name) for side, other in ((a, b), (b, a)))
+        a, b = _keep(a, key, common, b.name), _keep(b, key, common, a.name)
         if len(common) > 1:
             shared.append(key)
     groups = _groups(a, b, shared)
@@ -130,27 +130,28 @@ def match(
 
 def _values(column: "pandas.Series[Any]") -> list[object]:
     """In order: numbers of all types together, as 0.5 lies between 0 and 1, then the rest."""
-    found = {plain_setting(value) for value in column.unique()}
-    return sorted(
-        found,
-        key=lambda value: (
-            "" if isinstance(value, int | float | numpy.number) else str(type(value)),
-            value,
-        ),
-    )
+    values = {plain_setting(value) for value in column.unique()}
+    return sorted(values, key=_by_type_and_value)
+
+
+def _by_type_and_value(value: object) -> tuple[str, object]:
+    is_number = isinstance(value, int | float | numpy.number)
+    return "" if is_number else str(type(value)), value
 
 
 def _listed(values: list[object], key: str = "") -> str:
-    some = [_yes_no(value) if key in FLAGS else str(value) for value in values]
-    return ", ".join(some) if len(some) <= 5 else f"{some[0]} to {some[-1]} ({len(some)} values)"
+    texts = [_yes_no(value) if key in FLAGS else str(value) for value in values]
+    if len(texts) <= MOST_LISTED:
+        return ", ".join(texts)
+    return f"{texts[0]} to {texts[-1]} ({len(texts)} values)"
 
 
-def _keep(side: Runs, key: str, common: set[object], other: str) -> Runs:
-    plain = side.frame[key].map(plain_setting)
-    gone = [value for value in _values(side.frame[key]) if value not in common]
-    return side.without(
-        plain.isin(common), f"{key.replace('_', ' ')} {_listed(gone, key)}: not in {other}"
-    )
+def _keep(side: Runs, key: str, common: set[object], other_name: str) -> Runs:
+    """The runs whose setting has one of the common values."""
+    values = side.frame[key].map(plain_setting)
+    left_out = [value for value in _values(side.frame[key]) if value not in common]
+    reason = f"{key.replace('_', ' ')} {_listed(left_out, key)}: not in {other_name}"
+    return side.without(values.isin(common), reason)
 
 
 def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
@@ -158,14 +159,10 @@ def _label(runs: "pandas.DataFrame", keys: list[str]) -> "pandas.Series[str]":
 
     label = pandas.Series("", index=runs.index, dtype=object)
     for position, key in enumerate(keys):
-        told: Callable[[object], str] = _yes_no if key in FLAGS else str
-        label = (
-            label
-            + (", " if position else "")
-            + key.replace("_", " ")
-            + " "
-            + runs[key].map(plain_setting).map(told)
-        )
+        as_text: Callable[[object], str] = _yes_no if key in FLAGS else str
+        values = runs[key].map(plain_setting).map(as_text)
+        comma = ", " if position else ""
+        label = label + f"{comma}{key.replace('_', ' ')} " + values
     return label
 
 
@@ -174,14 +171,11 @@ def _yes_no(value: object) -> str:
 
 
 def _groups(a: Runs, b: Runs, keys: list[str]) -> tuple[Group, ...]:
-    labels = tuple(_label(side.frame, keys) for side in (a, b))
+    ours, theirs = _label(a.frame, keys), _label(b.frame, keys)
     groups = []
-    for label in sorted(set(labels[0]) & set(labels[1])):
-        runs = (
-            _with_values(a.frame[labels[0] == label]),
-            _with_values(b.frame[labels[1] == label]),
-        )
-        groups.append(Group(label, runs, all(has_circularity(side) for side in runs)))
+    for label in sorted(set(ours) & set(theirs)):
+        runs = _with_values(a.frame[ours == label]), _with_values(b.frame[theirs == label])
+        groups.append(Group(label, runs, all(map(has_circularity, runs))))
     return tuple(groups)
 
 
@@ -192,16 +186,16 @@ def _with_values(runs: "pandas.DataFrame") -> "pandas.DataFrame":
 
 def _differences(a: Runs, b: Runs) -> list[str]:
     """Settings that are not matched, but that a reader should know to differ."""
-    found = []
+    notes = []
     for key in NOTED:
-        if all(key in side.frame for side in (a, b)):
-            values = tuple(_values(side.frame[key]) for side in (a, b))
-            if values[0] != values[1]:
-                found.append(
-                    f"{key} differs: {_listed(values[0])} in {a.name}, {_listed(values[1])} in "
-                    f"{b.name}"
-                )
-    return found
+        if key not in a.frame or key not in b.frame:
+            continue
+        ours, theirs = _values(a.frame[key]), _values(b.frame[key])
+        if ours != theirs:
+            notes.append(
+                f"{key} differs: {_listed(ours)} in {a.name}, {_listed(theirs)} in {b.name}"
+            )
+    return notes
 
 
 def _continuous_width(a: Runs, b: Runs) -> bool:
@@ -210,26 +204,27 @@ def _continuous_width(a: Runs, b: Runs) -> bool:
 
 def _doubts(a: Runs, b: Runs) -> list[str]:
     """What would make the tests answer another question than whether the outcomes are alike."""
-    found = []
+    doubts = []
     spread = [("_rate", "attention rates", "read tenths with care")]
     if _continuous_width(a, b):
         spread.append(
             ("width", "widths", "tenths of the rate hold other widths, read the slices of width")
         )
     for column, name, advice in spread:
-        drawn = tuple(side.frame[column].dropna().to_numpy(float) for side in (a, b))
-        if all(len(some) for some in drawn):
-            distance, p = same_distribution(*drawn)
-            if p < 0.01:
-                found.append(
-                    f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): "
-                    f"{advice}"
-                )
-    if all("run_id" in side.frame for side in (a, b)):
+        ours, theirs = (side.frame[column].dropna().to_numpy(float) for side in (a, b))
+        if not len(ours) or not len(theirs):
+            continue
+        distance, p = same_distribution(ours, theirs)
+        if p < 0.01:
+            doubts.append(
+                f"the {name} are spread differently (distance {distance:.2f}, p = {p:.1g}): "
+                f"{advice}"
+            )
+    if "run_id" in a.frame and "run_id" in b.frame:
         both = len(set(a.frame["run_id"].dropna()) & set(b.frame["run_id"].dropna()))
         if both:
-            found.append(
+            doubts.append(
                 f"{both} runs have the same settings and seed on both sides; the tests take "
                 "runs as independent"
             )
-    return found
+    return doubts
